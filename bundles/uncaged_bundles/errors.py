@@ -1,0 +1,59 @@
+"""Every error that reaches a person is one of these classes, and its class says who can mend it.
+
+The class carries the exit code of the command line, so that no other table has to be kept in step with it.
+A message says what is wrong (values with !r), where (path:line, hash, thread id), and the next step.
+"""
+
+from __future__ import annotations
+
+
+class UncagedError(Exception):
+    """Base of all: the command failed."""
+
+    exit_code = 1
+
+
+class UsageError(UncagedError):
+    """The person's words are off: a malformed name, an unknown option value, a missing parameter."""
+
+    exit_code = 2
+
+
+class RefusedError(UncagedError):
+    """What was asked is well-formed, but the present state forbids it (resume of a completed thread, a widened policy without a yes)."""
+
+
+class BundleError(UncagedError):
+    """The bundle's author can mend it; the message has line and column where there are any."""
+
+
+class DamagedError(UncagedError):
+    """Something on disk is not what was written: a bundle whose hash lies, a corrupt journal, an unreadable registry."""
+
+
+class ReplayError(UncagedError):
+    """A bundle did not yield what its journal holds; the message shows both."""
+
+
+class EnvironmentLacks(UncagedError):
+    """The machine lacks something (no agent, no credentials, a login expired); mend it, then resume."""
+
+    exit_code = 4
+
+
+class NotFoundError(UncagedError):
+    """No flow, thread, hash or role of that name; the message names the nearest ones."""
+
+    exit_code = 5
+
+
+class SandboxUnavailable(UncagedError):
+    """No sandbox that holds can be built here; the message says what to install."""
+
+    exit_code = 7
+
+
+class EngineBug(UncagedError):
+    """Our own fault; the message says where the report is."""
+
+    exit_code = 70
