@@ -1,0 +1,112 @@
+"""The one door between the engine and the code that performs an effect: what a handler is given, and what it must declare."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.store import Store
+from uncaged_bundles.validate import Bundle
+
+from .config import Config
+from .outcomes import Outcome
+
+Rule = Literal["repeat", "restore", "probe", "ask"]
+"""What happens to an intent that a crash left open. repeat: idempotent, again with the same key. restore: the handler puts the workspace back
+and asks again. probe: the handler can find out from the other side. ask: only a person can settle it."""
+
+
+class Cancel:
+    """A request to stop one effect, and the actions that stop it."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._actions: list[Callable[[], None]] = []
+
+    @property
+    def requested(self) -> bool:
+        return self._event.is_set()
+
+    def request(self) -> None:
+        """Set the flag and run each registered action once."""
+        with self._lock:
+            self._event.set()
+            actions, self._actions = self._actions, []
+        for action in actions:
+            action()
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Block until cancelled or *timeout_s* has passed; True means cancelled."""
+        return self._event.wait(timeout_s)
+
+    @contextmanager
+    def on_request(self, action: Callable[[], None]) -> Iterator[None]:
+        """Run *action* when cancelled inside this block; at once if it has happened already."""
+        with self._lock:
+            late = self._event.is_set()
+            if not late:
+                self._actions.append(action)
+        if late:
+            action()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if action in self._actions:
+                    self._actions.remove(action)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectContext:
+    """Everything that a handler may know about the thread it works for.
+
+    attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try open.
+    key: ``threadId/seq``, the same for every attempt: send it as idempotency key.
+    start: the thread's start record. steps(): the records of all finished steps so far, in order (read from the journal at each call).
+    environment, directory: the caller's, for child processes only; never written to disk.
+    record_attempt: append and flush an attempt line with these fields. progress: tell followers; never blocks, may be dropped.
+    note: what a person said with ``resume --note``, once.
+    """
+
+    store: Store
+    bundle: Bundle
+    config: Config
+    thread_id: ThreadId
+    seq: int
+    attempt: int
+    key: str
+    start: Mapping[str, object]
+    steps: Callable[[], Sequence[Mapping[str, object]]]
+    environment: Mapping[str, str]
+    directory: Path
+    cancel: Cancel
+    record_attempt: Callable[[Mapping[str, object]], None]
+    progress: Callable[[Mapping[str, object]], None]
+    note: str | None
+    clock_ms: Callable[[], int]
+
+
+class Handler(Protocol):
+    """Performs one kind of effect. One module, one handler; listed in ``handlers.BUILT_IN`` or an entry point of ``uncaged_workflow.effects``."""
+
+    kind: str
+    limits: frozenset[str]
+    """The keys that a policy may set for this kind."""
+
+    def rule(self, body: object, bundle: Bundle) -> Rule: ...
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        """Check *body* (what the bundle yielded under the kind) and the policy's limits, do it, and say what came of it.
+
+        When ``context.attempt > 1`` and the rule is *restore*, put the workspace back first. A bad body is a Failure, not an exception.
+        ``EnvironmentLacks`` may be raised and becomes a void. Any other exception is a bug of the engine.
+        """
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:
+        """For rule *probe* only: what became of the open intent; None means: it was never performed, perform it now."""

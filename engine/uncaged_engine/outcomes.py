@@ -1,0 +1,58 @@
+"""What performing an effect can come to is exactly one of four things, and each says who learns of it.
+
+An answer and a failure reach the bundle. A void and a wait never do: the intent stays the bundle's last word until it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+VoidWord = Literal["killed", "limit", "environment"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The effect was performed.
+
+    fields: the step line's own keys, JSON values only: ``{"outcome": value}`` for most kinds, ``{"role", "content", "meta", "by", …}`` for a role.
+    """
+
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The effect failed; the bundle gets this thrown in and may catch it.
+
+    error: at least ``{"kind": word, "message": sentence}``; JSON values only.
+    """
+
+    error: Mapping[str, object]
+
+    @classmethod
+    def of(cls, kind: str, message: str, **more: object) -> Failure:
+        return cls(error={"kind": kind, "message": message, **more})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Void:
+    """The effect came to nothing that the bundle may see: it was killed, a limit cut it off, or the machine lacks something."""
+
+    word: VoidWord
+    message: str
+    more: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Somebody outside has to answer first; the worker may leave.
+
+    details: JSON values that say what is asked (shown to the person).
+    """
+
+    details: Mapping[str, object]
+
+
+Outcome = Answer | Failure | Void | Wait
