@@ -1,0 +1,87 @@
+"""Every id has one canonical spelling, so that a file name, a journal and a person's typing mean the same thing.
+
+Bundle hashes are XXH64 (seed 0) and thread ids are ULIDs; both are written in Crockford Base32, most significant digit first, padded with
+leading zeros. Reading ignores case and nothing else: I, L, O and U are not digits here.
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+import xxhash
+
+from .errors import UsageError
+
+BundleHash = NewType("BundleHash", str)
+ThreadId = NewType("ThreadId", str)
+
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+HASH_LENGTH = 13
+THREAD_ID_LENGTH = 26
+ENTROPY_BYTES = 10
+_TIME_LENGTH = 10
+_TIME_BITS = 48
+_VALUES = {digit: value for value, character in enumerate(ALPHABET) for digit in (character, character.lower())}
+_PAIRS = tuple(high + low for high in ALPHABET for low in ALPHABET)
+_SHOWN_CHARACTERS = 80
+
+
+def bundle_hash(source: bytes) -> BundleHash:
+    """The version of the bundle with exactly these bytes."""
+    return BundleHash(encode_crockford(xxhash.xxh64_intdigest(source), HASH_LENGTH))
+
+
+def parse_bundle_hash(text: str) -> BundleHash:
+    """The canonical spelling of *text*; UsageError names the text when it is no bundle hash."""
+    return BundleHash(_parse_id(text, HASH_LENGTH, bits=64, what="bundle hash"))
+
+
+def parse_thread_id(text: str) -> ThreadId:
+    """The canonical spelling of *text*; UsageError names the text when it is no thread id."""
+    return ThreadId(_parse_id(text, THREAD_ID_LENGTH, bits=128, what="thread id"))
+
+
+def new_thread_id(now_ms: int, entropy: bytes) -> ThreadId:
+    """A ULID of this millisecond and these 10 random bytes; ids of later milliseconds sort after it."""
+    if not 0 <= now_ms < 1 << _TIME_BITS:
+        raise ValueError(f"no thread id for millisecond {now_ms!r}: outside 48 bits")
+    if len(entropy) != ENTROPY_BYTES:
+        raise ValueError(f"a thread id takes {ENTROPY_BYTES} bytes of entropy, not {len(entropy)}")
+    return ThreadId(encode_crockford(now_ms << 80 | int.from_bytes(entropy), THREAD_ID_LENGTH))
+
+
+def thread_created_ms(thread_id: ThreadId) -> int:
+    """When the thread was created, by its own id."""
+    return decode_crockford(thread_id[:_TIME_LENGTH])
+
+
+def base32_bytes(data: bytes) -> str:
+    """*data* as one number in Crockford Base32: ceil(bits / 5) digits."""
+    return encode_crockford(int.from_bytes(data), (len(data) * 8 + 4) // 5)
+
+
+def encode_crockford(number: int, length: int) -> str:
+    """*number* in exactly *length* digits."""
+    if number < 0 or number >> (5 * length):
+        raise ValueError(f"{number!r} does not fit {length} digits")
+    pairs = [_PAIRS[number >> shift & 1023] for shift in range(10 * (length // 2) - 10, -1, -10)]
+    return (ALPHABET[number >> 5 * (length - 1)] if length % 2 else "") + "".join(pairs)
+
+
+def decode_crockford(text: str) -> int:
+    """The number that *text* spells, in any case; UsageError for a foreign character."""
+    number = 0
+    for character in text:
+        value = _VALUES.get(character)
+        if value is None:
+            raise UsageError(f"{text[:_SHOWN_CHARACTERS]!r} is not Crockford Base32: {character!r} is not one of {ALPHABET}")
+        number = number << 5 | value
+    return number
+
+
+def _parse_id(text: str, length: int, *, bits: int, what: str) -> str:
+    if len(text) != length:
+        raise UsageError(f"{text[:_SHOWN_CHARACTERS]!r} is not a {what}: it has {len(text)} characters, a {what} has {length}")
+    if decode_crockford(text) >> bits:
+        raise UsageError(f"{text!r} is not a {what}: {text[0]!r} at its start makes it larger than {bits} bits")
+    return text.upper()
