@@ -1,0 +1,141 @@
+"""A descriptor that passes here has every key that the rest of the system reads, with the type that it expects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import shapes
+from .errors import UsageError
+from .modules import ALLOWED_MODULES, EFFECT_FOR_MODULE
+from .names import parse_flow_name
+from .policy import KNOWN_EFFECTS, Policy, parse_policy
+
+__all__ = [
+    "ALLOWED_MODULES",
+    "CONTRACT",
+    "EFFECT_FOR_MODULE",
+    "END",
+    "KINDS",
+    "START",
+    "Descriptor",
+    "RoleSpec",
+    "parse_descriptor",
+]
+
+CONTRACT = 1
+KINDS = ("workflow", "script", "web", "task", "block")
+START = "__start__"
+END = "__end__"
+
+_REQUIRED = frozenset({"contract", "name", "description", "kind"})
+_OPTIONAL = frozenset({"parameters", "roles", "policy", "continues", "graph", "patterns", "examples", "source", "displayName"})
+_ROLE_KEYS = frozenset({"description", "systemPrompt", "extractPrompt", "schema"})
+_ROLE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,59}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSpec:
+    """A role as pure data. *schema*: JSON Schema of the data that its answers carry."""
+
+    name: str
+    description: str
+    system_prompt: str
+    extract_prompt: str
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """What a bundle says of itself.
+
+    parameters: JSON Schema of ``input["params"]``. graph: the moderator's table, ``{role: {status: next}}``, the first role under
+    ``__start__`` with the status ``""``; None when the moderator is a function. raw: the literal as it stands in the file.
+    """
+
+    name: str
+    description: str
+    kind: str
+    parameters: Mapping[str, object]
+    roles: Mapping[str, RoleSpec]
+    policy: Policy
+    continues: bool
+    graph: Mapping[str, Mapping[str, str]] | None
+    raw: Mapping[str, object]
+
+
+def parse_descriptor(raw: object, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> Descriptor:
+    """Check the literal *raw* key by key.
+
+    Raises:
+        ShapeError: with the dotted path of the first value that is wrong; a newer contract is refused before anything else is looked at.
+    """
+    top = ("descriptor",)
+    fields = shapes.mapping(raw, top)
+    _check_contract(shapes.required(fields, "contract", top), (*top, "contract"))
+    shapes.known_keys(fields, _REQUIRED | _OPTIONAL, top)
+    shapes.json_data(fields, top)
+    roles = shapes.mapping(fields.get("roles", {}), (*top, "roles"))
+    specs = {name: _role(name, value, (*top, "roles", name)) for name, value in roles.items()}
+    descriptor = Descriptor(
+        name=_name(shapes.required(fields, "name", top), (*top, "name")),
+        description=shapes.text(shapes.required(fields, "description", top), (*top, "description")),
+        kind=shapes.one_of(*KINDS)(shapes.required(fields, "kind", top), (*top, "kind")),
+        parameters=shapes.mapping(fields.get("parameters", {}), (*top, "parameters")),
+        roles=specs,
+        policy=parse_policy(fields.get("policy", {}), known_effects, (*top, "policy")),
+        continues=shapes.truth(fields.get("continues", False), (*top, "continues")),
+        graph=None if fields.get("graph") is None else _graph(fields["graph"], specs, (*top, "graph")),
+        raw=fields,
+    )
+    for key in ("source", "displayName"):
+        shapes.text(fields.get(key, ""), (*top, key))
+    shapes.texts(fields.get("patterns", []), (*top, "patterns"))
+    if not isinstance(fields.get("examples", []), list):
+        raise shapes.ShapeError((*top, "examples"), "must be a list")
+    return descriptor
+
+
+def _check_contract(value: object, path: shapes.Path) -> None:
+    contract = shapes.whole(value, path)
+    if contract > CONTRACT:
+        raise shapes.ShapeError(path, f"contract {contract} is newer than {CONTRACT}, the newest known here; update uncaged-workflow")
+    if contract < 1:
+        raise shapes.ShapeError(path, f"there is no contract {contract}; the first is 1")
+
+
+def _name(value: object, path: shapes.Path) -> str:
+    try:
+        return parse_flow_name(shapes.text(value, path))
+    except UsageError as exc:
+        raise shapes.ShapeError(path, str(exc)) from exc
+
+
+def _role(name: str, value: object, path: shapes.Path) -> RoleSpec:
+    if not _ROLE_NAME.fullmatch(name):
+        raise shapes.ShapeError(path, "a role's name starts with a letter and has at most 60 letters, digits, '-' and '_'")
+    fields = shapes.mapping(value, path)
+    shapes.known_keys(fields, _ROLE_KEYS, path)
+    return RoleSpec(
+        name=name,
+        description=shapes.text(shapes.required(fields, "description", path), (*path, "description")),
+        system_prompt=shapes.text(shapes.required(fields, "systemPrompt", path), (*path, "systemPrompt")),
+        extract_prompt=shapes.text(shapes.required(fields, "extractPrompt", path), (*path, "extractPrompt")),
+        schema=shapes.mapping(shapes.required(fields, "schema", path), (*path, "schema")),
+    )
+
+
+def _graph(value: object, roles: Mapping[str, RoleSpec], path: shapes.Path) -> dict[str, dict[str, str]]:
+    graph: dict[str, dict[str, str]] = {}
+    for source, edges in shapes.mapping(value, path).items():
+        if source != START and source not in roles:
+            raise shapes.ShapeError((*path, source), f"is neither a role nor {START!r}; roles: {', '.join(roles) or 'none'}")
+        targets = {"": edges} if isinstance(edges, str) else shapes.mapping(edges, (*path, source))
+        graph[source] = {}
+        for status, target in targets.items():
+            if target != END and target not in roles:
+                where = (*path, source, status) if status else (*path, source)
+                raise shapes.ShapeError(where, f"{shapes.shown(target)} is neither a role nor {END!r}; roles: {', '.join(roles) or 'none'}")
+            graph[source][status] = str(target)
+    return graph
