@@ -1,0 +1,123 @@
+"""Whatever stands in a descriptor, a policy or the registry was checked by plain code, and a refusal names the dotted path of the value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from .errors import BundleError
+
+Path = tuple[str | int, ...]
+MAX_DEPTH = 64
+_SHOWN_CHARACTERS = 80
+
+
+class ShapeError(BundleError):
+    """A value has the wrong shape; *path* leads to it from the outermost mapping."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{dotted(path)}: {problem}")
+        self.path = path
+
+
+def dotted(path: Path) -> str:
+    """``('roles', 'a', 0)`` as ``roles.a[0]``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def shown(value: object) -> str:
+    """*value* as Python writes it, cut to a readable length."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+
+
+def mapping(value: object, path: Path) -> dict[str, object]:
+    """*value*, if it is a dict whose keys are all text."""
+    if not isinstance(value, dict):
+        raise ShapeError(path, f"must be a mapping, not {shown(value)}")
+    for key in value:
+        if not isinstance(key, str):
+            raise ShapeError(path, f"has the key {shown(key)}; keys must be text")
+    return value
+
+
+def known_keys(value: Mapping[str, object], known: Sequence[str] | frozenset[str], path: Path) -> None:
+    """Refuse any key of *value* that is not *known*."""
+    for key in value:
+        if key not in known:
+            raise ShapeError((*path, key), f"unknown key {shown(key)}; known here: {', '.join(sorted(known)) or 'none'}")
+
+
+def required(value: Mapping[str, object], key: str, path: Path) -> object:
+    """The value under *key*, which must be there."""
+    if key not in value:
+        raise ShapeError((*path, key), "is missing")
+    return value[key]
+
+
+def text(value: object, path: Path) -> str:
+    if not isinstance(value, str):
+        raise ShapeError(path, f"must be text, not {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as exc:
+        raise ShapeError(path, f"{shown(value)} holds half of a surrogate pair at character {exc.start}; no file can hold that") from exc
+    return value
+
+
+def truth(value: object, path: Path) -> bool:
+    if not isinstance(value, bool):
+        raise ShapeError(path, f"must be True or False, not {shown(value)}")
+    return value
+
+
+def whole(value: object, path: Path) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ShapeError(path, f"must be a whole number, not {shown(value)}")
+    return value
+
+
+def positive(value: object, path: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ShapeError(path, f"must be a positive number, not {shown(value)}")
+    return value
+
+
+def texts(value: object, path: Path) -> list[str]:
+    if not isinstance(value, list):
+        raise ShapeError(path, f"must be a list of texts, not {shown(value)}")
+    return [text(item, (*path, index)) for index, item in enumerate(value)]
+
+
+def one_of(*words: str) -> Callable[[object, Path], str]:
+    """A check that accepts exactly these words."""
+
+    def check(value: object, path: Path) -> str:
+        if value not in words or not isinstance(value, str):
+            raise ShapeError(path, f"{shown(value)} is not one of {', '.join(words)}")
+        return value
+
+    return check
+
+
+def json_data(value: object, path: Path, depth: int = 0) -> None:
+    """Refuse anything that JSON cannot hold as it is: sets, bytes, tuples, keys that are no text, NaN, depth beyond 64."""
+    if depth > MAX_DEPTH:
+        raise ShapeError(path[:3], f"is nested deeper than {MAX_DEPTH} levels")
+    match value:
+        case None | bool() | int():
+            return
+        case str():
+            text(value, path)
+        case float():
+            if not math.isfinite(value):
+                raise ShapeError(path, f"{value!r} is no JSON number")
+        case list():
+            for index, item in enumerate(value):
+                json_data(item, (*path, index), depth + 1)
+        case dict():
+            for key, item in mapping(value, path).items():
+                text(key, path)
+                json_data(item, (*path, key), depth + 1)
+        case _:
+            raise ShapeError(path, f"{shown(value)} is no JSON value; use text, numbers, True, False, None, lists and dicts")
