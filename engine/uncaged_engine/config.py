@@ -1,0 +1,128 @@
+"""What a person set for all flows of a store is known before anything runs, and costs nothing when nothing was set.
+
+The values live here as plain dataclasses; ``config_file`` checks ``config.yaml`` with pydantic and is imported only when that file says something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from uncaged_bundles.store import Store
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+CARRIED = (
+    *(
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TMPDIR",
+        "TERM",
+        "TZ",
+        "LANG",
+        "LANGUAGE",
+        "LC_ALL",
+        "LC_CTYPE",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+    ),
+    *("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+)
+"""The variables of the caller that every child process may see; none of them is a credential."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """One entry under ``agents``: the kind of agent to use, and its own settings (``secret:NAME`` still unresolved)."""
+
+    use: str
+    settings: Mapping[str, object] = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowSettings:
+    """What differs for one flow."""
+
+    agent: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    max_rounds: int | None = None
+    max_steps: int | None = None
+    test_command: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """bundle_s: how long a generator may compute between two effects. agent_s: how long one answer of an agent may take."""
+
+    max_rounds: int = 10
+    max_steps: int = 10_000
+    bundle_s: float = 10.0
+    agent_s: float = 3600.0
+    history_chars: int = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretSource:
+    """Where a secret's value comes from: a variable of the caller's environment, or a file."""
+
+    env: str | None = None
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All of ``config.yaml``; the defaults are what a store without that file gets.
+
+    agent: name of the default agent, or None to have one chosen. roles, flows: exceptions from it.
+    environment: further variables of the caller that agents may see.
+    """
+
+    path: Path | None = None
+    agents: Mapping[str, AgentSettings] = field(default_factory=dict)
+    agent: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    flows: Mapping[str, FlowSettings] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
+    secrets: Mapping[str, SecretSource] = field(default_factory=dict)
+    environment: tuple[str, ...] = ()
+    test_command: str | None = None
+
+    def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return what a client sends to the worker: what children may see, and the variables that secrets come from."""
+        sources = (source.env for source in self.secrets.values() if source.env is not None)
+        return select(environment, (*CARRIED, *self.environment, *sources))
+
+    def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return what an agent's process may see; a secret is not among it unless ``environment`` names its variable too."""
+        return select(environment, (*CARRIED, *self.environment))
+
+
+def select(environment: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
+    return {name: environment[name] for name in wanted if name in environment}
+
+
+def load(store: Store) -> Config:
+    """Read the store's ``config.yaml``; a missing or blank file is the default.
+
+    Raises:
+        UsageError: the file is not what it should be; the message has the path, the dotted key and the nearest known one.
+    """
+    try:
+        data = store.config_path.read_bytes()
+    except FileNotFoundError:
+        return Config()
+    if not data.strip():
+        return Config(path=store.config_path)
+    from .config_file import parse_config
+
+    return parse_config(data, store.config_path)

@@ -1,0 +1,30 @@
+"""Every kind of effect has one handler, found by the kind's name: ours in one literal table, others' through entry points."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import cast
+
+from .. import plugins
+from ..effects import Handler
+
+__all__ = ["BUILT_IN", "GROUP", "handler_for", "kinds"]
+
+GROUP = "uncaged_workflow.effects"
+
+BUILT_IN = {
+    "null": "uncaged_engine.handlers.null:NullHandler",
+    "role": "uncaged_engine.handlers.role:RoleHandler",
+}
+
+
+@cache
+def handler_for(kind: str) -> Handler:
+    """Return the one handler of *kind*; NotFoundError names the nearest kinds."""
+    factory = cast("type[Handler]", plugins.find(kind, built_in=BUILT_IN, group=GROUP))
+    return factory()
+
+
+def kinds() -> tuple[str, ...]:
+    """Return all kinds that can be performed here."""
+    return plugins.names(built_in=BUILT_IN, group=GROUP)

@@ -1,0 +1,79 @@
+"""``secret:NAME`` becomes a value only here, and a value that was handed out is taken out again of whatever is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from uncaged_bundles.errors import EnvironmentLacks
+
+from .config import Config
+
+PREFIX = "secret:"
+MIN_CHARACTERS = 6
+"""Shorter values are not looked for in texts: replacing every ``1`` would wreck an answer and protect nothing."""
+
+
+def resolve(value: object, config: Config, environment: Mapping[str, str]) -> tuple[object, dict[str, str]]:
+    """Replace each text ``secret:NAME`` inside *value*.
+
+    Returns:
+        The value, and the secrets that were put in: value to name, as ``redact`` wants them.
+    Raises:
+        EnvironmentLacks: a secret that config does not name, or whose source is unset.
+    """
+    used: dict[str, str] = {}
+
+    def walk(inner: object) -> object:
+        if isinstance(inner, str) and inner.startswith(PREFIX):
+            name = inner.removeprefix(PREFIX)
+            secret = secret_value(name, config, environment)
+            used[secret] = name
+            return secret
+        if isinstance(inner, Mapping):
+            return {key: walk(item) for key, item in inner.items()}
+        if isinstance(inner, Sequence) and not isinstance(inner, str | bytes):
+            return [walk(item) for item in inner]
+        return inner
+
+    return walk(value), used
+
+
+def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> str:
+    """Return the value of the secret *name*; EnvironmentLacks names it and its source when there is none."""
+    source = config.secrets.get(name)
+    if source is None:
+        raise EnvironmentLacks(f"secret:{name} is not known; add `secrets: {{{name}: {{env: VARIABLE}}}}` to config.yaml, then resume")
+    if source.env is not None:
+        value = environment.get(source.env, "")
+        if not value:
+            raise EnvironmentLacks(f"secret:{name} comes from the variable {source.env}, which is not set; set it, then resume")
+        return value
+    try:
+        value = source.file.read_text("utf-8").strip() if source.file is not None else ""
+    except (OSError, UnicodeDecodeError) as exc:
+        raise EnvironmentLacks(
+            f"secret:{name} comes from the file {source.file}, which cannot be read ({exc}); mend it, then resume"
+        ) from exc
+    if not value:
+        raise EnvironmentLacks(f"secret:{name} comes from the file {source.file}, which is empty; fill it, then resume")
+    return value
+
+
+def redact(value: object, secrets: Mapping[str, str]) -> object:
+    """Replace every occurrence of a secret's value in the texts (keys included) of *value* by ``secret:NAME``."""
+    longest_first = sorted((text for text in secrets if len(text) >= MIN_CHARACTERS), key=len, reverse=True)
+    if not longest_first:
+        return value
+
+    def walk(inner: object) -> object:
+        if isinstance(inner, str):
+            for text in longest_first:
+                inner = inner.replace(text, PREFIX + secrets[text])
+            return inner
+        if isinstance(inner, Mapping):
+            return {walk(key): walk(item) for key, item in inner.items()}
+        if isinstance(inner, Sequence) and not isinstance(inner, bytes):
+            return [walk(item) for item in inner]
+        return inner
+
+    return walk(value)
