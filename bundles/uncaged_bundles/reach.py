@@ -1,0 +1,186 @@
+"""A bundle that passes here evaluates no text, touches no dunder and draws no chance without a seed.
+
+These rules serve determinism, review and early, clear errors. They are no wall: the kernel's sandbox is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from .findings import Finding, first
+from .modules import advice
+from .purity import imported_names, member_refusal
+
+_NEVER_RUN = "text is never run as code in a bundle"
+_WRITTEN_OUT = "an attribute is written out in a bundle; for computed names use a dict"
+_OWN_DICT = "use a dict of your own"
+REFUSED_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("eval", "exec", "compile"), _NEVER_RUN),
+    **dict.fromkeys(("getattr", "setattr", "delattr"), _WRITTEN_OUT),
+    **dict.fromkeys(("vars", "globals", "locals"), _OWN_DICT),
+    "__import__": "a dynamic import hides what a bundle needs; write an import statement",
+    "open": advice("io"),
+    "input": advice("getpass"),
+    "breakpoint": "there is no debugger in the sandbox",
+}
+READABLE_DUNDERS = frozenset({"__name__", "__doc__"})
+INTERPRETER_ATTRIBUTES = frozenset(
+    {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await", "ag_frame", "ag_code", "ag_await"}
+    | {"tb_frame", "tb_next", "f_back", "f_builtins", "f_code", "f_globals", "f_locals", "co_code", "co_consts", "co_names"}
+)
+_DUNDER = re.compile(r"__\w+__")
+_DUNDER_FIELD = re.compile(r"\{[^{}]*__\w+__")
+_NAMED_ACCESS = frozenset({"operator.attrgetter", "operator.methodcaller"})
+_FORMATTERS = frozenset({"format", "format_map", "vformat"})
+_INTROSPECTION = "a bundle does not look into the interpreter"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def forbidden_reach(tree: ast.Module) -> Finding | None:
+    """The first dynamic import, evaluation of text, dunder access or chance without a seed, by position."""
+    reach = _Reach(imported_names(tree))
+    reach.visit(tree)
+    return first(reach.findings)
+
+
+class _Reach(ast.NodeVisitor):
+    """One walk over a tree that knows which names the functions around a node bind themselves: ``run(input, options)`` may read *input*."""
+
+    def __init__(self, imported: Mapping[str, str]) -> None:
+        self.findings: list[Finding] = []
+        self._imported = imported
+        self._scopes: list[Function | Comprehension] = []
+        self._bound: dict[ast.AST, frozenset[str]] = {}
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            return
+        if node.id in REFUSED_NAMES:
+            if not self._is_shadowed(node.id):
+                self._refuse(node, f"{node.id!r} is refused: {REFUSED_NAMES[node.id]}")
+        elif _DUNDER.fullmatch(node.id) and node.id not in READABLE_DUNDERS:
+            self._refuse(node, f"access to {node.id!r} is refused: {_INTROSPECTION}")
+        elif self._meaning(node) == "random":
+            self._refuse(node, 'the module random may not be handed around; use random.Random(options["seed"])')
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        if not (node.attr == "__init__" and isinstance(called, ast.Name) and called.id == "super"):
+            self._check_attribute(node, node.attr)
+        base = self._meaning(node.value)
+        if base is not None and (message := member_refusal(f"{base}.{node.attr}")):
+            self._refuse(node, message)
+        elif base != "random":  # ``random.Random`` is the one thing that the name may stand in front of
+            self.visit(node.value)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        called = self._meaning(node.func)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        texts = [value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+        if called == "random.Random":
+            if all(isinstance(value, ast.Constant) and value.value is None for value in given):
+                self._refuse(node, 'random.Random without a seed differs from run to run; use random.Random(options["seed"])')
+        elif called in _NAMED_ACCESS:
+            for value in texts:
+                for name in str(value.value).split("."):
+                    self._check_attribute(value, name)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _FORMATTERS:
+            for template in (node.func.value, *texts):
+                if isinstance(template, ast.Constant) and _DUNDER_FIELD.search(str(template.value)):
+                    self._refuse(template, f"a format field with a dunder name is refused: {_INTROSPECTION}")
+        self.generic_visit(node)
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> None:
+        for name in node.kwd_attrs:
+            self._check_attribute(node, name)
+        self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        outside: list[ast.AST] = [*node.decorator_list, node.args, *([node.returns] if node.returns else [])]
+        self._visit_scope(node, outside, node.body)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._visit_scope(node, [node.args], [node.body])
+
+    def visit_ListComp(self, node: Comprehension) -> None:
+        head, *others = node.generators
+        results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        self._visit_scope(node, [head.iter], [head.target, *head.ifs, *others, *results])
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+
+    def _visit_scope(self, node: Function | Comprehension, outside: Iterable[ast.AST], inside: Iterable[ast.AST]) -> None:
+        """Decorators, defaults, annotations and a comprehension's first iterable are evaluated before the scope has names."""
+        for part in outside:
+            self.visit(part)
+        self._scopes.append(node)
+        for child in inside:
+            self.visit(child)
+        self._scopes.pop()
+
+    def _check_attribute(self, node: ast.expr | ast.pattern, name: str) -> None:
+        if _DUNDER.fullmatch(name) and name not in READABLE_DUNDERS:
+            self._refuse(node, f"access to {name!r} is refused: {_INTROSPECTION}")
+        elif name in INTERPRETER_ATTRIBUTES:
+            self._refuse(node, f"access to {name!r} is refused: frames, tracebacks and code objects are the interpreter's own")
+
+    def _meaning(self, node: ast.expr) -> str | None:
+        """The dotted name of what an imported name, or an attribute of one, stands for."""
+        if isinstance(node, ast.Attribute):
+            base = self._meaning(node.value)
+            return None if base is None else f"{base}.{node.attr}"
+        if not isinstance(node, ast.Name) or node.id not in self._imported or self._is_shadowed(node.id):
+            return None
+        return self._imported[node.id]
+
+    def _is_shadowed(self, name: str) -> bool:
+        """Whether a function around here binds *name* itself. A module's or class's binding does not count: it may come too late."""
+        for scope in self._scopes:
+            if scope not in self._bound:
+                self._bound[scope] = frozenset(_names_bound_in(scope))
+            if name in self._bound[scope]:
+                return True
+        return False
+
+    def _refuse(self, node: ast.expr | ast.pattern, message: str) -> None:
+        self.findings.append(Finding.at(node, message))
+
+
+def _names_bound_in(scope: Function | Comprehension) -> set[str]:
+    """Names that are certainly this scope's own: parameters, and targets of assignments that are not declared global or deleted."""
+    bound: set[str] = set()
+    given_away: set[str] = set()
+    if isinstance(scope, Function):
+        parameters = scope.args
+        named = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, parameters.vararg, parameters.kwarg]
+        bound.update(parameter.arg for parameter in named if parameter is not None)
+    for node in _own_nodes(scope):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                bound.add(name)
+            case ast.Name(id=name, ctx=ast.Del()) | ast.ExceptHandler(name=str(name)):
+                given_away.add(name)  # unbound again afterwards
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                given_away.update(names)
+            case _:
+                pass
+    return bound - given_away
+
+
+def _own_nodes(scope: Function | Comprehension) -> Iterator[ast.AST]:
+    """Every node of *scope* that is not inside another scope; a comprehension owns only its targets."""
+    if isinstance(scope, Function):
+        waiting: list[ast.AST] = list(scope.body) if isinstance(scope.body, list) else [scope.body]
+    else:
+        waiting = [generator.target for generator in scope.generators]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (Function, Comprehension, ast.ClassDef)):
+            waiting.extend(ast.iter_child_nodes(node))
