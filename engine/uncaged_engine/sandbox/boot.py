@@ -1,0 +1,135 @@
+"""Inside the sandbox: the clock, chance and fresh ids raise and name what to use instead, so that a run is the same at every replay.
+
+This is for determinism and clear errors; the boundary is the kernel. Modules are changed when the bundle imports them, so that an unused
+one costs nothing. Runs as compiled code handed over by the parent; imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import posix
+import sys
+import time
+from _frozen_importlib_external import PathFinder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, NoReturn
+
+USE_TIME = "use options['startedAt'] or yield {'now': {}}"
+USE_SEED = "use random.Random(options['seed'])"
+USE_ID = "derive it from options['threadId'] and options['seed'], or take it from an effect"
+USE_SLEEP = "yield {'sleep': {...}}"
+
+CLOCKS = (
+    *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
+    *("process_time", "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns"),
+)
+MODULE_LEVEL_RANDOM = (
+    *("seed", "random", "uniform", "triangular", "randint", "choice", "randrange", "sample", "shuffle", "choices", "normalvariate"),
+    *("lognormvariate", "expovariate", "vonmisesvariate", "gammavariate", "gauss", "betavariate", "binomialvariate", "paretovariate"),
+    *("weibullvariate", "getstate", "setstate", "getrandbits", "randbytes"),
+)
+
+
+def replace() -> None:
+    """Change what is there already, and watch for what the bundle imports."""
+    for name in CLOCKS:
+        if hasattr(time, name):
+            setattr(time, name, refusing(f"time.{name}", USE_TIME))
+    time.sleep = refusing("time.sleep", USE_SLEEP)
+    for name, position in (("localtime", 0), ("gmtime", 0), ("ctime", 0), ("asctime", 0), ("strftime", 1)):
+        setattr(time, name, needing(f"time.{name}", getattr(time, name), position))
+    for name in ("urandom", "getrandom"):
+        if hasattr(posix, name):
+            setattr(posix, name, refusing(f"os.{name}", USE_SEED))  # before anybody imports os, which copies it
+    for name, change in CHANGES.items():
+        if name in sys.modules:
+            change(sys.modules[name])
+    sys.meta_path.insert(0, Changing())
+
+
+class Changing:
+    """An import finder that changes a few modules right after they were executed."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, _target: object = None) -> ModuleSpec | None:
+        change = CHANGES.get(name)
+        if change is None:
+            return None
+        spec: ModuleSpec | None = PathFinder.find_spec(name, path)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_change(module: ModuleType) -> None:
+            execute(module)
+            change(module)
+
+        spec.loader.exec_module = execute_and_change  # type: ignore[method-assign]  # this one loader, made for this one import
+        return spec
+
+
+def refusing(name: str, instead: str) -> Callable[..., NoReturn]:
+    def refused(*_arguments: object, **_named: object) -> NoReturn:
+        raise RuntimeError(f"{name}() differs from run to run, so a bundle cannot call it: {instead}")
+
+    return refused
+
+
+def needing(name: str, original: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """The same function, but its time argument must be given."""
+
+    def checked(*arguments: object) -> Any:
+        if len(arguments) <= position or arguments[position] is None:
+            raise RuntimeError(f"{name}() without a time reads the clock, so a bundle cannot call it: {USE_TIME}")
+        return original(*arguments)
+
+    return checked
+
+
+def change_random(module: Any) -> None:
+    for name in MODULE_LEVEL_RANDOM:
+        if hasattr(module, name):
+            setattr(module, name, refusing(f"random.{name}", USE_SEED))
+    seed = module.Random.seed
+
+    def seeded(self: object, a: object = None, version: int = 2) -> None:
+        if a is None:
+            raise RuntimeError(f"random.Random() without a seed differs from run to run: {USE_SEED}")
+        seed(self, a, version)
+
+    module.Random.seed = seeded
+
+
+def change_uuid(module: Any) -> None:
+    for name in ("uuid1", "uuid4", "uuid6", "uuid7", "getnode"):
+        if hasattr(module, name):
+            setattr(module, name, refusing(f"uuid.{name}", USE_ID))
+
+
+def change_datetime(module: Any) -> None:
+    """The C types cannot be changed, so subclasses that pass for them take their names."""
+
+    def passes_for(real: type) -> type[type]:
+        class Passing(type):
+            def __instancecheck__(cls, instance: object) -> bool:
+                return isinstance(instance, real)
+
+            def __subclasscheck__(cls, subclass: type) -> bool:
+                return issubclass(subclass, real)
+
+        return Passing
+
+    def same(real: type, **refused: str) -> type:
+        members = {name: classmethod(refusing(title, USE_TIME)) for name, title in refused.items()}
+        kind: type = passes_for(real)(real.__name__, (real,), {"__module__": "datetime", "__slots__": (), **members})
+        return kind
+
+    module.date = same(module.date, today="datetime.date.today")
+    module.datetime = same(module.datetime, now="datetime.datetime.now", utcnow="datetime.datetime.utcnow", today="datetime.datetime.today")
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {"random": change_random, "uuid": change_uuid, "datetime": change_datetime}

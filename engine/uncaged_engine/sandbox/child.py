@@ -1,0 +1,284 @@
+"""What runs inside the sandbox: one bundle, compiled once, and one generator per slot, driven by frames.
+
+Nothing of ours is imported here and almost nothing of the standard library, because a cold start pays for every import. The parent sends
+this file as compiled code before anything else, with the code of the other files that run inside.
+
+A request is ``LETTER SLOT SEQ BODY\\n``, an answer ``SLOT SEQ WORD DIGEST BODY\\n``. Exactly one answer follows a request, except that the
+outcomes which follow a ``P`` belong to it.
+"""
+
+from __future__ import annotations
+
+import posix
+import sys
+from _blake2 import blake2b
+from _contextvars import Context
+from _json import encode_basestring, make_encoder, make_scanner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from io import BufferedReader
+    from types import CodeType, TracebackType
+    from typing import Any
+
+DIGEST_BYTES = 16
+MESSAGE_CHARACTERS = 4000
+TRACE_FRAMES = 30
+_OUTPUT_KEYS = {"role", "content", "meta"}
+
+
+class EffectError(Exception):
+    """An effect failed; ``error`` is a mapping with at least ``kind`` and ``message``."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(str(error.get("message", "the effect failed")))
+        self.error = error
+        self.kind = error.get("kind")
+
+
+class _ScanSettings:
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own, it empties it
+
+
+_scan = make_scanner(_ScanSettings())  # type: ignore[arg-type]  # any object with these attributes will do
+
+
+def main(parcel: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> None:
+    """Lock down, prove it, and serve until the pipe ends."""
+    sys.stdin = sys.stdout = sys.stderr = None  # what a bundle prints is nobody's answer
+    sys.__stdin__ = sys.__stdout__ = sys.__stderr__ = None  # type: ignore[misc]  # the same
+    modules = parcel["modules"]
+    settings = parcel["settings"]
+    open_doors: list[str] = []
+    lockdown = load(modules["lockdown"], "lockdown")
+    lockdown["follow_parent"](settings)
+    if "filter" in settings:  # absent for a trusted bundle
+        landlock = load(modules["landlock"], "landlock") if "landlock" in modules else None
+        try:
+            lockdown["lock_down"](settings, landlock)
+            open_doors = lockdown["open_doors"](settings["doors"])
+        except OSError as error:
+            open_doors = [f"lock-down failed: {error}"]
+    if "boot" in modules:
+        load(modules["boot"], "boot")["replace"]()
+    speaker = Speaker(answer_fd)
+    if open_doors:
+        speaker.answer(0, 0, "open", encode({"doors": open_doors}))
+        return
+    speaker.answer(0, 0, "locked", b"{}")
+    Server(reader, speaker, settings["answer_bytes"], settings["spill_bytes"]).serve()
+
+
+def load(code: CodeType, name: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": name}
+    exec(code, namespace)  # noqa: S102 - the engine's own code, or the bundle that all this is about
+    return namespace
+
+
+class Speaker:
+    """The answering end of the pipe pair."""
+
+    def __init__(self, answer_fd: int) -> None:
+        self._fd = answer_fd
+
+    def answer(self, slot: int, seq: int, word: str, body: bytes, digest: str = "-") -> None:
+        data = b"%d %d %b %b %b\n" % (slot, seq, word.encode(), digest.encode(), body)
+        done = posix.write(self._fd, data)
+        while done < len(data):
+            done += posix.write(self._fd, data[done : done + 65536])
+
+
+class Server:
+    """Holds the compiled bundle and its generators."""
+
+    def __init__(self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, spill_bytes: int) -> None:
+        self._reader = reader
+        self._speaker = speaker
+        self._answer_bytes = answer_bytes
+        self._spill_bytes = spill_bytes
+        self._code: CodeType | None = None
+        self._lines: list[str] = []
+        self._name = ""
+        self._runs: dict[int, tuple[Any, Callable[..., Any]]] = {}
+
+    def serve(self) -> None:
+        while frame := self._reader.readline():
+            letter, slot_text, seq_text, body = frame.split(b" ", 3)
+            slot, seq = int(slot_text), int(seq_text)
+            if letter == b"O":
+                word, answer = self._outcome(slot, body)
+                self._speaker.answer(slot, seq + 1, word, answer)
+            elif letter == b"S":
+                word, answer = self._start(slot, body)
+                self._speaker.answer(slot, 1, word, answer)
+            elif letter == b"P":
+                self._replay(slot, seq, body)
+            elif letter == b"D":
+                self._drop(slot)
+                self._speaker.answer(slot, 0, "dropped", b"{}")
+            else:
+                word, answer = self._compile(body)
+                self._speaker.answer(0, 0, word, answer)
+
+    def _compile(self, body: bytes) -> tuple[str, bytes]:
+        request = decode(body)
+        self._name = request["name"]
+        self._lines = request["source"].split("\n")
+        try:
+            self._code = compile(request["source"], self._name, "exec", dont_inherit=True)
+        except BaseException as error:  # a null byte, a bomb of brackets, a plain mistake
+            return "raise", self._describe(error)
+        return "ready", b"{}"
+
+    def _start(self, slot: int, body: bytes) -> tuple[str, bytes]:
+        request = decode(body)
+        context = Context()  # decimal's precision and the like stay within the slot
+        try:
+            generator = context.run(self._open, request["input"], request["options"])
+        except BaseException as error:
+            return "raise", self._describe(error)
+        self._runs[slot] = generator, context.run
+        return self._advance(slot, generator.send, None)
+
+    def _open(self, given: object, options: object) -> Any:
+        namespace: dict[str, Any] = {"__name__": "bundle", "EffectError": EffectError}
+        exec(self._code, namespace)  # type: ignore[arg-type]  # noqa: S102 - the bundle, compiled
+        generator = namespace["run"](given, options)
+        if not (hasattr(generator, "send") and hasattr(generator, "throw")):
+            raise TypeError(f"run() must be a generator function; it returned {type(generator).__name__}")
+        return generator
+
+    def _outcome(self, slot: int, body: bytes) -> tuple[str, bytes]:
+        generator, _ = self._runs[slot]
+        record = decode(body)
+        record.pop("chain", None)
+        error = record.get("error")
+        if error is not None:
+            return self._advance(slot, generator.throw, EffectError(error))
+        if "role" in record:
+            return self._advance(slot, generator.send, record)
+        return self._advance(slot, generator.send, record.get("outcome"))
+
+    def _replay(self, slot: int, count: int, body: bytes) -> None:
+        """Answer the first *count* effects from the frames that follow, and say only where that leads."""
+        digest = blake2b(digest_size=DIGEST_BYTES)
+        word, answer = self._start(slot, body)
+        seq = 1
+        for _ in range(count):
+            frame = self._reader.readline()
+            if word == "effect":  # otherwise it ended early, and the rest is only drained
+                digest.update(mark(answer, self._spill_bytes))
+                digest.update(b"\n")
+                word, answer = self._outcome(slot, frame.split(b" ", 3)[3])
+                seq += 1
+        self._speaker.answer(slot, seq, word, answer, digest.hexdigest())
+
+    def _advance(self, slot: int, method: Callable[[Any], Any], argument: object) -> tuple[str, bytes]:
+        _, run = self._runs[slot]
+        try:
+            effect = run(method, argument)
+        except StopIteration as stop:
+            del self._runs[slot]
+            return self._encoded("return", stop.value, "what run() returned", None)
+        except BaseException as error:
+            del self._runs[slot]
+            return "raise", self._describe(error)
+        if type(effect) is not dict or len(effect) != 1:
+            problem = f"an effect is a mapping with exactly one key, its kind; the bundle yielded {summary(effect)}"
+            return self._refuse(slot, TypeError(problem))
+        body = effect.get("output")
+        if type(body) is dict and len(body) == len(_OUTPUT_KEYS) and _OUTPUT_KEYS.issuperset(body):
+            effect = {"output": {"role": body["role"], "content": body["content"], "meta": body["meta"]}}
+        return self._encoded("effect", effect, "the effect", slot)
+
+    def _encoded(self, word: str, value: object, what: str, slot: int | None) -> tuple[str, bytes]:
+        try:
+            body = encode(value)
+            if len(body) > self._answer_bytes:
+                raise ValueError(f"{what} is {len(body)} bytes long; at most {self._answer_bytes} are allowed")
+        except BaseException as error:
+            if not isinstance(error, MemoryError):
+                error.add_note(f"{what} must consist of JSON values")
+            return self._refuse(slot, error)
+        return word, body
+
+    def _refuse(self, slot: int | None, error: BaseException) -> tuple[str, bytes]:
+        """End a run whose yield is no effect, and say at which line it stands."""
+        if slot is None:
+            return "raise", self._describe(error)
+        generator, _ = self._runs.pop(slot)
+        frame = getattr(generator, "gi_frame", None) or getattr(generator, "cr_frame", None)
+        where = "" if frame is None else self._place(self._name, frame.f_lineno, "run")
+        return "raise", self._describe(error, where)
+
+    def _drop(self, slot: int) -> None:
+        run = self._runs.pop(slot, None)
+        if run is not None:
+            try:
+                run[0].close()
+            except BaseException:  # its `finally` blocks are its own affair
+                return
+
+    def _describe(self, error: BaseException, where: str = "") -> bytes:
+        try:
+            error.__traceback__, trace = None, where or self._trace(error.__traceback__)
+            notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+            description = {"type": text(type(error).__name__), "message": text(f"{error}{notes}"), "trace": text(trace)}
+            return encode(description)
+        except BaseException:  # an exception whose text raises, or no memory left
+            return b'{"type":"Exception","message":"the bundle raised an error that cannot be shown","trace":""}'
+
+    def _trace(self, traceback: TracebackType | None) -> str:
+        places = []
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            if traceback.tb_frame.f_globals is not globals():
+                places.append(self._place(code.co_filename, traceback.tb_lineno, code.co_name))
+            traceback = traceback.tb_next
+        if len(places) > TRACE_FRAMES:
+            places[TRACE_FRAMES // 2 : -TRACE_FRAMES // 2] = [f"... {len(places) - TRACE_FRAMES} more ..."]
+        return "\n".join(places)
+
+    def _place(self, file: str, line: int, function: str) -> str:
+        source = self._lines[line - 1].strip()[:200] if file == self._name and 0 < line <= len(self._lines) else ""
+        return f"{file}:{line} in {function}" + (f": {source}" if source else "")
+
+
+def mark(effect: bytes, spill_bytes: int) -> bytes:
+    """What the digest takes of an effect: its bytes, or its hash where the journal keeps it in a blob."""
+    if len(effect) <= spill_bytes:
+        return effect
+    if effect.startswith(b'{"output":{"role":"') and len(effect.decode()) - len('{"output":}') <= spill_bytes:
+        return effect
+    return b"blob:" + blake2b(effect, digest_size=DIGEST_BYTES).hexdigest().encode()
+
+
+def decode(data: bytes) -> Any:
+    return _scan(data.decode(), 0)[0]
+
+
+def encode(value: object) -> bytes:
+    """Canonical JSON; raises for anything else than JSON values."""
+    return "".join(make_encoder(None, _no_json, encode_basestring, None, ":", ",", False, False, False)(value, 0)).encode()
+
+
+def _no_json(value: object) -> object:
+    raise TypeError(f"{summary(value)} is not a JSON value")
+
+
+def summary(value: object) -> str:
+    """Name a value without trusting its ``repr``."""
+    if type(value) in (list, tuple, dict, set, str, bytes):
+        return f"a {type(value).__name__} of {len(value)}"  # type: ignore[arg-type]  # all of these have a length
+    return f"a {type(value).__name__}" if value is not None else "None"
+
+
+def text(value: str) -> str:
+    return value[:MESSAGE_CHARACTERS].encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,209 @@
+"""A child process is started locked down, with three pipe ends and no other open file of ours."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import importlib.util
+import marshal
+import os
+import select
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+
+from uncaged_bundles.errors import SandboxUnavailable
+
+from . import bubblewrap, seccomp
+from .interpreter import find_interpreter
+from .mechanism import Mechanism, landlock_settings
+from .rlimits import Limit
+from .syscalls import number_of
+
+STDERR_BYTES = 4096
+_REQUEST_PIPE_BYTES = 1 << 20
+_WRITE_PROBES = ("/uncaged-probe", "/tmp/uncaged-probe", "/dev/shm/uncaged-probe", "uncaged-probe")  # noqa: S108 - it must not be writable
+_CALLS = ("prctl", "prlimit64", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "socket")
+EXIT_GRACE_MS = 500
+
+LOADER = (
+    "import io,marshal,sys;"
+    "r=io.open(int(sys.argv[1]),'rb',65536);p=marshal.loads(r.read(int(r.readline())));"
+    "g={'__name__':'child'};exec(p['child'],g);g['main'](p,r,int(sys.argv[2]))"
+)
+"""All that the command line says; the program itself comes through the request pipe, compiled already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """A started child. request_fd, answer_fd, stderr_fd: our ends, the first not blocking."""
+
+    process: subprocess.Popen[bytes]
+    request_fd: int
+    answer_fd: int
+    stderr_fd: int
+
+    def finish(self, *, grace_ms: int = 0) -> str:
+        """Reap the child and close our ends, once; returns how it ended and what it wrote last.
+
+        Args:
+            grace_ms: how long it may take to end by itself.
+        """
+        ended = _ends_within(self.process.pid, grace_ms)
+        if not ended:
+            self.process.kill()
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        last_words = _last_words(self.stderr_fd)
+        for fd in (self.request_fd, self.answer_fd, self.stderr_fd):
+            os.close(fd)
+        how = _how(self.process.returncode) if ended else "it was ended by force"
+        return f"{how}, after {usage.ru_utime + usage.ru_stime:.1f} s of CPU" + (f"; it wrote: {last_words}" if last_words else "")
+
+
+def launch(
+    mechanism: Mechanism | None, *, limits: list[Limit], settings: Mapping[str, object], environment: Mapping[str, str] | None = None
+) -> Launched:
+    """Start the child and send it its program.
+
+    Args:
+        mechanism: None for a trusted bundle: a plain process.
+        limits: what the process sets on itself.
+        settings: what the child's `main` needs besides.
+        environment: added to what a trusted bundle's process gets; others get none of it.
+    Raises:
+        SandboxUnavailable: the program of the sandbox is gone.
+    """
+    request_read, request_write = os.pipe()
+    answer_read, answer_write = os.pipe()
+    stderr_read, stderr_write = os.pipe()
+    os.set_blocking(stderr_write, False)  # who writes more than a pipe holds loses it, and nobody waits
+    os.set_blocking(stderr_read, False)
+    with suppress(OSError):
+        fcntl.fcntl(request_write, fcntl.F_SETPIPE_SZ, _REQUEST_PIPE_BYTES)
+    try:
+        with _filter_file(mechanism) as filter_fd:
+            command, variables = _command(mechanism, filter_fd, (request_read, answer_write), environment or {})
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr_write,
+                pass_fds=(request_read, answer_write, *(() if filter_fd is None else (filter_fd,))),
+                env=variables,
+                cwd="/",
+                start_new_session=True,
+            )
+    except OSError as exc:
+        for fd in (request_write, answer_read, stderr_read):
+            os.close(fd)
+        raise SandboxUnavailable(f"the sandbox cannot be started: {exc}") from exc
+    finally:
+        for fd in (request_read, answer_write, stderr_write):
+            os.close(fd)
+    launched = Launched(process=process, request_fd=request_write, answer_fd=answer_read, stderr_fd=stderr_read)
+    _send_parcel(launched, _parcel(mechanism, limits, settings))
+    os.set_blocking(request_write, False)
+    return launched
+
+
+def _command(
+    mechanism: Mechanism | None, filter_fd: int | None, pipes: tuple[int, int], environment: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    interpreter = find_interpreter()
+    arguments = [*bubblewrap.PYTHON_FLAGS, "-c", LOADER, *map(str, pipes)]
+    if mechanism is not None and mechanism.program is not None and filter_fd is not None:
+        command = bubblewrap.cell_command(
+            mechanism.program,
+            interpreter,
+            disable_userns=mechanism.disable_userns,
+            filter_fd=filter_fd,
+            environment=bubblewrap.ENVIRONMENT,
+            arguments=arguments,
+        )
+        return command, {}
+    own = {} if mechanism is not None else environment
+    return [str(interpreter.executable), *arguments], {**own, **bubblewrap.ENVIRONMENT}
+
+
+@contextmanager
+def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
+    """The filter under which bubblewrap starts the interpreter, as an open file; the stricter one is set by the process itself."""
+    if mechanism is None or mechanism.name != "bubblewrap":
+        yield None
+        return
+    with tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else os.fdopen(os.memfd_create("filter"), "w+b") as file:
+        file.write(seccomp.assemble(seccomp.CELL_STARTING, mechanism.machine))
+        file.seek(0)
+        yield file.fileno()
+
+
+def _parcel(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[str, object]) -> bytes:
+    """Everything that the child needs before it is locked down, in one message."""
+    machine = os.uname().machine if mechanism is None else mechanism.machine
+    numbers = {name: number_of(name, machine) for name in _CALLS}
+    inside: dict[str, object] = {**settings, "numbers": numbers, "parent": os.getpid()}
+    names = ["lockdown"]
+    if mechanism is not None:
+        names.append("boot")
+        inside |= {"limits": limits, "filter": seccomp.assemble(seccomp.CELL, machine)}
+        inside |= {"doors": {"read": _foreign_files(), "write": list(_WRITE_PROBES), "socket": numbers["socket"]}}
+        if mechanism.name == "landlock":
+            names.append("landlock")
+            inside["landlock"] = landlock_settings(mechanism, find_interpreter())
+        else:
+            inside["parent"] = 0
+    modules = {name: _code(name) for name in names}
+    return marshal.dumps({"child": _code("child"), "modules": modules, "settings": inside})
+
+
+def _foreign_files() -> list[str]:
+    """Files that exist and that the child must not be able to read."""
+    return [path for path in ("/etc/passwd", "/proc/self/status", __file__) if Path(path).exists()]
+
+
+@functools.cache
+def _code(name: str) -> CodeType:
+    """The compiled code of a module that runs inside, from the bytecode cache where there is one."""
+    spec = importlib.util.find_spec(f"{__package__}.{name}")
+    loader = None if spec is None else spec.loader
+    code = loader.get_code(f"{__package__}.{name}") if loader is not None and hasattr(loader, "get_code") else None
+    if not isinstance(code, CodeType):
+        raise SandboxUnavailable(f"{name}.py is missing from this installation; install uncaged-workflow again")
+    return code
+
+
+def _send_parcel(launched: Launched, parcel: bytes) -> None:
+    data = b"%d\n%b" % (len(parcel), parcel)
+    try:
+        while data:
+            data = data[os.write(launched.request_fd, data) :]
+    except BrokenPipeError:
+        raise SandboxUnavailable(f"the sandbox did not start: {launched.finish(grace_ms=EXIT_GRACE_MS)}") from None
+
+
+def _ends_within(pid: int, grace_ms: int) -> bool:
+    """Whether the process ends by itself; it is not reaped."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        return bool(poll.poll(grace_ms))
+    finally:
+        os.close(pidfd)
+
+
+def _last_words(fd: int) -> str:
+    with suppress(BlockingIOError):
+        return os.read(fd, 1 << 16)[-STDERR_BYTES:].decode(errors="replace").strip()
+    return ""
+
+
+def _how(code: int) -> str:
+    """An exit code in words; bubblewrap reports its child's signal as 128 and more."""
+    number = -code if code < 0 else code - 128
+    return f"signal {number} ended it" if number > 0 else f"it ended with status {code}"

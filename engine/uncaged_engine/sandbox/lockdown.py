@@ -1,0 +1,138 @@
+"""Inside the sandbox: the process gives up every right itself, before it reads a byte of the bundle, and then tries the doors.
+
+Runs as compiled code handed over by the parent, imports nothing of ours, and reaches the kernel through ``_ctypes`` alone (``ctypes`` would
+cost a quarter of the interpreter's start). Filter and numbers come from the parent, which knows the machine.
+"""
+
+from __future__ import annotations
+
+import _ctypes
+import posix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_MODE_FILTER = 2
+SIGKILL = 9
+
+
+class _Long(_ctypes._SimpleCData):  # type: ignore[type-arg]  # generic in the stubs only
+    _type_ = "l"
+
+
+class _Pointer(_ctypes._SimpleCData):  # type: ignore[type-arg]  # generic in the stubs only
+    _type_ = "z"
+
+
+class _Function(_ctypes.CFuncPtr):
+    _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+    _restype_ = _Long
+
+
+_process = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None: the process itself
+_syscall = _Function(_ctypes.dlsym(_process, "syscall"))
+
+
+def syscall(number: int, *arguments: int | bytes) -> int:
+    """Call the kernel; bytes are passed by address.
+
+    Raises:
+        OSError: it refused.
+    """
+    passed = [item if isinstance(item, bytes) else _Long(item) for item in arguments]
+    result = int(_syscall(_Long(number), *passed))
+    if result < 0:
+        code = _ctypes.get_errno()
+        raise OSError(code, posix.strerror(code))
+    return result
+
+
+def follow_parent(settings: Mapping[str, Any]) -> None:
+    """Die when the parent's thread does; bubblewrap's child (parent 0) follows bubblewrap."""
+    syscall(settings["numbers"]["prctl"], PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+    if settings["parent"] and posix.getppid() != settings["parent"]:
+        posix._exit(0)  # it died before it could be watched
+
+
+def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> None:
+    """Limits, no new rights, no peeking by others, then the file system, then the filter; nothing can be undone afterwards."""
+    numbers = settings["numbers"]
+    syscall(numbers["prctl"], PR_SET_DUMPABLE, 0, 0, 0, 0)
+    syscall(numbers["prctl"], PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    for resource, soft, hard in settings["limits"]:
+        pair = soft.to_bytes(8, "little") + hard.to_bytes(8, "little")
+        syscall(numbers["prlimit64"], 0, resource, pair, 0)
+    if landlock is not None:
+        landlock["restrict"](syscall, numbers, settings["landlock"])
+    install_filter(numbers["prctl"], settings["filter"])
+
+
+def install_filter(prctl: int, program: bytes) -> None:
+    """Put a seccomp program (8 bytes an instruction) in force."""
+    header = (len(program) // 8).to_bytes(8, "little") + bytes(_Pointer(program))  # struct sock_fprog
+    syscall(prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0)
+
+
+def open_doors(doors: Mapping[str, Any]) -> list[str]:
+    """Try to read, write, connect, fork and exec; say what succeeded."""
+    return [*_read(doors["read"]), *_write(doors["write"]), *_connect(doors["socket"]), *_fork(), *_exec()]
+
+
+def _read(paths: list[str]) -> list[str]:
+    found = []
+    for path in paths:
+        try:
+            posix.close(posix.open(path, posix.O_RDONLY))
+        except OSError:
+            continue
+        found.append(f"read {path}")
+    return found
+
+
+def _write(paths: list[str]) -> list[str]:
+    found = []
+    for path in paths:
+        try:
+            posix.close(posix.open(path, posix.O_WRONLY | posix.O_CREAT, 0o600))
+        except OSError:
+            continue
+        posix.unlink(path)
+        found.append(f"write {path}")
+    return found
+
+
+def _connect(number: int) -> list[str]:
+    found = []
+    for name, family in (("unix", 1), ("internet", 2), ("netlink", 16)):
+        try:
+            posix.close(syscall(number, family, 1, 0))
+        except OSError:
+            continue
+        found.append(f"open an {name} socket")
+    return found
+
+
+def _fork() -> list[str]:
+    try:
+        child = posix.fork()
+    except OSError:
+        return []
+    if child == 0:
+        posix._exit(0)
+    posix.waitpid(child, 0)
+    return ["fork"]
+
+
+def _exec() -> list[str]:
+    try:
+        posix.execv("/nonexistent/program", ["program"])  # it must fail, and how it fails is the answer
+    except PermissionError:
+        return []
+    except OSError:
+        return ["exec"]

@@ -1,0 +1,141 @@
+"""A seccomp filter is a list of system calls, assembled to BPF here without any library, for x86_64 and aarch64.
+
+A bundle's process gets an allow-list: what the interpreter needs to compute, to import from the standard library and to speak over two
+pipes that are open already. Everything else fails with EPERM; another architecture's calls kill the process.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .syscalls import X32_BIT, audit_arch, number_of
+
+ALLOW = 0x7FFF0000
+KILL_PROCESS = 0x80000000
+REFUSE = 0x00050000 | 1  # EPERM
+
+_LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
+_JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
+_JUMP_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
+_JUMP_ANY_BIT = 0x45  # BPF_JMP | BPF_JSET | BPF_K
+_AND = 0x54  # BPF_ALU | BPF_AND | BPF_K
+_RETURN = 0x06  # BPF_RET | BPF_K
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
+
+# O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND; __O_TMPFILE comes only with one of the first two
+WRITING_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
+
+COMPUTING = (
+    *("read", "write", "pread64", "readv", "writev", "lseek", "close"),
+    *("mmap", "munmap", "mprotect", "mremap", "madvise", "brk"),
+    *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "sigaltstack", "restart_syscall"),
+    *("futex", "sched_yield", "sched_getaffinity", "membarrier", "set_tid_address", "set_robust_list", "rseq", "arch_prctl"),
+    *("getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getcwd", "uname", "sysinfo"),
+    *("clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getrusage", "getrlimit"),
+    *("exit", "exit_group", "poll", "ppoll"),
+)
+LOOKING = (
+    *("fstat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
+    *("readlink", "readlinkat", "getdents", "getdents64"),
+)
+STARTING = ("execve", "prctl", "seccomp")
+"""What stands between bubblewrap's filter and the process's own, stricter one: bubblewrap execs the interpreter under the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A condition on one argument (its low 32 bits, and that the high ones are zero where *whole* is set).
+
+    values: the argument, cut by *mask*, is one of these. none_of: none of these bits is set.
+    """
+
+    argument: int
+    values: tuple[int, ...] = ()
+    none_of: int = 0
+    mask: int = 0xFFFFFFFF
+    whole: bool = False
+
+
+READING_ONLY: Mapping[str, Check] = {
+    "open": Check(argument=1, none_of=WRITING_FLAGS),
+    "openat": Check(argument=2, none_of=WRITING_FLAGS),
+    "fcntl": Check(argument=1, values=(1, 2, 3, 1030)),  # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+    "prlimit64": Check(argument=2, values=(0,), whole=True),  # asking, not setting
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Which calls pass: a list, a list with conditions, and what the rest comes to.
+
+    allowed: pass always. checked: pass if the condition holds, else *otherwise*. refused: always *otherwise*.
+    rest: the answer to all others.
+    """
+
+    allowed: Sequence[str] = ()
+    checked: Mapping[str, Check] = field(default_factory=dict)
+    refused: Sequence[str] = ()
+    otherwise: int = REFUSE
+    rest: int = REFUSE
+
+
+CELL = Rules(allowed=(*COMPUTING, *LOOKING), checked=READING_ONLY)
+CELL_STARTING = Rules(allowed=(*COMPUTING, *LOOKING, *STARTING), checked={**READING_ONLY, "prlimit64": Check(argument=0, values=(0,))})
+
+
+def assemble(rules: Rules, machine: str) -> bytes:
+    """Return the BPF program, eight bytes an instruction.
+
+    Args:
+        machine: what ``os.uname().machine`` says.
+    Raises:
+        SandboxUnavailable: a machine whose system calls are not known here.
+    """
+    program = [_load(_ARCH), _jump(_JUMP_EQUAL, audit_arch(machine), 1, 0), _return(KILL_PROCESS), _load(_NUMBER)]
+    if machine == "x86_64":
+        program += [_jump(_JUMP_AT_LEAST, X32_BIT, 0, 1), _return(KILL_PROCESS)]
+    for name in rules.allowed:
+        number = number_of(name, machine)
+        if number is not None:
+            program += [_jump(_JUMP_EQUAL, number, 0, 1), _return(ALLOW)]
+    for name in rules.refused:
+        number = number_of(name, machine)
+        if number is not None:
+            program += [_jump(_JUMP_EQUAL, number, 0, 1), _return(rules.otherwise)]
+    for name, check in rules.checked.items():
+        number = number_of(name, machine)
+        if number is not None:
+            body = _checked(check, rules.otherwise)
+            program += [_jump(_JUMP_EQUAL, number, 0, len(body)), *body]
+    program.append(_return(rules.rest))
+    return b"".join(program)
+
+
+def _checked(check: Check, otherwise: int) -> list[bytes]:
+    """The instructions that decide one call; every path returns."""
+    low = _ARGUMENTS + 8 * check.argument
+    body: list[bytes] = []
+    if check.whole:
+        body += [_load(low + 4), _jump(_JUMP_EQUAL, 0, 1, 0), _return(otherwise)]
+    body.append(_load(low))
+    if check.mask != 0xFFFFFFFF:
+        body.append(struct.pack("<HBBI", _AND, 0, 0, check.mask))
+    if check.none_of:
+        return [*body, _jump(_JUMP_ANY_BIT, check.none_of, 1, 0), _return(ALLOW), _return(otherwise)]
+    for value in check.values:
+        body += [_jump(_JUMP_EQUAL, value, 0, 1), _return(ALLOW)]
+    return [*body, _return(otherwise)]
+
+
+def _load(offset: int) -> bytes:
+    return struct.pack("<HBBI", _LOAD, 0, 0, offset)
+
+
+def _jump(test: int, value: int, if_true: int, if_false: int) -> bytes:
+    return struct.pack("<HBBI", test, if_true, if_false, value)
+
+
+def _return(action: int) -> bytes:
+    return struct.pack("<HBBI", _RETURN, 0, 0, action)
