@@ -6,6 +6,7 @@ leading zeros. Reading ignores case and nothing else: I, L, O and U are not digi
 
 from __future__ import annotations
 
+import re
 from typing import NewType
 
 import xxhash
@@ -24,6 +25,8 @@ _TIME_BITS = 48
 _VALUES = {digit: value for value, character in enumerate(ALPHABET) for digit in (character, character.lower())}
 _PAIRS = tuple(high + low for high in ALPHABET for low in ALPHABET)
 _SHOWN_CHARACTERS = 80
+_HASH = re.compile(r"[0-9A-F][0-9A-HJKMNP-TV-Z]{12}")
+_THREAD_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 def bundle_hash(source: bytes) -> BundleHash:
@@ -39,6 +42,16 @@ def parse_bundle_hash(text: str) -> BundleHash:
 def parse_thread_id(text: str) -> ThreadId:
     """The canonical spelling of *text*; UsageError names the text when it is no thread id."""
     return ThreadId(_parse_id(text, THREAD_ID_LENGTH, bits=128, what="thread id"))
+
+
+def is_bundle_hash(text: str) -> bool:
+    """Whether *text* is a bundle hash in its canonical spelling."""
+    return _HASH.fullmatch(text) is not None
+
+
+def is_thread_id(text: str) -> bool:
+    """Whether *text* is a thread id in its canonical spelling."""
+    return _THREAD_ID.fullmatch(text) is not None
 
 
 def new_thread_id(now_ms: int, entropy: bytes) -> ThreadId:
