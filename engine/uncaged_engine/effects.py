@@ -17,8 +17,11 @@ from .config import Config
 from .outcomes import Outcome
 
 Rule = Literal["repeat", "restore", "probe", "ask"]
-"""What happens to an intent that a crash left open. repeat: idempotent, again with the same key. restore: the handler puts the workspace back
-and asks again. probe: the handler can find out from the other side. ask: only a person can settle it."""
+"""What happens to an intent that a crash left open.
+
+repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks again. probe: the handler can find out
+from the other side. ask: only a person can settle it.
+"""
 
 
 class Cancel:
@@ -93,7 +96,10 @@ class EffectContext:
 
 
 class Handler(Protocol):
-    """Performs one kind of effect. One module, one handler; listed in ``handlers.BUILT_IN`` or an entry point of ``uncaged_workflow.effects``."""
+    """Performs one kind of effect.
+
+    One module, one handler; listed in ``handlers.BUILT_IN``, or an entry point of ``uncaged_workflow.effects``.
+    """
 
     kind: str
     limits: frozenset[str]

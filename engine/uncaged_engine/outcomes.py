@@ -16,7 +16,8 @@ VoidWord = Literal["killed", "limit", "environment"]
 class Answer:
     """The effect was performed.
 
-    fields: the step line's own keys, JSON values only: ``{"outcome": value}`` for most kinds, ``{"role", "content", "meta", "by", …}`` for a role.
+    fields: the step line's own keys, JSON values only: ``{"outcome": value}`` for most kinds,
+    ``{"role", "content", "meta", "by", …}`` for a role.
     """
 
     fields: Mapping[str, object]

@@ -1,0 +1,303 @@
+"""The engine as a library: open a store, add, run, follow, steer and fork. The command line uses nothing else.
+
+engine = Engine.open()
+engine.add("hello", Path("hello.py").read_bytes(), accept=lambda widened: True)
+thread = engine.run("hello", prompt="world")
+for event in engine.follow(thread):
+    print(event.kind, event.body)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
+from uncaged_bundles.names import FlowName, parse_flow_name
+from uncaged_bundles.policy import widening
+from uncaged_bundles.registry import Registry
+from uncaged_bundles.store import Store
+from uncaged_bundles.validate import Bundle, read_bundle
+from uncaged_bundles.version import __version__
+
+from . import archive, chain, lines, states
+from .config import Config, load
+from .following import Event, follow
+from .forking import Cut, copied_lines, fork_start, kept_steps
+from .journal import Journal, create
+from .known_effects import KNOWN
+from .observe import ThreadSummary, ThreadView, summarise, view
+from .recover import recover
+from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, start_line
+from .verify import Verdict, verify
+from .worker import client
+
+TEMPLATES = "uncaged_workflow.templates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """changed: False if the name pointed to these very bytes already. widened: what the policy allows that the former version did not."""
+
+    name: FlowName
+    hash: BundleHash
+    changed: bool
+    widened: tuple[str, ...]
+
+
+class Engine:
+    """One store, and everything that can be done with it."""
+
+    def __init__(self, store: Store, chance: Chance | None = None) -> None:
+        self.store = store
+        self.registry = Registry(store)
+        self._chance = chance or Chance()
+
+    @classmethod
+    def open(cls, root: Path | None = None, chance: Chance | None = None) -> Engine:
+        """Open (or make) a store; at the first open of an engine version the shipped flows are put in."""
+        engine = cls(Store.open(root), chance)
+        engine.registry.seed(__version__, _shipped_flows)
+        return engine
+
+    @property
+    def config(self) -> Config:
+        return load(self.store)
+
+    # Flows
+
+    def add(self, name: str, source: bytes, *, accept: Callable[[tuple[str, ...]], bool], origin: str = "person") -> Added:
+        """Register a bundle under a name.
+
+        Args:
+            accept: is asked with plain sentences what the policy newly allows; only called if there is something new.
+        Raises:
+            BundleError: the bundle is not valid. RefusedError: not accepted; nothing was stored.
+        """
+        flow = parse_flow_name(name)
+        bundle = read_bundle(source, KNOWN, check_schemas=True)
+        snapshot = self.registry.read()
+        former = snapshot.flows.get(flow)
+        before = self.store.load_bundle(former.hash, KNOWN).descriptor.policy if former is not None else None
+        widened = () if self.registry.granted(bundle.hash) else widening(before, bundle.descriptor.policy)
+        if widened and not accept(widened):
+            raise RefusedError(
+                f"{flow} was not added: its policy asks for more and nobody accepted it; read the list above, then add it with --accept"
+            )
+        self.store.put_bundle(bundle)
+        self.registry.grant(bundle.hash, bundle.descriptor.raw.get("policy", {}))
+        changed = self.registry.add(flow, bundle, now_ms=self._chance.clock_ms(), source=origin)
+        return Added(name=flow, hash=bundle.hash, changed=changed, widened=widened)
+
+    def bundle(self, text: str) -> Bundle:
+        """The bundle that a flow name or a hash means."""
+        return self.store.load_bundle(self.registry.resolve(text)[1], KNOWN)
+
+    # Threads
+
+    def run(self, flow: str, *, prompt: str, params: Mapping[str, object] | None = None, options: RunOptions | None = None) -> ThreadId:
+        """Start a thread; it exists and has a worker when this returns.
+
+        Raises:
+            What is in the way, before anything is written; or what kept the worker from taking it, after.
+        """
+        chosen = options or RunOptions()
+        name, bundle_hash = self.registry.resolve(flow)
+        bundle = granted_bundle(self.store, self.registry, bundle_hash)
+        thread, start = new_start(
+            config=self.config,
+            bundle=bundle,
+            name=name or bundle.descriptor.name,
+            prompt=prompt,
+            params=params or {},
+            options=chosen,
+            chance=self._chance,
+        )
+        line = start_line(self.store, start, self._chance.clock_ms())
+        create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
+        # crash here: the thread is `interrupted`, and `resume` starts it
+        self._drive(bundle.hash, thread, chosen)
+        return thread
+
+    def threads(self, flow: str | None = None) -> list[ThreadSummary]:
+        """All threads, newest first; those of one flow or hash if it is named. One that cannot be read is listed all the same."""
+        found = ((bundle, thread, path) for bundle, thread, path in self.store.find_threads())
+        summaries = [summarise(self.store, bundle, thread, path) for bundle, thread, path in found]
+        if flow is not None:
+            name, bundle_hash = self.registry.resolve(flow)
+            summaries = [one for one in summaries if (one.name == name if name else one.hash == bundle_hash)]
+        return sorted(summaries, key=lambda one: one.thread_id, reverse=True)
+
+    def thread(self, text: str) -> ThreadView:
+        """One thread in full; *text* is an id, a unique prefix of one, or ``latest``."""
+        return view(self.store, *self.store.locate_thread(text))
+
+    def follow(self, text: str) -> Iterator[Event]:
+        """Events from the start record on, as they reach the disk; the last one is the status."""
+        return follow(self.store, *self.store.locate_thread(text))
+
+    def pause(self, text: str) -> ThreadId:
+        """Stop a thread before its next effect; on disk when this returns."""
+        return self._steer(text, "pause", lambda now: lines.control("pause", {}, now))
+
+    def kill(self, text: str) -> ThreadId:
+        """End a thread: what is in flight is cancelled, its processes are ended."""
+        return self._steer(text, "kill", lambda now: lines.end("killed", {}, now))
+
+    def resume(
+        self,
+        text: str,
+        *,
+        max_rounds: int | None = None,
+        max_steps: int | None = None,
+        redo: bool = False,
+        skip: bool = False,
+        note: str | None = None,
+        options: RunOptions | None = None,
+    ) -> ThreadId:
+        """Go on with a thread that was paused, interrupted, killed, limited or left unknown.
+
+        Args:
+            redo, skip: what to do with an effect of which nobody knows whether it was performed. note: told to the next role.
+        Raises:
+            RefusedError: its state forbids it; the message says the state and the next step.
+        """
+        if redo and skip:
+            raise UsageError("--redo and --skip exclude each other")
+        bundle_hash, thread, path = self.store.locate_thread(text)
+        found = view(self.store, bundle_hash, thread, path)
+        self._allowed(found.summary, "resume")
+        if found.summary.status == "unknown" and not (redo or skip):
+            raise RefusedError(f"thread {thread} is unknown: {states.NEXT_STEP['unknown']}")
+        fields = {name: value for name, value in (("maxRounds", max_rounds), ("maxSteps", max_steps), ("note", note)) if value is not None}
+        _higher(found, fields)
+        granted_bundle(self.store, self.registry, bundle_hash)
+        if archive.is_archived(path):
+            archive.restore(path)
+        decided = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
+        self._drive(bundle_hash, thread, options or RunOptions(), resume={**fields, **decided}, **decided)
+        return thread
+
+    def fork(
+        self, text: str, *, cut: Cut | None = None, on: str | None = None, options: RunOptions | None = None, start: bool = True
+    ) -> ThreadId:
+        """Start a new thread from the first steps of another.
+
+        Args:
+            on: a hash, a flow name, or ``head``, to go on with another version; it gets the kept steps as ``input.steps``.
+            start: False leaves it paused before its next effect.
+        """
+        chosen = options or RunOptions()
+        source_hash, source, path = self.store.locate_thread(text)
+        data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+        history = recover(data, source_hash, source)
+        record = view(self.store, source_hash, source, path).start
+        target = source_hash if on is None else self.registry.resolve(str(record["name"]) if on == "head" else on)[1]
+        bundle = granted_bundle(self.store, self.registry, target)
+        kept = kept_steps(history, cut or Cut(), source)
+        if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
+            raise RefusedError(
+                f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
+            )
+        now = self._chance.clock_ms()
+        thread = new_thread_id(now, self._chance.entropy(ENTROPY_BYTES))
+        begin = fork_start(record, history, kept, thread=thread, target=target)
+        self._refit(begin, bundle, chosen, history, kept)
+        line = start_line(self.store, begin, now)
+        copied = copied_lines(data[: history.good_bytes], kept, chain.link(chain.seed(target, thread), line))
+        create(self.store.data_path(target, thread), line, target, thread, more=copied)
+        if start:
+            self._drive(target, thread, chosen)
+        else:
+            self.pause(thread)
+        return thread
+
+    def verify(self, text: str) -> Verdict:
+        """Prove a thread: check each line, and replay the bundle over the recorded outcomes."""
+        config = self.config
+        return verify(self.store, *self.store.locate_thread(text), prefer=config.sandbox, deadline_s=config.limits.bundle_s)
+
+    def remove_thread(self, text: str) -> ThreadId:
+        """Delete a thread that does not run, with its worktree, refs and logs."""
+        from .removal import remove
+
+        bundle_hash, thread, path = self.store.locate_thread(text)
+        self._allowed(summarise(self.store, bundle_hash, thread, path), "remove")
+        remove(self.store, bundle_hash, thread, path)
+        return thread
+
+    def working(self) -> list[dict[str, Any]]:
+        """What the live workers do at this moment: ``{hash, pid, threadId, doing, sinceMs}`` for each live thread."""
+        found = []
+        for bundle in {one.hash for one in self.threads() if one.status == "running"}:
+            answer = client.request(self.store, bundle, {"op": "list"}, start=False)
+            for one in answer["threads"] if answer else ():
+                found.append({"hash": bundle, "pid": answer["pid"] if answer else None, **one})
+        return found
+
+    def _drive(self, bundle: BundleHash, thread: ThreadId, options: RunOptions, **more: object) -> None:
+        environment = self.config.carried(options.environment)
+        message = {"op": "drive", "threadId": thread, "environment": environment, "directory": str(options.directory), **more}
+        client.request(self.store, bundle, message, start=True)
+
+    def _steer(self, text: str, event: states.Event, written: Callable[[int], bytes]) -> ThreadId:
+        """Let the worker do it, or, where there is none, take the lock and write it down ourselves."""
+        bundle_hash, thread, path = self.store.locate_thread(text)
+        self._allowed(summarise(self.store, bundle_hash, thread, path), event)
+        if client.request(self.store, bundle_hash, {"op": event, "threadId": thread}, start=False) is not None:
+            return thread
+        journal = Journal.open(path, bundle_hash, thread)
+        try:
+            now = self._chance.clock_ms()
+            pending = journal.history.open
+            if event == "kill" and pending is not None:
+                journal.append(lines.void(pending.seq, "killed", "killed while nobody ran it", {}, now))
+            journal.append(written(now))
+            journal.flush()
+        finally:
+            journal.close()
+        return thread
+
+    def _allowed(self, summary: ThreadSummary, event: states.Event) -> None:
+        if not states.allowed(summary.status, event):
+            raise RefusedError(states.refusal(summary.status, event, summary.thread_id))
+
+    def _refit(self, begin: dict[str, Any], bundle: Bundle, options: RunOptions, history: Any, kept: int) -> None:
+        """What a fork may change of its source's start record: limits, agents; and its workspace starts from the kept step's snapshot."""
+        given = {name: value for name, value in (("maxRounds", options.max_rounds), ("maxSteps", options.max_steps)) if value is not None}
+        begin["parameters"] = {**begin["parameters"], "options": {**begin["parameters"]["options"], **given}}
+        if options.agents:
+            begin["agents"] = bind_agents(self.config, bundle, str(begin["name"]), options)
+        if "workspace" in begin:
+            from .workspace import forked
+
+            begin["workspace"] = forked(begin["workspace"], history.steps[:kept], thread_id=begin["threadId"], flow=str(begin["name"]))
+
+
+def _higher(found: ThreadView, fields: Mapping[str, object]) -> None:
+    """A thread at its limit needs a higher one, or it would stop at once."""
+    end = found.end
+    if end is None or end.get("end") != "limit" or "value" not in end:
+        return
+    name, value = str(end["limit"]), int(end["value"])
+    given = fields.get(name)
+    if not isinstance(given, int) or given <= value:
+        flag = {"maxRounds": "--max-rounds", "maxSteps": "--max-steps"}.get(name, name)
+        raise RefusedError(f"thread {found.summary.thread_id} is at its limit ({end.get('message')}); resume it with {flag} above {value}")
+
+
+def _shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
+    from importlib.metadata import entry_points
+
+    from uncaged_bundles.build import build_workflow
+
+    for entry in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
+        found = entry.load()
+        source = found if isinstance(found, bytes) else build_workflow(found)
+        yield parse_flow_name(entry.name), read_bundle(source, KNOWN)
+
+
+__all__ = ["Added", "Cut", "Engine", "Event", "RunOptions", "ThreadSummary", "ThreadView", "Verdict"]

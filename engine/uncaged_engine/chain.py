@@ -1,0 +1,69 @@
+"""Each journal line ends with a digest over the digest before it and its own text, so an accident or a careless edit shows.
+
+It is no signature: whoever can write the file can seal it anew. `verify` re-runs the bundle for that reason.
+"""
+
+from __future__ import annotations
+
+from _blake2 import blake2b  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
+
+from uncaged_bundles.ids import BundleHash, ThreadId
+
+DIGEST_BYTES = 12
+CHAIN_CHARACTERS = 20
+KEY = b',"chain":"'
+SEAL_BYTES = len(KEY) + CHAIN_CHARACTERS + len(b'"}\n')
+ALPHABET = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [bytes([high, low]) for high in ALPHABET for low in ALPHABET]
+
+
+def seed(bundle: BundleHash, thread: ThreadId) -> bytes:
+    """The digest before the first line."""
+    return bytes(blake2b(f"{bundle}/{thread}".encode(), digest_size=DIGEST_BYTES).digest())
+
+
+def link(previous: bytes, body: bytes) -> bytes:
+    """The digest of a line whose text up to ``,"chain"`` is *body*."""
+    hasher = blake2b(previous, digest_size=DIGEST_BYTES)
+    hasher.update(body)
+    return bytes(hasher.digest())
+
+
+def spell(digest: bytes) -> bytes:
+    """Twenty Crockford characters for twelve bytes (the last four of the hundred bits are zero)."""
+    number = int.from_bytes(digest, "big") << 4
+    return b"".join([_PAIRS[(number >> shift) & 1023] for shift in range(90, -1, -10)])
+
+
+def seal(previous: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """Close an open record.
+
+    Args:
+        body: a JSON object without its closing brace.
+    Returns:
+        The whole line with its LF, and its digest.
+    """
+    digest = link(previous, body)
+    return body + KEY + spell(digest) + b'"}\n', digest
+
+
+def check(previous: bytes, line: bytes) -> bytes | None:
+    """The digest of a sealed line, or None if the line does not follow *previous*."""
+    if len(line) <= SEAL_BYTES or line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or line[-3:] != b'"}\n':
+        return None
+    digest = link(previous, line[:-SEAL_BYTES])
+    return digest if line[-3 - CHAIN_CHARACTERS : -3] == spell(digest) else None
+
+
+def stated(line: bytes) -> bytes | None:
+    """The digest that a line claims for itself, unchecked; None if it claims none."""
+    text = line[-3 - CHAIN_CHARACTERS : -3]
+    if line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or len(text) != CHAIN_CHARACTERS:
+        return None
+    number = 0
+    for character in text:
+        value = ALPHABET.find(character)
+        if value < 0:
+            return None
+        number = number << 5 | value
+    return (number >> 4).to_bytes(DIGEST_BYTES, "big")

@@ -1,0 +1,57 @@
+"""JSON has one spelling here: what `encode` writes is the only text that `decode` accepts.
+
+Encoding the decoded value again and comparing bytes refuses, in C and in one stroke: duplicate keys, NaN and infinities,
+lone surrogates, stray white space, numbers in another spelling. What remains is a cap on size and on depth.
+"""
+
+from __future__ import annotations
+
+import json
+
+MAX_BYTES = 8 << 20
+MAX_DEPTH = 64
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+encode = _encoder.encode
+
+
+class CodecError(ValueError):
+    """The bytes are not canonical JSON; the message says why."""
+
+
+def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> object:
+    """Return the value of canonical JSON bytes.
+
+    Raises:
+        CodecError: too large, too deep, not UTF-8, not JSON, or spelt in another way than `encode` spells it.
+    """
+    if len(raw) > max_bytes:
+        raise CodecError(f"{len(raw)} bytes are more than {max_bytes}")
+    try:
+        value = json.loads(raw)
+        again = encode(value).encode()
+    except RecursionError as exc:
+        raise CodecError(f"nested deeper than {MAX_DEPTH}") from exc
+    except ValueError as exc:  # UnicodeError and JSONDecodeError are ValueErrors
+        raise CodecError(f"not JSON: {exc}") from exc
+    if again != raw:
+        raise CodecError("not canonical JSON (duplicate keys, white space or another spelling of a number or a character)")
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
+        raise CodecError(f"nested deeper than {MAX_DEPTH}")
+    return value
+
+
+def depth(value: object) -> int:
+    """How many containers stand inside one another; 0 for a scalar."""
+    deepest = 0
+    pending = [(value, 0)]
+    while pending:
+        item, level = pending.pop()
+        if isinstance(item, dict):
+            level += 1
+            pending.extend((child, level) for child in item.values())
+        elif isinstance(item, list):
+            level += 1
+            pending.extend((child, level) for child in item)
+        deepest = max(deepest, level)
+    return deepest

@@ -1,0 +1,252 @@
+"""One operating-system thread executes one flow thread's loop: the only place where the loop's commands become real.
+
+Rule 1: the journal's lock is ours from before the first command until after the last.
+Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the loop early; the journal stays as it is, to be resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import BundleError, EnvironmentLacks, RefusedError, ReplayError, UncagedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.policy import refusal
+from uncaged_bundles.store import Store
+
+from . import lines
+from .blobs import Blobs
+from .cells import Cells
+from .codec import decode
+from .config import Config
+from .effects import Cancel, EffectContext, Handler, Rule
+from .handlers import handler_for
+from .infolog import InfoLog
+from .journal import Journal
+from .loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from .outcomes import Outcome, Void
+from .recover import History
+from .seat import Seat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a caller asked for when it had the thread driven.
+
+    environment, directory: the caller's; kept in memory only. resume: the fields of a resume control, None for a first start.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path = field(default_factory=Path)
+    resume: Mapping[str, Any] | None = None
+    redo: bool = False
+    skip: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all threads of a worker share."""
+
+    store: Store
+    cells: Cells
+    clock_ms: Callable[[], int]
+    publish: Callable[[ThreadId, Mapping[str, object]], None]
+
+
+class Driver:
+    """Drives one thread. `pause` and `kill` may be called from other threads."""
+
+    def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, around: Surroundings) -> None:
+        self.thread = thread
+        self.doing: str | None = None
+        self.since_ms = 0
+        self._slot = slot
+        self._journal = journal
+        self._request = request
+        self._config = config
+        self._around = around
+        self._bundle = around.cells.bundle
+        self._blobs = Blobs(around.store.blobs)
+        self._handlers: dict[str, Handler] = {}
+        self._limits: dict[str, int] = {}
+        self._cancel = Cancel()
+        self._stop: str | None = None
+        self._info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
+        self._start: Mapping[str, Any] = {}
+
+    def run(self) -> str:
+        """Drive the thread until it ends or must be left.
+
+        Returns:
+            An end word, or paused, waiting, unknown, interrupted.
+        Raises:
+            Anything that is a bug of the engine.
+        """
+        journal, thread, around = self._journal, self.thread, self._around
+        journal.on_flush = lambda size: around.publish(thread, {"flushed": size})
+        try:
+            return self._drive()
+        except (ReplayError, BundleError) as exc:
+            journal.append(lines.end("failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()))
+            journal.flush()
+            return "failed"
+        except UncagedError as exc:
+            self._info.note("4TQ8ZJ1M", f"left: {exc}")
+            around.publish(thread, {"left": "interrupted", "message": str(exc)})
+            return "interrupted"
+        finally:
+            journal.on_flush = _nobody
+            journal.close()
+
+    @property
+    def flushed_bytes(self) -> int:
+        return self._journal.flushed_bytes
+
+    def pause(self) -> None:
+        """Stop before the next effect; on disk when this returns."""
+        self._journal.append(lines.control("pause", {}, self.now_ms()))
+        self._journal.flush()
+        self._stop = self._stop or "pause"
+
+    def kill(self) -> None:
+        """Stop now: what is in flight is cancelled."""
+        self._stop = "kill"
+        self._cancel.request()
+
+    # The loop's desk: answers from memory.
+
+    def now_ms(self) -> int:
+        return self._around.clock_ms()
+
+    def stop_word(self) -> str | None:
+        return self._stop
+
+    def max_rounds(self) -> int:
+        return self._limits["maxRounds"]
+
+    def max_steps(self) -> int:
+        return self._limits["maxSteps"]
+
+    def refusal(self, kind: str) -> str | None:
+        return refusal(self._bundle.descriptor.policy, kind)
+
+    def rule(self, kind: str, body: object) -> Rule:
+        return self._handler(kind).rule(body, self._bundle)
+
+    def _drive(self) -> str:
+        journal, bundle = self._journal, self._bundle
+        if self._request.resume is not None:
+            journal.append(lines.control("resume", self._request.resume, self.now_ms()))
+            journal.flush()
+        history = journal.reread(bundle.hash, self.thread)
+        self._start = self._blobs.expand_record(history.start)
+        options = self._start["parameters"]["options"]
+        self._limits = {name: history.limits.get(name, options[name]) for name in ("maxRounds", "maxSteps")}
+        if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
+            raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
+        seat = self._seat()
+        try:
+            said = seat.begin(history)
+            return self._execute(said, history, seat)
+        finally:
+            seat.leave()
+
+    def _seat(self) -> Seat:
+        return Seat(
+            cells=self._around.cells,
+            slot=self._slot,
+            journal=self._journal,
+            thread=self.thread,
+            start=self._start,
+            blobs=self._blobs,
+            deadline_s=self._config.limits.bundle_s,
+        )
+
+    def _execute(self, said: Said, history: History, seat: Seat) -> str:
+        """Hand the loop's commands to journal, handlers and cell until it returns."""
+        request = self._request
+        position = Position(steps=len(history.steps), rounds=history.rounds, pending=history.pending, redo=request.redo, skip=request.skip)
+        loop = run_loop(position, said, self)
+        journal = self._journal
+        note = history.note
+        answer: object = None
+        while True:
+            try:
+                command: Command = loop.send(answer)
+            except StopIteration as stop:
+                return str(stop.value)
+            match command:
+                case Write():
+                    answer = journal.append(command.body)
+                    if command.flush:
+                        journal.flush()
+                case Ask():
+                    answer = seat.ask(command.seq, command.line)
+                case Perform():
+                    answer = self._perform(command, note)
+                    note = None
+                case Probe():
+                    answer = self._handler(command.kind).probe(command.body, self._context(command, None))
+                case Flush():
+                    journal.flush()
+                    answer = None
+                case Spill():
+                    answer = self._blobs.put(command.data)
+
+    def _perform(self, command: Perform, note: str | None) -> Outcome:
+        self.doing, self.since_ms = command.kind, self.now_ms()
+        try:
+            return self._handler(command.kind).perform(command.body, self._context(command, note))
+        except EnvironmentLacks as exc:
+            return Void(word="environment", message=str(exc))
+        finally:
+            self.doing = None
+
+    def _context(self, command: Perform | Probe, note: str | None) -> EffectContext:
+        around = self._around
+        return EffectContext(
+            store=around.store,
+            bundle=self._bundle,
+            config=self._config,
+            thread_id=self.thread,
+            seq=command.seq,
+            attempt=command.attempt,
+            key=f"{self.thread}/{command.seq}",
+            start=self._start,
+            steps=self._steps,
+            environment=self._request.environment,
+            directory=self._request.directory,
+            cancel=self._cancel,
+            record_attempt=lambda fields: self._record_attempt(command, fields),
+            progress=lambda fields: self._progress(command, fields),
+            note=note,
+            clock_ms=around.clock_ms,
+        )
+
+    def _steps(self) -> Sequence[Mapping[str, Any]]:
+        history = self._journal.reread(self._bundle.hash, self.thread)
+        records = (decode(self._blobs.expand(line).rstrip(b"\n")) for line in history.steps)
+        return [record for record in records if isinstance(record, dict)]
+
+    def _record_attempt(self, command: Perform | Probe, fields: Mapping[str, object]) -> None:
+        self._journal.append(lines.attempt(command.seq, command.attempt, fields, self.now_ms()))
+        self._journal.flush()
+
+    def _progress(self, command: Perform | Probe, fields: Mapping[str, object]) -> None:
+        self._around.publish(self.thread, {"progress": {"seq": command.seq, "kind": command.kind, **fields}})
+
+    def _handler(self, kind: str) -> Handler:
+        handler = self._handlers.get(kind)
+        if handler is None:
+            handler = self._handlers[kind] = handler_for(kind)
+        return handler
+
+
+def _kind(exc: UncagedError) -> str:
+    return "replay" if isinstance(exc, ReplayError) else "bundle"
+
+
+def _nobody(_size: int) -> None:
+    """The followers are gone."""

@@ -1,0 +1,67 @@
+"""Following a thread shows what is on disk and nothing before it is, and ends by itself when the thread stops."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.store import Store
+
+from . import archive, lock
+from .blobs import Blobs
+from .observe import parse_records, view
+from .recover import recover
+from .worker.client import following
+
+PAUSE_S = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to a thread.
+
+    kind record: a journal line without its chain. progress: what an effect in flight says of itself. status: how it stands, the last event.
+    """
+
+    kind: Literal["record", "progress", "status"]
+    body: Mapping[str, Any]
+
+
+def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Iterator[Event]:
+    """Yield a thread's events from its start record on, then one status event."""
+    blobs = Blobs(store.blobs)
+    shown = 0
+    while not archive.is_archived(path) and lock.is_live(path):
+        with following(store, bundle, thread) as events:
+            if events is None:
+                time.sleep(PAUSE_S)  # somebody holds the lock for a moment, or the worker is just leaving
+                continue
+            for event in events:
+                if "flushed" in event:
+                    records, shown = _records(path, shown, int(event["flushed"]), blobs)
+                    yield from records
+                elif "progress" in event:
+                    yield Event(kind="progress", body=event["progress"])
+    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    history = recover(data, bundle, thread)
+    for record in parse_records(data[shown : history.good_bytes], blobs):
+        yield Event(kind="record", body=record)
+    summary = view(store, bundle, thread, path).summary
+    yield Event(kind="status", body={"status": summary.status, "message": summary.message, "steps": summary.steps})
+
+
+def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:
+    """The records between two places of the file."""
+    if flushed <= shown:
+        return [], shown
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.pread(fd, flushed - shown, shown)
+    finally:
+        os.close(fd)
+    return [Event(kind="record", body=record) for record in parse_records(data, blobs)], flushed

@@ -1,0 +1,132 @@
+"""The shapes of a journal's lines: the only place that knows their keys.
+
+Each builder returns an *open* record: UTF-8 JSON without the closing brace, to be sealed by the chain. The first keys tell the
+shapes apart, so that a reader can sort lines by their first bytes:
+
+    {"format":1,…            start        {"seq":n,"void":…      void
+    {"seq":n,"intent":…      intent       {"control":…           control
+    {"seq":n,"attempt":…     attempt      {"end":…               end
+    {"seq":n,"role":… | "outcome":… | "error":… | "sub":…        step
+
+A field too large for a line stands in a blob; the line then has null in its place, and ``"blob":{"field","hash","bytes"}`` before its
+timestamp.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Literal
+
+from .codec import encode
+
+FORMAT = 1
+MAX_LINE_BYTES = 1 << 20
+SPILL_BYTES = 512 << 10
+"""A field whose JSON is longer than this goes to a blob."""
+
+Shape = Literal["start", "intent", "attempt", "step", "void", "control", "end"]
+EndWord = Literal["completed", "failed", "killed", "limit"]
+ENDS: frozenset[str] = frozenset(("completed", "failed", "killed", "limit"))
+
+
+def start(fields: Mapping[str, object], timestamp_ms: int) -> bytes:
+    return _open({"format": FORMAT, **fields, "timestamp": timestamp_ms})
+
+
+def intent(seq: int, effect: bytes, timestamp_ms: int) -> bytes:
+    """*effect*: canonical JSON, kept to the letter."""
+    return b'{"seq":%d,"intent":%b,"timestamp":%d' % (seq, effect, timestamp_ms)
+
+
+def spilt_intent(seq: int, blob_hash: str, size_bytes: int, timestamp_ms: int) -> bytes:
+    return _open({"seq": seq, **spill({}, "intent", blob_hash, size_bytes), "timestamp": timestamp_ms})
+
+
+def attempt(seq: int, number: int, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
+    return _open({"seq": seq, "attempt": number, **fields, "timestamp": timestamp_ms})
+
+
+def step(seq: int, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
+    """*fields*: the outcome's own keys; `role`, `outcome` or `error` first."""
+    return _open({"seq": seq, **fields, "timestamp": timestamp_ms})
+
+
+def void(seq: int, word: str, message: str, more: Mapping[str, object], timestamp_ms: int) -> bytes:
+    return _open({"seq": seq, "void": word, "message": message, **more, "timestamp": timestamp_ms})
+
+
+def control(word: str, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
+    return _open({"control": word, **fields, "timestamp": timestamp_ms})
+
+
+def end(word: EndWord, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
+    return _open({"end": word, **fields, "timestamp": timestamp_ms})
+
+
+def spill(fields: Mapping[str, object], field: str, blob_hash: str, size_bytes: int) -> dict[str, object]:
+    """The same fields with *field* replaced by a note of the blob that holds its JSON."""
+    return {**fields, field: None, "blob": {"field": field, "hash": blob_hash, "bytes": size_bytes}}
+
+
+def blob_of(line: bytes) -> Mapping[str, object] | None:
+    """The blob note of a sealed line, or None."""
+    at = line.rfind(b',"blob":{"field":', -300)
+    if at < 0:
+        return None
+    note = json.loads(line[:-1]).get("blob")
+    return note if isinstance(note, dict) else None
+
+
+def blob_mark(blob_hash: str) -> bytes:
+    """What stands for a spilt effect in the digest over all effects."""
+    return b"blob:" + blob_hash.encode()
+
+
+def _open(record: Mapping[str, object]) -> bytes:
+    return encode(record)[:-1].encode()
+
+
+def shape_of(line: bytes) -> tuple[Shape, int]:
+    """Sort a sealed line by its first bytes.
+
+    Returns:
+        The shape and the seq (0 where the shape has none).
+    Raises:
+        ValueError: no shape begins like this.
+    """
+    if line.startswith(b'{"seq":'):
+        comma = line.index(b",", 7, 32)
+        key = line[comma + 1 : line.index(b":", comma)]
+        seq = int(line[7:comma])
+        match key:
+            case b'"intent"':
+                return "intent", seq
+            case b'"attempt"':
+                return "attempt", seq
+            case b'"void"':
+                return "void", seq
+            case b'"role"' | b'"outcome"' | b'"error"' | b'"sub"':
+                return "step", seq
+    elif line.startswith(b'{"control":'):
+        return "control", 0
+    elif line.startswith(b'{"end":'):
+        return "end", 0
+    elif line.startswith(b'{"format":'):
+        return "start", 0
+    raise ValueError(f"no journal line begins like {line[:40]!r}")
+
+
+def is_role_step(line: bytes) -> bool:
+    """Whether a step line belongs to a role (only those count as rounds)."""
+    return line.startswith(b'"role"', line.index(b",", 7) + 1)
+
+
+def is_sub_step(line: bytes) -> bool:
+    return line.startswith(b'"sub"', line.index(b",", 7) + 1)
+
+
+def effect_of_intent(line: bytes) -> bytes:
+    """The effect's bytes of a sealed intent line, cut out, not parsed."""
+    head = line.index(b'"intent":', 7) + len(b'"intent":')
+    return line[head : line.rindex(b',"timestamp":')]

@@ -1,0 +1,47 @@
+"""A thread is alive exactly while somebody holds the lock on its journal.
+
+The lock belongs to the open file description (`F_OFD_SETLK`), not to a process: it ends with the last descriptor, whatever kills its
+owner, and no recycled pid can look like one. Observers ask with `F_OFD_GETLK` and never take it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from pathlib import Path
+
+_LAYOUT = "hhqqi4x"  # struct flock on 64-bit Linux: type, whence, start, length, pid
+_SET = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+_GET = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
+_WHOLE_FILE = (os.SEEK_SET, 0, 0, 0)
+
+
+def take(fd: int) -> bool:
+    """Take the write lock on the whole file; False if another holds it."""
+    try:
+        fcntl.fcntl(fd, _SET, struct.pack(_LAYOUT, fcntl.F_WRLCK, *_WHOLE_FILE))
+    except OSError as exc:
+        if exc.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def held(fd: int) -> bool:
+    """Whether somebody else holds the lock."""
+    answer = fcntl.fcntl(fd, _GET, struct.pack(_LAYOUT, fcntl.F_WRLCK, *_WHOLE_FILE))
+    return bool(struct.unpack(_LAYOUT, answer)[0] != fcntl.F_UNLCK)
+
+
+def is_live(path: Path) -> bool:
+    """Whether somebody holds the lock of the journal at *path*; a missing file is not alive."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return held(fd)
+    finally:
+        os.close(fd)

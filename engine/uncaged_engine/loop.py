@@ -1,0 +1,335 @@
+"""The step loop: a generator of commands that knows the order of things and touches nothing.
+
+Rule 1: the bundle sees an outcome only after its line was written; the world sees the next effect only after the flush.
+Rule 2: outcome n is a plain write; intent n+1 follows it, and one flush covers both.
+Rule 3: a failed effect is an outcome like any other: written, then thrown in.
+Rule 4: an intent is closed by exactly one step or one void; a void is never shown to the bundle.
+Rule 5: limits are checked before an intent, so that a limit leaves nothing open.
+Rule 6: an intent that a crash left open is treated as its handler declares: never silently twice.
+
+Whoever executes the commands (`driver`, or a test with lists) sends back what each one came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, assert_never
+
+from . import lines
+from .blobs import effect_mark
+from .codec import CodecError, decode, encode
+from .effects import Rule
+from .outcomes import Answer, Failure, Outcome, Void, Wait
+from .recover import Pending
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Append an open record; answered with the sealed line. flush: nothing goes on before it is on disk."""
+
+    body: bytes
+    flush: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Bring what was written to disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Make data durable under its hash; answered with the hash."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Send the outcome of step *seq* into the bundle; answered with a Said."""
+
+    seq: int
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Perform an effect; answered with an Outcome."""
+
+    seq: int
+    kind: str
+    body: object
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Find out what became of an open intent; answered with an Outcome, or None if it was never performed."""
+
+    seq: int
+    kind: str
+    body: object
+    attempt: int
+
+
+Command = Write | Flush | Spill | Ask | Perform | Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the bundle said last. word: effect, return or raise; body: its JSON."""
+
+    word: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a thread stands when the loop takes it up."""
+
+    steps: int
+    rounds: int
+    pending: Pending | None = None
+    redo: bool = False
+    skip: bool = False
+
+
+class Desk(Protocol):
+    """What the loop asks between effects; answers come from memory, never from the world."""
+
+    def now_ms(self) -> int: ...
+    def stop_word(self) -> str | None: ...
+    def max_rounds(self) -> int: ...
+    def max_steps(self) -> int: ...
+    def refusal(self, kind: str) -> str | None: ...
+    def rule(self, kind: str, body: object) -> Rule: ...
+
+
+class BadYield(Exception):
+    """What the bundle yielded is no effect: its author's fault."""
+
+
+def run_loop(position: Position, said: Said, desk: Desk) -> Generator[Command, Any, str]:
+    """Advance one thread until it ends or must be left.
+
+    Returns:
+        Why it was left: an end word, or paused, waiting, unknown.
+    """
+    seq, rounds, pending = position.steps, position.rounds, position.pending
+    while said.word == "effect":
+        stop = desk.stop_word()
+        if stop is not None:
+            return (yield from _stop(stop, pending, desk))
+        seq += 1
+        turn = _Turn(seq=seq, rounds=rounds, raw=said.body, pending=pending, redo=position.redo, skip=position.skip)
+        line = yield from _take(turn, desk)
+        if isinstance(line, str):
+            return line
+        pending = None
+        rounds += lines.is_role_step(line)
+        # crash here: outcome on disk, not yet sent; replay sends it
+        said = yield Ask(seq, line)
+    return (yield from _finish(said, desk))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """One effect: what was yielded, and what an earlier owner of the thread left open."""
+
+    seq: int
+    rounds: int
+    raw: bytes
+    pending: Pending | None
+    redo: bool
+    skip: bool
+
+    @property
+    def reopened(self) -> bool:
+        """An intent is open already, and nobody knows whether it was performed."""
+        return self.pending is not None and self.pending.voided is None
+
+
+def _take(turn: _Turn, desk: Desk) -> Generator[Command, Any, bytes | str]:
+    """Bring one effect to its step.
+
+    Returns:
+        The sealed line to send into the bundle, or the word by which the thread is left.
+    """
+    try:
+        kind, body = _effect(turn.raw)
+    except BadYield as exc:
+        return (yield from _fail(desk, kind="yield", message=f"step {turn.seq}: {exc}"))
+    if turn.pending is not None and turn.pending.mark != effect_mark(turn.raw):
+        return (yield from _fail(desk, kind="replay", message=mismatch(turn.seq, turn.pending.mark, turn.raw)))
+    over = None if turn.reopened else _limit(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
+    if over is not None:
+        yield Write(lines.end("limit", over, desk.now_ms()), flush=True)
+        return "limit"
+    if kind == "output":
+        return (yield from _write_output(turn, body, desk))
+    outcome = yield from _resolve(turn, kind, body, desk)
+    match outcome:
+        case Answer() | Failure():
+            return (yield from _write_step(turn.seq, outcome, desk))
+        case Void():
+            return (yield from _write_void(turn.seq, outcome, desk))
+        case Wait():
+            yield Write(lines.control("wait", {"seq": turn.seq, **outcome.details}, desk.now_ms()), flush=True)
+            return "waiting"
+        case None:
+            yield Write(lines.control("unknown", {"seq": turn.seq}, desk.now_ms()), flush=True)
+            return "unknown"
+        case _:
+            assert_never(outcome)
+
+
+def _effect(raw: bytes) -> tuple[str, object]:
+    try:
+        effect = decode(raw)
+    except CodecError as exc:
+        raise BadYield(f"the bundle yielded what is not an effect: {exc}") from exc
+    if not isinstance(effect, dict) or len(effect) != 1:
+        raise BadYield(f"an effect is a mapping with exactly one key, its kind; the bundle yielded {_short(raw)}")
+    [(kind, body)] = effect.items()
+    return kind, body
+
+
+def _limit(desk: Desk, kind: str, *, steps: int, rounds: int) -> Mapping[str, object] | None:
+    if kind in ("role", "output") and rounds >= desk.max_rounds():
+        return {"limit": "maxRounds", "value": desk.max_rounds(), "message": f"the limit of {desk.max_rounds()} rounds is reached"}
+    if steps >= desk.max_steps():
+        return {"limit": "maxSteps", "value": desk.max_steps(), "message": f"the limit of {desk.max_steps()} steps is reached"}
+    return None
+
+
+def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Command, Any, Outcome | None]:
+    """Write what has to stand before the effect, and perform it; None: only a person can say what became of it."""
+    seq, pending = turn.seq, turn.pending
+    if not turn.reopened:
+        yield from _write_intent(seq, turn.raw, desk)
+    refused = desk.refusal(kind)
+    if refused is not None:
+        return Failure.of("policy", refused)
+    if pending is not None and turn.skip:
+        return Failure.of("skipped", f"step {seq} ({kind}) was skipped by a person; nobody knows whether it was performed")
+    attempt = 1 if pending is None else pending.tries + 1
+    if pending is not None and turn.reopened:
+        rule = desk.rule(kind, body)
+        if rule == "ask" and not turn.redo:
+            return None
+        if rule == "probe":
+            found: Outcome | None = yield Probe(seq, kind, body, pending.tries)
+            if found is not None:
+                return found
+        yield Write(lines.attempt(seq, attempt, {"because": "redo" if turn.redo else "interrupted"}, desk.now_ms()), flush=True)
+    # crash here: the intent is open, and nobody knows whether it was performed
+    performed: Outcome = yield Perform(seq, kind, body, attempt)
+    return performed
+
+
+def _write_intent(seq: int, raw: bytes, desk: Desk) -> Generator[Command, Any, None]:
+    if len(raw) > lines.SPILL_BYTES:
+        name = yield Spill(raw)
+        yield Write(lines.spilt_intent(seq, name, len(raw), desk.now_ms()), flush=True)
+    else:
+        yield Write(lines.intent(seq, raw, desk.now_ms()), flush=True)
+
+
+def _write_output(turn: _Turn, body: object, desk: Desk) -> Generator[Command, Any, bytes]:
+    """A finished step of the bundle's own: no intent, nothing to perform. A malformed one is answered with an error."""
+    problem = _output_problem(body)
+    if problem is not None or not isinstance(body, dict):
+        yield from _write_intent(turn.seq, turn.raw, desk)
+        line: bytes = yield Write(lines.step(turn.seq, {"error": {"kind": "yield", "message": problem}}, desk.now_ms()), flush=True)
+        return line
+    fields = {"role": body["role"], "content": body["content"], "meta": body["meta"], "by": "bundle"}
+    line = yield Write(lines.step(turn.seq, fields, desk.now_ms()), flush=True)
+    return line
+
+
+def _output_problem(body: object) -> str | None:
+    if not isinstance(body, dict) or set(body) != {"role", "content", "meta"}:
+        return "an output has exactly the keys role, content and meta"
+    if not (isinstance(body["role"], str) and isinstance(body["content"], str) and isinstance(body["meta"], dict)):
+        return "an output's role and content are text, its meta is a mapping"
+    if len(encode(body)) > lines.SPILL_BYTES:
+        return f"an output may be {lines.SPILL_BYTES} characters long at most"
+    return None
+
+
+def _write_step(seq: int, outcome: Answer | Failure, desk: Desk) -> Generator[Command, Any, bytes]:
+    """Write the outcome; an answer waits for the next flush (rule 2), a failure is flushed at once."""
+    fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
+    body = lines.step(seq, fields, desk.now_ms())
+    if len(body) > lines.SPILL_BYTES:
+        fields = yield from _spilt(fields)
+        body = lines.step(seq, fields, desk.now_ms())
+    line: bytes = yield Write(body, flush=isinstance(outcome, Failure))
+    return line
+
+
+def _spilt(fields: Mapping[str, object]) -> Generator[Command, Any, Mapping[str, object]]:
+    encoded = {name: encode(value).encode() for name, value in fields.items()}
+    largest = max(encoded, key=lambda name: len(encoded[name]))
+    name = yield Spill(encoded[largest])
+    return lines.spill(fields, largest, name, len(encoded[largest]))
+
+
+def _write_void(seq: int, void: Void, desk: Desk) -> Generator[Command, Any, str]:
+    flush = void.word == "environment"
+    yield Write(lines.void(seq, void.word, void.message, void.more, desk.now_ms()), flush=flush)
+    match void.word:
+        case "environment":
+            return "paused"
+        case "killed":
+            yield Write(lines.end("killed", {}, desk.now_ms()), flush=True)
+            return "killed"
+        case "limit":
+            yield Write(lines.end("limit", {**void.more, "message": void.message}, desk.now_ms()), flush=True)
+            return "limit"
+        case _:
+            assert_never(void.word)
+
+
+def _stop(word: str, pending: Pending | None, desk: Desk) -> Generator[Command, Any, str]:
+    if word == "kill":
+        if pending is not None and pending.voided is None:
+            yield Write(lines.void(pending.seq, "killed", "killed before it was asked again", {}, desk.now_ms()))
+        yield Write(lines.end("killed", {}, desk.now_ms()), flush=True)
+        return "killed"
+    yield Flush()  # whoever asked for the pause wrote its line at once, so that it survives us
+    return "paused"
+
+
+def _finish(said: Said, desk: Desk) -> Generator[Command, Any, str]:
+    if said.word == "raise":
+        try:
+            error = decode(said.body)
+        except CodecError as exc:
+            error = {"message": f"an error that is no JSON: {exc}"}
+        fields = error if isinstance(error, dict) else {"message": str(error)}
+        return (yield from _fail(desk, **{"kind": "bundle", **fields}))
+    try:
+        result = decode(said.body)
+    except CodecError as exc:
+        return (yield from _fail(desk, kind="yield", message=f"the bundle returned what is no JSON value: {exc}"))
+    ending: Mapping[str, object] = {"result": result}
+    if len(said.body) > lines.SPILL_BYTES:
+        ending = yield from _spilt(ending)
+    yield Write(lines.end("completed", ending, desk.now_ms()), flush=True)
+    return "completed"
+
+
+def _fail(desk: Desk, **error: object) -> Generator[Command, Any, str]:
+    yield Write(lines.end("failed", {"error": error}, desk.now_ms()), flush=True)
+    return "failed"
+
+
+def mismatch(seq: int, recorded: bytes, yielded: bytes) -> str:
+    """The sentence that shows both sides of a difference."""
+    return f"step {seq}: the journal holds {_short(recorded)}, the bundle now yields {_short(yielded)}"
+
+
+def _short(raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace")
+    return text if len(text) <= 300 else f"{text[:300]}… ({len(raw)} bytes)"

@@ -1,0 +1,208 @@
+"""Anybody can see how a thread stands, from its files alone, without touching its lock."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import DamagedError, UncagedError
+from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
+from uncaged_bundles.store import Store
+
+from . import archive, chain, lines, lock
+from .blobs import Blobs
+from .codec import decode
+from .handlers import handler_for
+from .known_effects import KNOWN
+from .recover import History, recover
+from .states import Facts, State, status
+
+WINDOW_BYTES = 4096
+_NAME = re.compile(rb'"name":"([^"\\]*)"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadSummary:
+    """One line of a listing. steps: finished ones. problem: why the thread cannot be read in full, if it cannot."""
+
+    thread_id: ThreadId
+    hash: BundleHash
+    name: str
+    status: State
+    steps: int
+    started_ms: int
+    updated_ms: int
+    message: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadView:
+    """A thread in full. records: its journal's lines after the start record, in order, without their chains."""
+
+    summary: ThreadSummary
+    start: Mapping[str, Any]
+    records: list[dict[str, Any]]
+    end: Mapping[str, Any] | None
+
+
+def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> ThreadSummary:
+    """Read just enough of a journal to list it: its head, and its last lines."""
+    try:
+        if archive.is_archived(path):
+            return _summary_of_all(store, bundle, thread, archive.read(path), locked=False, updated_ms=int(path.stat().st_mtime * 1000))
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found = os.fstat(fd)
+            updated_ms = found.st_mtime_ns // 1_000_000
+            locked = lock.held(fd)
+            if found.st_size <= WINDOW_BYTES:
+                return _summary_of_all(store, bundle, thread, os.pread(fd, WINDOW_BYTES, 0), locked=locked, updated_ms=updated_ms)
+            return _summary_of_tail(store, bundle, thread, fd, found.st_size, locked=locked, updated_ms=updated_ms)
+        finally:
+            os.close(fd)
+    except (UncagedError, OSError, ValueError, KeyError) as exc:
+        started = thread_created_ms(thread)
+        return ThreadSummary(
+            thread_id=thread,
+            hash=bundle,
+            name="",
+            status="corrupt",
+            steps=0,
+            started_ms=started,
+            updated_ms=started,
+            message="",
+            problem=str(exc),
+        )
+
+
+def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> ThreadView:
+    """Read the whole of a thread.
+
+    Raises:
+        DamagedError: not even its start can be read.
+    """
+    archived = archive.is_archived(path)
+    data = archive.read(path) if archived else path.read_bytes()
+    locked = not archived and lock.is_live(path)
+    summary = _summary_of_all(store, bundle, thread, data, locked=locked, updated_ms=path.stat().st_mtime_ns // 1_000_000)
+    history = recover(data, bundle, thread)
+    blobs = Blobs(store.blobs)
+    records = list(parse_records(data[: history.good_bytes], blobs))
+    return ThreadView(summary=summary, start=records[0], records=records[1:], end=history.end)
+
+
+def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:
+    """Whole sealed lines as records: blobs put back in, chains left out."""
+    records = []
+    for line in data.split(b"\n")[:-1]:
+        record = decode(line)
+        if not isinstance(record, dict):
+            raise DamagedError(f"a journal line is not a mapping: {line[:80]!r}")
+        record.pop("chain", None)
+        records.append(blobs.expand_record(record) if "blob" in record else record)
+    return records
+
+
+def facts_of(history: History, store: Store, bundle: BundleHash) -> Facts:
+    return Facts(
+        end=None if history.end is None else str(history.end["end"]),
+        paused=history.paused,
+        waiting=history.waiting,
+        lacking=history.lacking,
+        open_rule=None if history.open is None else rule_of(history.open.effect, store, bundle),
+        unsettled=history.unsettled,
+        corrupt=history.corrupt,
+    )
+
+
+def rule_of(effect: bytes | None, store: Store, bundle: BundleHash) -> str | None:
+    """What happens to an open intent; None if its effect stands in a blob (the driver reads it then)."""
+    if effect is None:
+        return None
+    try:
+        [(kind, body)] = decode(effect).items()  # type: ignore[attr-defined]  # anything but a mapping is caught below
+        return handler_for(kind).rule(body, store.load_bundle(bundle, KNOWN))
+    except (AttributeError, ValueError, UncagedError):
+        return None
+
+
+def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool, updated_ms: int) -> ThreadSummary:
+    history = recover(data, bundle, thread)
+    state = status(facts_of(history, store, bundle), locked=locked)
+    problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
+    return ThreadSummary(
+        thread_id=thread,
+        hash=bundle,
+        name=str(history.start.get("name", "")),
+        status=state,
+        steps=len(history.steps),
+        started_ms=int(history.start["timestamp"]),
+        updated_ms=updated_ms,
+        message=_message(history.end) or _void_message(data) if history.lacking else _message(history.end),
+        problem=problem,
+    )
+
+
+def _void_message(data: bytes) -> str:
+    at = data.rfind(b'"void":')
+    line = data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)]
+    record = decode(line)
+    return str(record.get("message", "")) if isinstance(record, dict) else ""
+
+
+def _message(end: Mapping[str, Any] | None) -> str:
+    if end is None:
+        return ""
+    if "message" in end:
+        return str(end["message"])
+    for holder in (end.get("result"), end.get("error")):
+        if isinstance(holder, dict) and "message" in holder:
+            return str(holder["message"])
+    return ""
+
+
+def _summary_of_tail(
+    store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool, updated_ms: int
+) -> ThreadSummary:
+    """From the last lines; the whole file only if they do not tell enough."""
+    tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
+    texts = tail.split(b"\n")[1:-1]
+    if tail.endswith(b"\n") and len(texts) >= 2 and _ends_settled(texts):
+        end = decode(texts[-1])
+        steps = _last_step(texts)
+        if isinstance(end, dict) and steps is not None:
+            head = os.pread(fd, 512, 0)
+            name = _NAME.search(head)
+            return ThreadSummary(
+                thread_id=thread,
+                hash=bundle,
+                name=name[1].decode() if name else "",
+                status=status(Facts(end=str(end["end"])), locked=locked),
+                steps=steps,
+                started_ms=thread_created_ms(thread),
+                updated_ms=updated_ms,
+                message=_message(end),
+            )
+    return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked, updated_ms=updated_ms)
+
+
+def _ends_settled(texts: list[bytes]) -> bool:
+    """Whether the last line is an end record that follows the line before it."""
+    before = chain.stated(texts[-2] + b"\n")
+    last = texts[-1] + b"\n"
+    return last.startswith(b'{"end":') and before is not None and chain.check(before, last) is not None
+
+
+def _last_step(texts: list[bytes]) -> int | None:
+    for text in reversed(texts):
+        shape, seq = lines.shape_of(text)
+        if shape == "step":
+            return seq
+        if shape == "intent":
+            return seq - 1
+    return None

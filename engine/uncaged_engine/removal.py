@@ -1,0 +1,44 @@
+"""A removed thread leaves nothing behind: journal, debug log, torn tails, worktree, refs and an empty branch are gone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from uncaged_bundles.errors import RefusedError, UncagedError
+from uncaged_bundles.files import sync_directory
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.store import Store
+
+from . import archive, lock
+from .observe import view
+
+
+def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+    """Delete a thread whose lock is free.
+
+    Raises:
+        RefusedError: somebody took the lock meanwhile.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if not archive.is_archived(path) and not lock.take(fd):
+            raise RefusedError(f"thread {thread} was taken up by a worker just now; kill it first")
+        _remove_workspace(store, bundle, thread, path)
+        for part in sorted(path.parent.glob(f"{thread}.*")):
+            part.unlink()
+        sync_directory(path.parent)
+    finally:
+        os.close(fd)
+
+
+def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+    try:
+        start = view(store, bundle, thread, path).start
+    except UncagedError:
+        return  # an unreadable start names no workspace
+    if "workspace" not in start:
+        return
+    from .workspace import Workspace
+
+    Workspace.of(start, store, thread).remove()

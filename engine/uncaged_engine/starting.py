@@ -1,0 +1,174 @@
+"""A thread exists once its start record is on disk; everything that can be refused is refused before that."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
+from uncaged_bundles.registry import Registry
+from uncaged_bundles.store import Store
+from uncaged_bundles.validate import Bundle
+from uncaged_bundles.version import __version__
+
+from . import lines
+from .blobs import Blobs
+from .codec import encode
+from .config import Config
+from .known_effects import KNOWN
+from .sandbox.mechanism import choose
+
+ENTROPY_BYTES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How a thread is started, besides its prompt and parameters.
+
+    max_rounds, max_steps: None takes the config's. agents: agent name by role, "" for the default one.
+    workspace: the repository directory (None: *directory*). links: ignored directories to link into the worktree.
+    directory, environment: the caller's; children get them, the disk never does.
+    """
+
+    max_rounds: int | None = None
+    max_steps: int | None = None
+    agents: Mapping[str, str] = field(default_factory=dict)
+    workspace: Path | None = None
+    include_changes: bool = False
+    links: tuple[str, ...] = ()
+    test_command: str | None = None
+    directory: Path = field(default_factory=Path.cwd)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """Where time and randomness come from; tests bring their own."""
+
+    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    entropy: Callable[[int], bytes] = os.urandom
+
+
+def granted_bundle(store: Store, registry: Registry, bundle_hash: BundleHash) -> Bundle:
+    """Load a bundle that a person allowed to do what its policy asks for.
+
+    Raises:
+        RefusedError: nobody granted it on this machine.
+    """
+    bundle = store.load_bundle(bundle_hash, KNOWN)
+    policy = bundle.descriptor.policy
+    if (policy.limits or policy.trusted) and not registry.granted(bundle_hash):
+        raise RefusedError(
+            f"bundle {bundle_hash} ({bundle.descriptor.name}) asks for effects that nobody granted here; "
+            f"`uncaged-workflow add {bundle.descriptor.name} FILE --accept` grants them"
+        )
+    return bundle
+
+
+def new_start(
+    *,
+    config: Config,
+    bundle: Bundle,
+    name: str,
+    prompt: str,
+    params: Mapping[str, object],
+    options: RunOptions,
+    chance: Chance,
+) -> tuple[ThreadId, dict[str, object]]:
+    """Check the caller's words and compose a start record.
+
+    Raises:
+        UsageError, SandboxUnavailable, EnvironmentLacks: what is in the way, before anything is written.
+    """
+    checked_params(bundle, params)
+    now = chance.clock_ms()
+    thread = new_thread_id(now, chance.entropy(ENTROPY_BYTES))
+    flow = config.flows.get(name)
+    rounds = options.max_rounds if options.max_rounds is not None else (flow and flow.max_rounds)
+    steps = options.max_steps if options.max_steps is not None else (flow and flow.max_steps)
+    start: dict[str, object] = {
+        "engine": __version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "name": name,
+        "hash": bundle.hash,
+        "threadId": thread,
+        "parameters": {
+            "prompt": prompt,
+            "params": dict(params),
+            "options": {
+                "maxRounds": config.limits.max_rounds if rounds is None else rounds,
+                "maxSteps": config.limits.max_steps if steps is None else steps,
+                "threadId": thread,
+                "startedAt": now,
+                "seed": int.from_bytes(chance.entropy(6), "big"),
+            },
+        },
+        "agents": bind_agents(config, bundle, name, options),
+        "sandbox": "none" if bundle.trusted else choose(config.sandbox).name,
+    }
+    workspace = inspect_workspace(bundle, name, thread, options)
+    if workspace is not None:
+        start["workspace"] = workspace
+    return thread, start
+
+
+def start_line(store: Store, start: Mapping[str, object], now_ms: int) -> bytes:
+    """The open start record; parameters too large for a line go to a blob."""
+    body = lines.start(start, now_ms)
+    if len(body) <= lines.SPILL_BYTES:
+        return body
+    parameters = encode(start["parameters"]).encode()
+    name = Blobs(store.blobs).put(parameters)
+    return lines.start(lines.spill(start, "parameters", name, len(parameters)), now_ms)
+
+
+def bind_agents(config: Config, bundle: Bundle, name: str, options: RunOptions) -> dict[str, object]:
+    """Which agent answers for which role, and why; nothing for a bundle without roles."""
+    if not bundle.descriptor.roles:
+        return {}
+    from .agents.choose import bind
+
+    return dict(bind(config, bundle, name, agents=options.agents, test_command=options.test_command, environment=options.environment))
+
+
+def inspect_workspace(bundle: Bundle, name: str, thread: ThreadId, options: RunOptions) -> Mapping[str, Any] | None:
+    """The repository that the thread will work in, if its roles may use one."""
+    if "workspace" not in bundle.descriptor.policy.limits.get("role", {}):
+        return None
+    from .workspace import inspect
+
+    return inspect(
+        options.workspace or options.directory,
+        flow=name,
+        thread_id=thread,
+        include_changes=options.include_changes,
+        links=options.links,
+        environment=options.environment,
+    )
+
+
+def checked_params(bundle: Bundle, params: Mapping[str, object]) -> None:
+    """Raises: UsageError: a parameter does not fit the descriptor's JSON Schema; all problems are named."""
+    schema = bundle.descriptor.parameters
+    if not schema and not params:
+        return
+    properties = schema.get("properties")
+    known: dict[str, object] = dict(properties) if isinstance(properties, Mapping) else {}
+    unknown = sorted(set(params) - set(known))
+    if unknown:
+        names = ", ".join(sorted(known)) or "none"
+        raise UsageError(f"{bundle.descriptor.name} has no parameter {', '.join(map(repr, unknown))}; it has: {names}")
+    from jsonschema import Draft202012Validator
+
+    problems = [
+        f"{'.'.join(map(str, error.absolute_path)) or 'params'}: {error.message}"
+        for error in Draft202012Validator(dict(schema)).iter_errors(dict(params))
+    ]
+    if problems:
+        raise UsageError(f"parameters of {bundle.descriptor.name}: {'; '.join(problems)}")

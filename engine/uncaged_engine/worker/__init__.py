@@ -1,0 +1,1 @@
+"""The process that runs all live threads of one bundle."""

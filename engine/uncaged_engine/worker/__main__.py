@@ -1,0 +1,42 @@
+"""`python -m uncaged_engine.worker STORE HASH READY_FD`: become the worker of one bundle, or leave at once if there is one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from uncaged_bundles.ids import parse_bundle_hash
+from uncaged_bundles.store import Store
+
+from . import address
+
+LINGER_S = 1.0
+
+
+def main(arguments: list[str]) -> int:
+    """Returns: 0 when done, 75 if another worker is there."""
+    store, bundle, ready_fd = Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1]), int(arguments[2])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it, and children would inherit that
+    lock = os.open(address.lock_path(store, bundle), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(ready_fd)
+        return 75
+    from .server import Server
+
+    def ready() -> None:
+        os.write(ready_fd, b"1")
+        os.close(ready_fd)
+
+    server = Server(store=store, bundle=bundle, linger_s=LINGER_S, clock_ms=lambda: time.time_ns() // 1_000_000)
+    server.serve(ready)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

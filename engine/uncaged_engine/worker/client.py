@@ -1,0 +1,132 @@
+"""Whoever needs a bundle's worker gets an answer from the one that lives, or from one that is started for it.
+
+A request is safe to send twice (it names its thread), so a worker that leaves just then costs a retry and loses nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from uncaged_bundles.errors import EngineBug
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.store import Store
+
+from . import address
+from .wire import pack, raise_error, receive_line, unpack
+
+START_TIMEOUT_S = 60.0
+ANSWER_TIMEOUT_S = 120.0
+DETACH = '"$@" </dev/null >>"$0" 2>&1 &'
+"""A shell that leaves at once: the worker belongs to nobody, and nobody has to wait for it."""
+
+
+def request(store: Store, bundle: BundleHash, message: Mapping[str, object], *, start: bool) -> dict[str, Any] | None:
+    """Ask the worker of *bundle*.
+
+    Args:
+        start: start a worker if there is none; otherwise None is returned then.
+    Raises:
+        The error that the worker answered with; EngineBug if none can be started.
+    """
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        connection = connect(store, bundle)
+        if connection is None:
+            if not start:
+                return None
+            launch(store, bundle)
+            continue
+        with connection:
+            answer = _exchange(connection, message)
+        if answer is not None:
+            raise_error(answer)
+            return answer
+        # crash here: the worker left between our connect and its answer; ask again
+    raise EngineBug(f"no worker for bundle {bundle} answers; see {address.report_path(store, bundle)}")
+
+
+def connect(store: Store, bundle: BundleHash) -> socket.socket | None:
+    """A connection to the live worker, or None."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(ANSWER_TIMEOUT_S)
+    try:
+        connection.connect(str(address.socket_path(store, bundle)))
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()
+        return None
+    return connection
+
+
+@contextmanager
+def following(store: Store, bundle: BundleHash, thread: str) -> Iterator[Iterator[dict[str, Any]] | None]:
+    """The events of a live thread, as the worker tells them; None if no worker has it."""
+    connection = connect(store, bundle)
+    if connection is None:
+        yield None
+        return
+    with connection:
+        try:
+            connection.sendall(pack({"op": "follow", "threadId": thread}))
+        except OSError:
+            yield None
+            return
+        connection.settimeout(None)
+        yield _events(connection)
+
+
+def _events(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    buffer = bytearray()
+    while (line := receive_line(connection, buffer)) is not None:
+        yield unpack(line)
+
+
+def _exchange(connection: socket.socket, message: Mapping[str, object]) -> dict[str, Any] | None:
+    try:
+        connection.sendall(pack(message))
+        line = receive_line(connection, bytearray())
+    except OSError:
+        return None
+    return None if line is None else unpack(line)
+
+
+def launch(store: Store, bundle: BundleHash) -> None:
+    """Start a worker and wait until one listens (ours, or another's that was quicker).
+
+    Raises:
+        EngineBug: it died before it listened.
+    """
+    ready, theirs = os.pipe()
+    report = address.report_path(store, bundle)
+    command = [sys.executable, "-m", "uncaged_engine.worker", str(store.root), bundle, str(theirs)]
+    try:
+        subprocess.run(
+            ["/bin/sh", "-c", DETACH, str(report), *command], pass_fds=(theirs,), start_new_session=True, cwd=store.root, check=True
+        )
+        os.close(theirs)
+        theirs = -1
+        readable, _, _ = select.select([ready], [], [], START_TIMEOUT_S)
+        if readable and os.read(ready, 1) == b"1":
+            report.unlink(missing_ok=True)
+            return
+    finally:
+        os.close(ready)
+        if theirs >= 0:
+            os.close(theirs)
+    _wait_for_the_other(store, bundle)
+
+
+def _wait_for_the_other(store: Store, bundle: BundleHash) -> None:
+    """Ours left at once: another worker holds the lock and is coming up or going down; or ours died of a bug."""
+    report = address.report_path(store, bundle)
+    if report.exists() and report.stat().st_size:
+        text = report.read_text("utf-8", "replace")[-2000:]
+        raise EngineBug(f"the worker for bundle {bundle} died before it listened; {report} ends with:\n{text}")
+    time.sleep(0.02)

@@ -1,0 +1,252 @@
+"""The worker answers requests on its socket, gives each flow thread a driver, and leaves when it has been idle.
+
+Rule 1: the socket is bound and unlinked only by the holder of the worker lock, so there is one worker per bundle.
+Rule 2: before it leaves, it unlinks the socket, then serves whoever had connected already; a caller that gets no answer asks again.
+Rule 3: a thread is accepted once its journal is locked by us; the caller hears of it then, not earlier.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import EngineBug, NotFoundError, UncagedError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
+from uncaged_bundles.store import Store
+
+from ..cell import CellLimits
+from ..cells import Cells
+from ..config import load
+from ..driver import Driver, Request, Surroundings
+from ..journal import Journal
+from ..known_effects import KNOWN
+from ..sandbox.mechanism import choose
+from . import address
+from .hub import Hub
+from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack
+
+REQUEST_TIMEOUT_S = 30.0
+STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them should be cheap
+
+
+class Server:
+    """One worker. `serve` returns when the last thread has gone and nobody asked for anything for a while."""
+
+    def __init__(self, *, store: Store, bundle: BundleHash, linger_s: float, clock_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._hash = bundle
+        self._linger_s = linger_s
+        self._clock_ms = clock_ms
+        self._hub = Hub()
+        self._drivers: dict[ThreadId, Driver] = {}
+        self._lock = threading.Lock()
+        self._around: Surroundings | None = None
+        self._slots = 0
+        self._reported: Path | None = None
+        self._selector = selectors.DefaultSelector()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_write, False)
+
+    def serve(self, ready: Callable[[], None]) -> None:
+        """Listen until there is nothing left to do. ready: called once callers can connect."""
+        threading.stack_size(STACK_BYTES)
+        path = address.socket_path(self._store, self._hash)
+        listener = _listen(path)
+        self._selector.register(listener, selectors.EVENT_READ)
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        ready()
+        try:
+            while self._serve_until_idle(listener):
+                pass
+            path.unlink(missing_ok=True)
+            # crash here, or a caller that connected just now: nobody new can come, whoever came is still served
+            while self._serve_once(listener, timeout_s=0.05) or self._drivers:
+                pass
+        finally:
+            path.unlink(missing_ok=True)
+            listener.close()
+            if self._around is not None:
+                self._around.cells.close()
+
+    def _serve_until_idle(self, listener: socket.socket) -> bool:
+        """Serve; False once idle for the lingering time."""
+        idle_since = time.monotonic()
+        while True:
+            served = self._serve_once(listener, timeout_s=self._linger_s)
+            if served or self._drivers or len(self._selector.get_map()) > 2:
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since >= self._linger_s * 0.9:
+                return False
+
+    def _serve_once(self, listener: socket.socket, *, timeout_s: float) -> bool:
+        events = self._selector.select(timeout_s)
+        for key, _ in events:
+            if key.fileobj is listener:
+                self._accept(listener)
+            elif key.fileobj == self._wake_read:
+                os.read(self._wake_read, 4096)
+            else:
+                self._read(key.data)
+        return bool(events)
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        connection.setblocking(False)
+        self._selector.register(connection, selectors.EVENT_READ, _Incoming(connection))
+
+    def _read(self, incoming: _Incoming) -> None:
+        try:
+            part = incoming.connection.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        incoming.data += part
+        if part and not incoming.data.endswith(b"\n") and len(incoming.data) <= MAX_REQUEST_BYTES:
+            return
+        self._selector.unregister(incoming.connection)
+        if not incoming.data.endswith(b"\n"):
+            incoming.connection.close()
+            return
+        incoming.connection.setblocking(True)
+        incoming.connection.settimeout(REQUEST_TIMEOUT_S)
+        try:
+            self._answer(incoming.connection, bytes(incoming.data))
+        except UncagedError as exc:
+            _send(incoming.connection, error_message(exc))
+        except ValueError as exc:
+            _send(incoming.connection, error_message(UsageError(f"the worker did not understand a request: {exc}")))
+
+    def _answer(self, connection: socket.socket, line: bytes) -> None:
+        message = unpack(line)
+        match message.get("op"):
+            case "drive":
+                self._drive(parse_thread_id(str(message["threadId"])), message, connection)
+            case "pause":
+                self._live(message).pause()
+                _send(connection, {"ok": True})
+            case "kill":
+                self._live(message).kill()
+                _send(connection, {"ok": True})
+            case "follow":
+                self._follow(message, connection)
+            case "list":
+                with self._lock:
+                    drivers = list(self._drivers.values())
+                doing = [{"threadId": one.thread, "doing": one.doing, "sinceMs": one.since_ms} for one in drivers]
+                _send(connection, {"pid": os.getpid(), "threads": doing})
+            case other:
+                raise UsageError(f"the worker does not know the request {other!r}")
+
+    def _live(self, message: Mapping[str, Any]) -> Driver:
+        thread = parse_thread_id(str(message["threadId"]))
+        with self._lock:
+            driver = self._drivers.get(thread)
+        if driver is None:
+            raise NotFoundError(f"thread {thread} does not run here")
+        return driver
+
+    def _follow(self, message: Mapping[str, Any], connection: socket.socket) -> None:
+        driver = self._live(message)
+        self._hub.follow(driver.thread, connection, {"flushed": driver.flushed_bytes})
+        with self._lock:
+            gone = driver.thread not in self._drivers
+        if gone:  # it ended between the two looks
+            self._hub.leave(driver.thread, "ended")
+
+    def _drive(self, thread: ThreadId, message: Mapping[str, Any], connection: socket.socket) -> None:
+        if self._reported is not None:
+            raise EngineBug(f"this worker met a bug and takes no more threads; its report is {self._reported}")
+        around = self._surroundings()
+        with self._lock:
+            if thread in self._drivers:
+                _send(connection, {"ok": True, "already": True})
+                return
+        journal = Journal.open(self._store.data_path(self._hash, thread), self._hash, thread)
+        request = Request(
+            environment=dict(message.get("environment") or {}),
+            directory=Path(str(message.get("directory") or "/")),
+            resume=message.get("resume"),
+            redo=bool(message.get("redo")),
+            skip=bool(message.get("skip")),
+        )
+        self._slots += 1
+        driver = Driver(thread=thread, slot=self._slots, journal=journal, request=request, config=load(self._store), around=around)
+        with self._lock:
+            self._drivers[thread] = driver
+        _send(connection, {"ok": True})
+        threading.Thread(target=self._run, args=(driver,), name=thread, daemon=True).start()
+
+    def _run(self, driver: Driver) -> None:
+        word = "interrupted"
+        try:
+            word = driver.run()
+        except Exception:  # worker top level: a bug of ours, not of the bundle
+            self._report(driver)
+        finally:
+            with self._lock:
+                self._drivers.pop(driver.thread, None)
+            self._hub.leave(driver.thread, word)
+            self._wake()
+
+    def _report(self, driver: Driver) -> None:
+        path = self._store.run / f"report-{self._clock_ms()}-{driver.thread}.txt"
+        text = f"uncaged-workflow worker, bundle {self._hash}, thread {driver.thread}\n\n{traceback.format_exc()}"
+        sys.stderr.write(text)
+        path.write_text(text, encoding="utf-8")
+        self._reported = path
+        self._hub.publish(driver.thread, {"bug": str(path)})
+
+    def _surroundings(self) -> Surroundings:
+        if self._around is None:
+            bundle = self._store.load_bundle(self._hash, KNOWN)
+            cells = Cells(bundle, None if bundle.trusted else choose(load(self._store).sandbox), CellLimits())
+            cells.shared()
+            self._around = Surroundings(store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish)
+        return self._around
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):  # it is awake already
+            os.write(self._wake_write, b"w")
+
+
+class _Incoming:
+    """A connection whose request is not whole yet."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.data = bytearray()
+
+
+def _listen(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    temporary = path.with_name(f".{os.getpid()}.s")
+    temporary.unlink(missing_ok=True)
+    listener.bind(str(temporary))
+    temporary.chmod(0o600)
+    listener.listen(1024)
+    listener.setblocking(False)
+    temporary.rename(path)  # whoever finds it can connect
+    return listener
+
+
+def _send(connection: socket.socket, message: Mapping[str, object]) -> None:
+    """Answer and hang up. A caller that has gone away is none of our business."""
+    try:
+        connection.sendall(pack(message))
+    except OSError:
+        pass
+    finally:
+        connection.close()
