@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +13,7 @@ _TEMPORARY_SUFFIX = ".tmp"
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It leaves no temporary file behind."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_TEMPORARY_SUFFIX}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY_SUFFIX}")
     try:
         try:
             _write_new(temporary, data)
