@@ -1,6 +1,6 @@
 """What a person set for all flows of a store is known before anything runs, and costs nothing when nothing was set.
 
-The values live here as plain dataclasses; ``config_file`` checks ``config.yaml`` with pydantic and is imported only when that file says something.
+The values live here as plain dataclasses; ``config_file`` checks ``config.yaml`` with pydantic, and only when that file says something.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AgentSettings:
     """One entry under ``agents``: the kind of agent to use, and its own settings (``secret:NAME`` still unresolved)."""
 
     use: str
-    settings: Mapping[str, object] = NOTHING
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

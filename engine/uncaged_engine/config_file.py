@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
-
 from uncaged_bundles.errors import UsageError
 
 from .config import AgentSettings, Config, FlowSettings, Limits, SecretSource

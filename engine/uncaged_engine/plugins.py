@@ -1,4 +1,4 @@
-"""A name in a registry becomes an object only when it is asked for, and installed distributions are searched only for names that we do not know."""
+"""A name in a registry becomes an object only when asked for; other distributions are searched only for names that are not ours."""
 
 from __future__ import annotations
 

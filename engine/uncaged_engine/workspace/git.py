@@ -1,0 +1,118 @@
+"""Every git process of the engine starts here: clean environment, no hooks, no monitor, no signing, its words kept when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from uncaged_bundles.errors import EnvironmentLacks
+
+TIMEOUT_S = 900.0
+LOCK_WAIT_S = 20.0
+LOCK_PAUSE_S = 0.05
+SHOWN_CHARACTERS = 2000
+
+PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
+"""The person's own git settings count (what they ignore, which directories they trust); no GIT_* variable of theirs does."""
+
+SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.fsync": "objects,reference",
+    "core.fsyncMethod": "batch",
+    "core.trustctime": "true",
+    "core.checkStat": "default",
+    "core.splitIndex": "false",
+    "core.untrackedCache": "false",
+    "core.safecrlf": "false",
+    "core.quotePath": "false",
+    "commit.gpgSign": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+ARGUMENTS = tuple(part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}"))
+
+IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "uncaged-workflow"), ("EMAIL", "uncaged-workflow@localhost"))
+}
+
+
+class WorkspaceError(EnvironmentLacks):
+    """The repository, the disk or git itself stands in the way; a person can mend it and resume."""
+
+
+class GitError(WorkspaceError):
+    """A git command failed; *words* is what it wrote to standard error."""
+
+    def __init__(self, message: str, *, words: str, code: int | None) -> None:
+        super().__init__(message)
+        self.words = words
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Git:
+    """git as seen from one directory.
+
+    environment: the caller's. variables: further ones, such as GIT_DIR.
+    """
+
+    directory: Path
+    environment: Mapping[str, str]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str, stdin: bytes = b"", more: Mapping[str, str] | None = None, accept: tuple[int, ...] = (0,)) -> bytes:
+        """Run one command and return its standard output.
+
+        Args:
+            more: further variables for this command. accept: exit codes that are answers, not errors.
+        Raises:
+            GitError: another exit code, or it took longer than a quarter of an hour. A lock held by another git is waited for first.
+            WorkspaceError: there is no git, or the directory is gone.
+        """
+        return self.speak(*arguments, stdin=stdin, more=more, accept=accept)[0]
+
+    def line(self, *arguments: str) -> str:
+        """Run one command and return its output without the line feed at the end."""
+        return self.run(*arguments).decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def speak(
+        self, *arguments: str, stdin: bytes = b"", more: Mapping[str, str] | None = None, accept: tuple[int, ...] = (0,)
+    ) -> tuple[bytes, str]:
+        """As ``run``, and return what it wrote to standard error, too."""
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while True:
+            done = self._start(arguments, stdin, more or {})
+            words = done.stderr.decode("utf-8", "replace").strip()
+            if done.returncode in accept:
+                return done.stdout, words
+            if ".lock': File exists" not in words or time.monotonic() > deadline:
+                said = words[:SHOWN_CHARACTERS] or "it said nothing"
+                message = f"git {arguments[0]} failed in {self.directory} (exit {done.returncode}): {said}"
+                raise GitError(message, words=words, code=done.returncode)
+            time.sleep(LOCK_PAUSE_S)
+
+    def _start(self, arguments: tuple[str, ...], stdin: bytes, more: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+        passed = {name: self.environment[name] for name in PASSED if name in self.environment}
+        environment = {**passed, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", **self.variables, **more}
+        try:
+            return subprocess.run(
+                ["git", *ARGUMENTS, *arguments],
+                cwd=self.directory,
+                env=environment,
+                input=stdin,
+                capture_output=True,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise GitError(f"git {arguments[0]} in {self.directory} took longer than {TIMEOUT_S:.0f} s", words="", code=None) from exc
+        except FileNotFoundError as exc:
+            if not self.directory.is_dir():
+                raise WorkspaceError(f"the directory {self.directory} is gone; bring it back, then resume") from exc
+            raise WorkspaceError("there is no git on PATH; install git, then resume") from exc
