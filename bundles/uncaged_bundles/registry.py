@@ -116,13 +116,14 @@ class Registry:
             RefusedError: the flow is disabled or its entry cannot be read.
             NotFoundError: neither; the message has the closest names.
         """
-        snapshot = self.read()
+        document = self._load()[1]
+        snapshot = Snapshot.of(document, self._where)
         flow = snapshot.flows.get(text)
         if flow is not None:
             if not flow.enabled:
                 raise RefusedError(f"flow {text!r} is disabled; 'uncaged-workflow enable {text}' brings it back")
             return flow.name, flow.hash
-        self._refuse_unreadable(self._load()[1], snapshot, text)
+        self._refuse_unreadable(document, snapshot, text)
         stored = [hash for hash in self._store.find_bundles() if _may_start(text) and hash.startswith(text.upper())]
         if len(stored) > 1:
             raise UsageError(f"{text!r} is the start of {len(stored)} bundle hashes: {', '.join(stored[:10])}; type more of it")

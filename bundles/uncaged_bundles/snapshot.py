@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from . import shapes
-from .document import Document, Entry
 from .errors import UncagedError, UsageError
 from .ids import BundleHash, parse_bundle_hash
 from .names import FlowName, parse_flow_name
+
+if TYPE_CHECKING:
+    from .document import Document, Entry
 
 FLOWS = "workflows"
 GRANTS = "grants"
