@@ -60,7 +60,7 @@ class Engine:
     def open(cls, root: Path | None = None, chance: Chance | None = None) -> Engine:
         """Open (or make) a store; at the first open of an engine version the shipped flows are put in."""
         engine = cls(Store.open(root), chance)
-        engine.registry.seed(__version__, _shipped_flows)
+        engine.registry.seed(__version__, _shipped_flows, now_ms=engine._chance.clock_ms())
         return engine
 
     @property
@@ -82,14 +82,12 @@ class Engine:
         snapshot = self.registry.read()
         former = snapshot.flows.get(flow)
         before = self.store.load_bundle(former.hash, KNOWN).descriptor.policy if former is not None else None
-        widened = () if self.registry.granted(bundle.hash) else widening(before, bundle.descriptor.policy)
+        widened = () if self.registry.granted(bundle) else widening(before, bundle.descriptor.policy)
         if widened and not accept(widened):
             raise RefusedError(
                 f"{flow} was not added: its policy asks for more and nobody accepted it; read the list above, then add it with --accept"
             )
-        self.store.put_bundle(bundle)
-        self.registry.grant(bundle.hash, bundle.descriptor.raw.get("policy", {}))
-        changed = self.registry.add(flow, bundle, now_ms=self._chance.clock_ms(), source=origin)
+        changed = self.registry.add(flow, bundle, now_ms=self._chance.clock_ms(), source=origin, granted=True)
         return Added(name=flow, hash=bundle.hash, changed=changed, widened=widened)
 
     def bundle(self, text: str) -> Bundle:

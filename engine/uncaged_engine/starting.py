@@ -62,8 +62,7 @@ def granted_bundle(store: Store, registry: Registry, bundle_hash: BundleHash) ->
         RefusedError: nobody granted it on this machine.
     """
     bundle = store.load_bundle(bundle_hash, KNOWN)
-    policy = bundle.descriptor.policy
-    if (policy.limits or policy.trusted) and not registry.granted(bundle_hash):
+    if not registry.granted(bundle):
         raise RefusedError(
             f"bundle {bundle_hash} ({bundle.descriptor.name}) asks for effects that nobody granted here; "
             f"`uncaged-workflow add {bundle.descriptor.name} FILE --accept` grants them"
