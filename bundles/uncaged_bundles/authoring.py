@@ -1,0 +1,80 @@
+"""A role workflow is defined with these few names, as data and pure functions; ``build.workflow`` turns it into a bundle.
+
+planner = Role(name="planner", description=…, system_prompt=…, extract_prompt=…, schema=…)
+
+def moderator(ctx: View) -> str:
+    return "planner" if not ctx.steps else END
+
+workflow = Workflow(name="plan-only", description="…", roles=(planner,), moderator=moderator)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .build.carried import END, START, View
+from .errors import BundleError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["END", "START", "Moderator", "Recover", "Result", "Role", "Table", "View", "Workflow"]
+
+Table = Mapping[str, str | Mapping[str, str]]
+"""``{START: "planner", "planner": {"planned": "coder", "aborted": END}}``: the next role by the last step's role and ``meta.status``.
+A word in place of an inner mapping is where to go whatever the status."""
+
+Moderator = Callable[[View], str]
+Result = Callable[[View], Mapping[str, object]]
+Recover = Callable[[View, View], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """Pure data: what a role is told, and which data its answers carry.
+
+    system_prompt: for whoever answers. extract_prompt: for whoever turns an answer into data.
+    schema: JSON Schema, or a pydantic model class.
+    """
+
+    name: str
+    description: str
+    system_prompt: str
+    extract_prompt: str
+    schema: Mapping[str, object] | type[BaseModel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """Roles, and the rule that picks who is next.
+
+    A function sees ``ctx``: ``threadId``, ``start`` (``prompt``, ``params``) and ``steps``, each with ``role``, ``content``, ``meta`` and
+    ``timestamp`` (ms). All of it is read-only, and mappings have their keys as attributes. It must be pure: same steps, same answer.
+
+    moderator: a function that returns a role's name or END, or a table.
+    policy: what the workflow asks to be allowed; without it, only to ask its roles, and without files.
+    parameters: JSON Schema of the params of a run; without it, there are none.
+    result: a function that returns ``{"success", "message", "data"}`` at END; without it, success with the last step's content and meta.
+    recover: a function of ``ctx`` and the failure (``role``, ``kind``, ``message``, and ``times``: failures in a row) that picks the role
+        to go on with after a role step failed, or END. Without it, such a run ends without success and says which role failed and why.
+    continues: whether a thread of another version may go on in this one.
+    """
+
+    name: str
+    description: str
+    roles: Sequence[Role]
+    moderator: Moderator | Table
+    policy: Mapping[str, object] = field(default_factory=lambda: {"role": {}})
+    parameters: Mapping[str, object] = field(default_factory=lambda: {"type": "object", "additionalProperties": False})
+    result: Result | None = None
+    recover: Recover | None = None
+    continues: bool = True
+
+    def __post_init__(self) -> None:
+        names = [role.name for role in self.roles]
+        if not names:
+            raise BundleError(f"workflow {self.name!r} has no roles; give it at least one")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise BundleError(f"workflow {self.name!r} has two roles named {', '.join(map(repr, twice))}; rename one")

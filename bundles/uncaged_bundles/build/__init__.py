@@ -1,0 +1,1 @@
+"""Turns definitions into bundles."""
