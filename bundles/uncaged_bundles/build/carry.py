@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from uncaged_bundles import carried
 from uncaged_bundles.errors import BundleError
 
-from . import carried
 from .imports import Import, check_allowed, is_installed, is_standard
 from .source import Source, Statement, read_source
 from .stateless import changes, check_stateless

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from uncaged_bundles.authoring import Table
+from uncaged_bundles.carried import END, START
 from uncaged_bundles.shapes import shown
 
-from .carried import END, START
 from .schema import statuses
 
 Graph = dict[str, str | dict[str, str]]

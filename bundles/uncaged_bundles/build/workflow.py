@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from uncaged_bundles import carried
 from uncaged_bundles.authoring import Role, Workflow
 from uncaged_bundles.contract import CONTRACT
 from uncaged_bundles.errors import BundleError, UsageError
@@ -15,7 +16,6 @@ from uncaged_bundles.names import parse_flow_name
 from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validate import read_bundle
 
-from . import carried
 from .carry import Carrier
 from .function import locate
 from .imports import write_imports
