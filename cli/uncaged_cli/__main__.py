@@ -1,0 +1,7 @@
+"""`python -m uncaged_cli` is the same command as `uncaged-workflow`."""
+
+from __future__ import annotations
+
+from .main import main
+
+main()

@@ -1,0 +1,60 @@
+"""Every verb with its one line of help stands here as a literal, so that `--help` and completion import no verb."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping
+
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Begin": {
+        "demo": "Write a small git repository with bugs and red tests to try a flow on.",
+        "init": "Write a runnable flow definition with its test.",
+        "doctor": "Check this machine: store, git, sandbox, configuration, agents.",
+        "completion": "Print the completion script for a shell.",
+    },
+    "Flows": {
+        "add": "Register a bundle, or build a definition and register it.",
+        "build": "Build a definition into a bundle.",
+        "list": "List the flows of the registry.",
+        "show": "Show a flow: what it is, what it may do, its roles and parameters.",
+        "graph": "Draw how the roles of a flow follow each other.",
+        "history": "List the versions of a flow.",
+        "diff": "Compare two versions: policy, roles, schemas, graph, source.",
+        "rollback": "Point a flow at a former version.",
+        "enable": "Let a disabled flow start threads again.",
+        "disable": "Keep a flow from starting new threads.",
+        "remove": "Take a flow out of the registry; its bundles and threads stay.",
+    },
+    "Threads": {
+        "run": "Start a thread of a flow and follow it.",
+        "threads": "List threads, newest first.",
+        "ps": "List the threads that run now.",
+        "thread": "Show or follow a thread, or remove it.",
+        "pause": "Stop a thread before its next effect.",
+        "resume": "Go on with a thread that stopped.",
+        "kill": "End a thread now.",
+        "fork": "Start a new thread from a step of another one.",
+        "verify": "Run a thread's bundle again over its journal and compare.",
+    },
+    "Store": {
+        "archive": "Compress the journals of threads that have ended.",
+        "prune": "Remove old ended threads with their worktrees and refs.",
+        "export": "Write a thread with its bundle into one file.",
+        "import": "Take a thread in from an exported file.",
+    },
+}
+
+VERBS: Mapping[str, str] = {name: line for section in SECTIONS.values() for name, line in section.items()}
+
+
+def module_of(verb: str) -> str:
+    """Return the module that holds *verb*'s command."""
+    return f"uncaged_cli.verbs.{verb}_" if keyword.iskeyword(verb) else f"uncaged_cli.verbs.{verb}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"``, or nothing when no known word is near."""
+    import difflib
+
+    close = difflib.get_close_matches(word.lower(), list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(repr(match) for match in close)}?" if close else ""

@@ -1,0 +1,148 @@
+"""Each thing that this machine needs is tried, not guessed, and what fails comes with what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from uncaged_bundles.errors import UncagedError
+
+from .clean import clean_line
+from .sizes import spell_bytes
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_GIT = (2, 25)
+LEAST_FREE_BYTES = 200_000_000
+GIT_TIMEOUT_S = 10
+PROBE = b"""descriptor = {"contract": 1, "name": "probe", "description": "Does nothing.", "kind": "workflow",
+              "parameters": {}, "roles": {}, "policy": {}, "continues": True}
+
+
+def run(input, options):
+    yield {"output": {"role": "probe", "content": "", "meta": {}}}
+    return {"success": True}
+"""
+
+Level = Literal["ok", "note", "problem"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One line of the report. remedy: what to do, for whatever is not ok."""
+
+    name: str
+    level: Level
+    text: str
+    remedy: str = ""
+
+
+def machine_checks(engine: Engine) -> Iterator[Check]:
+    """Yield every check, each as soon as it is done."""
+    yield check_python(sys.version_info[:2])
+    yield check_git()
+    yield from check_store(engine)
+    yield from check_sandboxes(engine)
+    yield from check_config_and_agents(engine)
+
+
+def check_python(version: tuple[int, int]) -> Check:
+    text = f"{platform.python_version()}, {sys.executable}"
+    if version < OLDEST_PYTHON:
+        return Check(name="python", level="problem", text=text, remedy=f"install Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer")
+    return Check(name="python", level="ok", text=text)
+
+
+def check_git(program: str = "git") -> Check:
+    """git is needed by flows whose roles work on files."""
+    remedy = "install git 2.25 or newer; flows that work on files need it"
+    try:
+        answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError) as problem:
+        return Check(name="git", level="problem", text=clean_line(str(problem)), remedy=remedy)
+    found = re.search(r"(\d+)\.(\d+)", answer.stdout)
+    if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
+        return Check(name="git", level="problem", text=clean_line(answer.stdout), remedy=remedy)
+    return Check(name="git", level="ok", text=clean_line(answer.stdout))
+
+
+def check_store(engine: Engine) -> Iterator[Check]:
+    """The directory, its rights, its room, and the registry in it."""
+    root = engine.store.root
+    mode = stat.S_IMODE(root.stat().st_mode)
+    free_bytes = shutil.disk_usage(root).free
+    text = f"{root}, {spell_bytes(free_bytes)} free"
+    if not os.access(root, os.W_OK):
+        yield Check(name="store", level="problem", text=f"{text}, not writable", remedy=f"make {root} yours, or set UNCAGED_WORKFLOW_HOME")
+    elif mode & 0o077:
+        yield Check(name="store", level="problem", text=f"{text}, open to others ({mode:o})", remedy=f"chmod 700 {root}")
+    elif free_bytes < LEAST_FREE_BYTES:
+        yield Check(name="store", level="problem", text=text, remedy="make room: uncaged-workflow prune --older-than 30d")
+    else:
+        yield Check(name="store", level="ok", text=text)
+    snapshot = engine.registry.read()
+    for problem in snapshot.problems:
+        yield Check(name="registry", level="problem", text=problem, remedy=f"mend that entry in {engine.store.registry_path}")
+    if not snapshot.problems:
+        yield Check(name="registry", level="ok", text=f"{len(snapshot.flows)} flow{'' if len(snapshot.flows) == 1 else 's'}")
+
+
+def check_sandboxes(engine: Engine) -> Iterator[Check]:
+    """Start one real process in each mechanism; one that holds is enough."""
+    outcomes = {name: _try_sandbox(name) for name in ("bubblewrap", "landlock")}
+    one_holds = any(complaint is None for complaint in outcomes.values())
+    for name, complaint in outcomes.items():
+        if complaint is None:
+            yield Check(name=name, level="ok", text="a process was started in it and found every door shut")
+        else:
+            yield Check(name=name, level="note" if one_holds else "problem", text=complaint, remedy="" if one_holds else _ADVICE)
+    prefer = _setting(lambda: engine.config.sandbox)
+    if prefer in outcomes and outcomes[prefer] is not None and one_holds:
+        yield Check(name="sandbox", level="problem", text=f"config.yaml asks for {prefer}, which does not hold", remedy="set sandbox: auto")
+    if os.geteuid() == 0:
+        yield Check(name="user", level="note", text="you are root: bundles stay locked in, scripts get a user of their own or are refused")
+
+
+_ADVICE = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
+
+
+def _try_sandbox(name: str) -> str | None:
+    """Return what is wrong with a mechanism, or None when a bundle's process started in it."""
+    from uncaged_bundles.validate import read_bundle
+    from uncaged_engine.cell import Cell
+    from uncaged_engine.sandbox.mechanism import choose
+
+    try:
+        cell = Cell.start(read_bundle(PROBE), choose(name))
+    except (UncagedError, OSError) as problem:
+        return clean_line(str(problem))
+    cell.close()
+    return None
+
+
+def check_config_and_agents(engine: Engine) -> Iterator[Check]:
+    """The configuration as a whole, then who would answer for a role."""
+    try:
+        config = engine.config
+    except UncagedError as problem:
+        yield Check(name="config", level="problem", text=str(problem), remedy=f"mend {engine.store.config_path}")
+        return
+    written = engine.store.config_path.exists()
+    yield Check(name="config", level="ok", text=str(config.path) if written else "none written, the defaults hold")
+
+
+def _setting(read: Callable[[], str]) -> str:
+    try:
+        return read()
+    except UncagedError:
+        return ""

@@ -1,0 +1,57 @@
+"""Text that somebody else wrote cannot steer the terminal that shows it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+STRING_SEQUENCE = re.compile("(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)")
+"""OSC, DCS, SOS, PM and APC with their payload. An unterminated one loses its introducer only: text is never swallowed to the end."""
+
+CONTROL_SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]")
+SHORT_ESCAPE = re.compile("\x1b[ -/]*[0-~]")
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, DEL, C1
+    "\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # marks that reorder or hide text
+    "\U000e0000-\U000e007f]"  # tag characters
+)
+LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Return *text* without terminal control sequences, C0, C1 and direction overrides; line feeds and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    for pattern in (STRING_SEQUENCE, CONTROL_SEQUENCE, SHORT_ESCAPE):
+        text = pattern.sub("", text)
+    return SURROGATE.sub("\ufffd", INVISIBLE.sub("", LINE_ENDS.sub("\n", text)))
+
+
+def clean_line(text: str) -> str:
+    """Return *text* cleaned and folded into one line."""
+    return " ".join(clean(text).split())
+
+
+def columns(text: str) -> int:
+    """Return how many terminal columns *text* takes."""
+    return sum(_columns_of(character) for character in text) if not text.isascii() else len(text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Return *text* as one line of at most *width* columns, with an ellipsis where it was cut."""
+    line = clean_line(text)
+    if columns(line) <= width:
+        return line
+    taken = 0
+    for position, character in enumerate(line):
+        taken += _columns_of(character)
+        if taken > width - 1:
+            return line[:position].rstrip() + "…" if width > 0 else ""
+    return line
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,51 @@
+"""A bug of ours reaches the person as one line; everything that helps to mend it is in a private file."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+EXIT_BUG = 70
+
+
+def write_report(problem: BaseException, argv: Sequence[str], environment: Mapping[str, str]) -> Path | None:
+    """Write what happened to a file that only its owner can read; None when no directory takes it."""
+    text = "\n".join(
+        (
+            f"uncaged-workflow {_version()}, Python {sys.version.split()[0]}, {platform.platform()}",
+            f"arguments: {list(argv)!r}",
+            f"directory: {os.environ.get('PWD', '?')}",
+            "",
+            "".join(traceback.format_exception(problem)),
+        )
+    )
+    for directory in (_run_directory(environment), Path(tempfile.gettempdir())):
+        try:
+            descriptor, name = tempfile.mkstemp(prefix=time.strftime("crash-%Y%m%dT%H%M%S-"), suffix=".txt", dir=directory)
+        except OSError:
+            continue
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as report:
+            report.write(text)
+        return Path(name)
+    return None
+
+
+def _run_directory(environment: Mapping[str, str]) -> Path:
+    """Where the store keeps such files; found without the store's code, which may be what failed."""
+    root = environment.get("UNCAGED_WORKFLOW_HOME")
+    return (Path(root) if root else Path("~/.uncaged/workflow").expanduser()) / "run"
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("uncaged-workflow")
+    except PackageNotFoundError:
+        return "(not installed)"

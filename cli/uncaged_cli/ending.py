@@ -1,0 +1,133 @@
+"""What a thread came to decides the exit code, the last words and the next useful command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .clean import clean, clean_line
+
+EXIT_CODES: Mapping[str, int] = {
+    "completed": 0,
+    "failed": 3,
+    "killed": 3,
+    "unknown": 3,
+    "corrupt": 3,
+    "interrupted": 3,
+    "limit": 6,
+    "paused": 8,
+    "waiting": 8,
+    "running": 8,
+}
+EXIT_UNSUCCESSFUL = 3
+EXIT_ENVIRONMENT = 4
+SPARE = 10
+LIMIT_OPTIONS = {"maxRounds": "--max-rounds", "maxSteps": "--max-steps"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The last words about a thread that stopped.
+
+    word: the status, or ``unsuccessful`` for a thread that completed and says itself that it did not succeed.
+    """
+
+    word: str
+    exit_code: int
+    message: str
+    branch: str | None
+    commands: tuple[str, ...]
+
+
+def ending(
+    *, thread_id: str, status: str, end: Mapping[str, object] | None, message: str, last_void: str, repository: str | None
+) -> Ending:
+    """Return what to say about a thread.
+
+    Args:
+        end: its end record, if it has one.
+        message: what is known of the reason when there is no end record.
+        last_void: the word of the void that closed the last intent, or nothing.
+        repository: the directory to name in git commands; None when the person stands in it already.
+    """
+    result = (end or {}).get("result")
+    result = result if isinstance(result, Mapping) else {}
+    successful = status == "completed" and result.get("success", True) is not False
+    data = result.get("data")
+    branch = data.get("branch") if isinstance(data, Mapping) else None
+    branch = clean_line(branch) if isinstance(branch, str) and not branch.startswith("-") else None
+    return Ending(
+        word="unsuccessful" if status == "completed" and not successful else status,
+        exit_code=_exit_code(status, successful=successful, last_void=last_void),
+        message=_message(result, end, message),
+        branch=branch,
+        commands=_next_commands(
+            thread_id=thread_id,
+            status=status,
+            successful=successful,
+            branch=branch,
+            last_void=last_void,
+            end=end,
+            repository=repository,
+        ),
+    )
+
+
+def _exit_code(status: str, *, successful: bool, last_void: str) -> int:
+    if status == "completed":
+        return 0 if successful else EXIT_UNSUCCESSFUL
+    if status == "paused" and last_void == "environment":
+        return EXIT_ENVIRONMENT
+    return EXIT_CODES.get(status, EXIT_UNSUCCESSFUL)
+
+
+def _message(result: Mapping[str, object], end: Mapping[str, object] | None, message: str) -> str:
+    if result.get("message"):
+        return clean(str(result["message"])).strip()
+    error = (end or {}).get("error")
+    if isinstance(error, Mapping):
+        return clean(str(error.get("message") or error.get("kind") or "")).strip() or clean(message).strip()
+    return clean(str(error or (end or {}).get("message") or message)).strip()
+
+
+def _next_commands(
+    *,
+    thread_id: str,
+    status: str,
+    successful: bool,
+    branch: str | None,
+    last_void: str,
+    end: Mapping[str, object] | None,
+    repository: str | None,
+) -> tuple[str, ...]:
+    program = "uncaged-workflow"
+    match status:
+        case "completed" if successful:
+            git = f"git -C {shlex.quote(repository)}" if repository else "git"
+            return (f"{git} merge {shlex.quote(branch)}",) if branch else ()
+        case "completed":
+            return (f"{program} thread {thread_id}",)
+        case "failed":
+            return (f"{program} fork {thread_id}",)
+        case "limit":
+            return (f"{program} resume {thread_id} {_raised(end or {})}",)
+        case "unknown":
+            return (f"{program} resume {thread_id} --redo", f"{program} resume {thread_id} --skip")
+        case "corrupt":
+            return (f"{program} verify {thread_id}", f"{program} fork {thread_id} --at N")
+        case "paused" if last_void == "environment":
+            return (f"{program} doctor", f"{program} resume {thread_id}")
+        case "paused" | "interrupted" | "killed":
+            return (f"{program} resume {thread_id}",)
+        case "running":
+            return (f"{program} thread {thread_id} --follow",)
+        case _:
+            return (f"{program} thread {thread_id}",)
+
+
+def _raised(end: Mapping[str, object]) -> str:
+    """Return the option that lets a limited thread go on."""
+    value = end.get("value")
+    option = LIMIT_OPTIONS.get(str(end.get("limit")), "--max-rounds")
+    return f"{option} {value + SPARE if isinstance(value, int) else 'N'}"

@@ -1,0 +1,95 @@
+"""On a terminal, finished steps scroll away as lines and the step in flight ticks below them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from .clean import clean, clean_line, shorten
+from .durations import spell
+from .ending import Ending
+from .opening import opening
+from .plain import Heard, ending_lines, kept_line, row_pieces
+from .screen import Piece, next_step
+from .story import OpenStep, Record, progress_text
+
+REFRESHES_PER_S = 8
+
+
+class LiveView:
+    """Lines on *console*, and one moving line for the effect that is being performed."""
+
+    def __init__(self, console: Console | None = None, *, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._console = console or Console(highlight=False, markup=False, emoji=False)
+        self._moving = MovingLine(now_ms)
+        self._live = Live(self._moving, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        self._moving.step = None
+        self._live.stop()
+
+    def opening(self, start: Record) -> None:
+        self._print([opening(start)])
+
+    def kept(self, steps: int) -> None:
+        self._print([kept_line(steps)])
+
+    def heard(self, heard: Heard) -> None:
+        self._moving.step, self._moving.text = heard.open, ""
+        if heard.row is not None:
+            self._print(row_pieces(heard.row, width=self._console.width))
+
+    def progress(self, body: Mapping[str, object]) -> None:
+        self._moving.text = clean_line(progress_text(body))
+
+    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
+        self._moving.step = None
+        self._live.stop()
+        for line in ending_lines(ending, thread):
+            self._print(line)
+        for command in ending.commands:
+            next_step(command)
+
+    def _print(self, pieces: list[Piece]) -> None:
+        line = Text()
+        for piece in pieces:
+            if isinstance(piece, str):
+                line.append(clean(piece))
+            else:
+                line.append(clean(piece.text), style=piece.colour)
+        self._console.print(line, soft_wrap=False)
+
+
+class MovingLine:
+    """The line of the step in flight: spinner, number, label, time so far, and the last word of progress."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self.step: OpenStep | None = None
+        self.text = ""
+        self._now_ms = now_ms
+        self._spinner = Spinner("dots", style="cyan")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        step = self.step
+        if step is None:
+            return
+        attempt = f" (attempt {step.attempt})" if step.attempt > 1 else ""
+        words = f"{step.label}{attempt}  {spell_seconds(self._now_ms() - step.started_ms)}  {self.text}"
+        self._spinner.update(text=Text(shorten(f"{step.seq}  {words}", options.max_width - 3)))
+        yield self._spinner
+
+
+def spell_seconds(duration_ms: int) -> str:
+    """Whole seconds below a minute: tenths would flicker."""
+    return f"{max(0, duration_ms) // 1000} s" if duration_ms < 60_000 else spell(duration_ms // 1000 * 1000)

@@ -1,0 +1,93 @@
+"""Every way in which a command can end is turned into an exit code and at most a few lines here; nobody ever sees a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+from uncaged_bundles.errors import UncagedError, UsageError
+
+from .crash import EXIT_BUG, write_report
+from .lazy import LazyGroup
+from .screen import Styled, note
+
+PROGRAM = "uncaged-workflow"
+EXIT_INTERRUPTED = 130
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its number, not a crash
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains on its way out
+        code = code or 1
+    sys.exit(code)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Perform *argv* and return the exit code."""
+    try:
+        code = group.main(list(argv), prog_name=PROGRAM, standalone_mode=False)
+    except UncagedError as problem:
+        return _fail(str(problem), problem.exit_code)
+    except click.ClickException as problem:
+        return _fail(_sentence(problem), UsageError.exit_code if isinstance(problem, click.UsageError) else problem.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except Exception as problem:  # the top of the command line: one of the three places where that is allowed
+        return _report(problem, argv)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    note(Styled("error: ", "red"), message)
+    return code
+
+
+def _sentence(problem: click.ClickException) -> str:
+    """Return click's message in our form, with the usage line's hint as next step."""
+    message = problem.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    context = getattr(problem, "ctx", None)
+    return f"{message}\nsee: {context.command_path} --help" if context is not None else message
+
+
+def _report(problem: Exception, argv: Sequence[str]) -> int:
+    where = write_report(problem, argv, os.environ)
+    place = f"the report is in {where}" if where else "no directory took the report"
+    return _fail(f"this is a bug in {PROGRAM} ({type(problem).__name__}); {place}", EXIT_BUG)
+
+
+def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"{PROGRAM} {version(PROGRAM)}")
+        context.exit()
+
+
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version.")
+@click.pass_context
+def group(context: click.Context) -> None:
+    """Run workflows of AI agents: every step journalled, every flow one hashed file in a sandbox.
+
+    \b
+    First steps:
+      uncaged-workflow demo ./shop            a repository with red tests
+      cd shop
+      uncaged-workflow run solve-issue --prompt "make the tests pass"
+
+    Exit codes: 0 done, 1 the command failed, 2 usage, 3 the thread ended without success, 4 no agent or credentials,
+    5 not found, 6 a limit was reached, 7 no sandbox, 8 waiting or paused, 70 a bug of ours, 130 interrupted.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

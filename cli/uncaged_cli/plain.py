@@ -1,0 +1,106 @@
+"""A followed thread as plain lines: one line when something is finished, nothing that moves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self, TextIO
+
+from .clean import columns, shorten
+from .durations import spell
+from .ending import Ending
+from .opening import opening
+from .screen import STATUS_COLOURS, Piece, Styled, next_step, width_of, write
+from .story import OpenStep, Record, Row
+
+MARK_COLOURS = {"done": "green", "failed": "red", "void": "yellow", "attempt": "yellow", "control": "blue"}
+LABEL_COLUMNS = 10
+TIME_COLUMNS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """The next record of a followed thread, the row that it completes, and the step that is open after it."""
+
+    record: Record
+    row: Row | None
+    open: OpenStep | None
+
+
+class View(Protocol):
+    """Shows a followed thread: its start record, what was kept from before, what is heard, and the last words."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None: ...
+    def opening(self, start: Record) -> None: ...
+    def kept(self, steps: int) -> None: ...
+    def heard(self, heard: Heard) -> None: ...
+    def progress(self, body: Mapping[str, object]) -> None: ...
+    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None: ...
+
+
+class PlainView:
+    """Lines on *stream*."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def opening(self, start: Record) -> None:
+        write(self._stream, opening(start))
+
+    def kept(self, steps: int) -> None:
+        write(self._stream, Styled(kept_line(steps), "bright_black"))
+
+    def heard(self, heard: Heard) -> None:
+        if heard.row is not None:
+            write(self._stream, *row_pieces(heard.row, width=width_of(self._stream)))
+
+    def progress(self, body: Mapping[str, object]) -> None:
+        pass
+
+    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
+        for line in ending_lines(ending, thread):
+            write(self._stream, *line)
+        for command in ending.commands:
+            next_step(command)
+
+
+def row_pieces(row: Row, *, width: int | None) -> list[Piece]:
+    """Return one line: number, label, time, detail, who answered."""
+    label = row.label + " " * (LABEL_COLUMNS - columns(row.label))
+    took = spell(row.duration_ms) if row.duration_ms is not None else ""
+    head = f"{row.seq:>4}  "
+    middle = f"  {took:>{TIME_COLUMNS}}  "
+    word = "" if row.mark in ("done", "attempt", "control", "void") else f"{row.mark}: "
+    tail = f"  [{row.by}]" if row.by and row.by != "bundle" else ""
+    detail = word + row.detail
+    if width is not None:
+        room = width - len(head) - columns(label) - len(middle)
+        tail = tail if room - columns(tail) >= 20 else ""
+        detail = shorten(detail, max(8, room - columns(tail)))
+    colour = MARK_COLOURS[row.mark]
+    shown: Piece = detail if row.mark == "done" else Styled(detail, colour)
+    return [head, Styled(label, colour), middle, shown, Styled(tail, "bright_black")]
+
+
+def ending_lines(ending: Ending, thread: Mapping[str, object]) -> list[list[Piece]]:
+    """Return the last words: status, time, message, then the branch if there is one."""
+    took = thread.get("tookMs")
+    word = Styled(ending.word, STATUS_COLOURS.get(ending.word, "yellow"))
+    head: list[Piece] = [word, f" after {spell(took)}" if isinstance(took, int) else ""]
+    lines: list[list[Piece]] = [[*head, f": {ending.message}" if ending.message else ""]]
+    if ending.branch:
+        lines.append(["branch: ", ending.branch])
+    return lines
+
+
+def kept_line(steps: int) -> str:
+    return f"      {steps} step{'' if steps == 1 else 's'} before this"

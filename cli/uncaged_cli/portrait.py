@@ -1,0 +1,62 @@
+"""A thread at rest is shown from top to bottom: what was asked, by whom it was answered, step by step, what it came to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from .clean import shorten
+from .durations import clock_time
+from .ending import Ending
+from .opening import opening
+from .plain import ending_lines, row_pieces
+from .screen import Piece, Styled, status, width_of
+from .story import Record, Story
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import ThreadView
+
+PROMPT_COLUMNS = 300
+
+
+def portrait(view: ThreadView, last: Ending, *, full: bool) -> Iterator[list[Piece]]:
+    """Yield the lines that show a thread. full: prompt and answers whole."""
+    summary, width = view.summary, width_of(sys.stdout)
+    yield [opening(view.start)]
+    yield ["status ", status(summary.status), f", {summary.steps} steps, started {clock_time(summary.started_ms)}"]
+    yield from _workspace(view.start)
+    if prompt := _prompt(view.start):
+        yield ["prompt: ", prompt if full else shorten(prompt, PROMPT_COLUMNS)]
+    story = Story()
+    for record in view.records:
+        row = story.hear(record)
+        if row is not None:
+            yield row_pieces(row, width=width)
+            if full:
+                yield from _whole_answer(record)
+    if story.open is not None and summary.status == "running":
+        yield [Styled(f"{story.open.seq:>4}  {story.open.label}  in progress", "cyan")]
+    if summary.problem:
+        yield [Styled("problem: ", "red"), summary.problem]
+    if summary.status != "running":
+        yield from ending_lines(last, {})
+
+
+def _prompt(start: Mapping[str, object]) -> str:
+    parameters = start.get("parameters")
+    return str(parameters.get("prompt") or "") if isinstance(parameters, Mapping) else ""
+
+
+def _workspace(start: Mapping[str, object]) -> Iterator[list[Piece]]:
+    workspace = start.get("workspace")
+    if isinstance(workspace, Mapping):
+        shown = (f"{word} {workspace[word]}" for word in ("repository", "branch", "base") if workspace.get(word))
+        yield ["workspace: ", ", ".join(shown)]
+
+
+def _whole_answer(record: Record) -> Iterator[list[Piece]]:
+    content = record.get("content")
+    if isinstance(content, str):
+        for line in content.splitlines():
+            yield ["        ", line]

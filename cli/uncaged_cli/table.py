@@ -1,0 +1,84 @@
+"""A table fits the terminal it is shown on: the last column gives way first, and a very narrow terminal gets blocks instead."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Sequence
+
+from .clean import clean_line, columns, shorten
+from .screen import Piece, Styled
+
+GAP = "  "
+NARROWEST_LAST = 12
+
+
+def render(headers: Sequence[str], rows: Sequence[Sequence[Piece]], *, width: int | None) -> list[list[Piece]]:
+    """Return the lines of a table, each a list of pieces.
+
+    Args:
+        headers: one word for each column; the last column holds free text.
+        rows: cells in the order of *headers*.
+        width: columns of the terminal; None means that nothing is cut.
+    """
+    cells: list[list[Piece]] = [[_one_line(cell) for cell in row] for row in rows]
+    lines: list[list[Piece]] = [[*headers], *cells]
+    sizes = [max(columns(_text(line[index])) for line in lines) for index in range(len(headers))]
+    if width is not None:
+        room = width - sum(sizes[:-1]) - len(GAP) * (len(headers) - 1)
+        if room < min(NARROWEST_LAST, sizes[-1]):
+            return [part for row in cells for part in _block(headers, row, width)]
+        sizes[-1] = min(sizes[-1], room)
+        for row in cells:
+            row[-1] = _same(row[-1], shorten(_text(row[-1]), room))
+    heading: list[Piece] = [Styled(_pad(header, size), "bright_black") for header, size in zip(headers, sizes, strict=True)]
+    return [_join(line, sizes) for line in [heading, *cells]]
+
+
+def unique_prefixes(names: Sequence[str], *, minimum: int) -> dict[str, str]:
+    """Return for each of *names* its shortest beginning that no other has, at least *minimum* long."""
+    ordered = sorted(set(names))
+    shared = [0, *(_shared(one, two) for one, two in itertools.pairwise(ordered)), 0]
+    return {name: name[: max(minimum, shared[index] + 1, shared[index + 1] + 1)] for index, name in enumerate(ordered)}
+
+
+def _join(cells: Sequence[Piece], sizes: Sequence[int]) -> list[Piece]:
+    line: list[Piece] = []
+    for cell, size in zip(cells[:-1], sizes[:-1], strict=True):
+        line += [_same(cell, _pad(_text(cell), size)), GAP]
+    line.append(_same(cells[-1], _text(cells[-1])))
+    while line and not _text(line[-1]).strip():
+        line.pop()
+    return [*line[:-1], _same(line[-1], _text(line[-1]).rstrip())] if line else []
+
+
+def _block(headers: Sequence[str], cells: Sequence[Piece], width: int) -> list[list[Piece]]:
+    lines: list[list[Piece]] = [[cells[0]]]
+    for header, cell in zip(headers[1:], cells[1:], strict=True):
+        if text := _text(cell):
+            wrapped = textwrap.wrap(f"{header} {text}", max(10, width - len(GAP)), subsequent_indent=GAP)
+            lines += [[GAP, _same(cell, part)] for part in wrapped]
+    return lines
+
+
+def _one_line(cell: Piece) -> Piece:
+    return _same(cell, clean_line(_text(cell)))
+
+
+def _text(cell: Piece) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def _same(cell: Piece, text: str) -> Piece:
+    return text if isinstance(cell, str) else Styled(text, cell.colour)
+
+
+def _pad(text: str, size: int) -> str:
+    return text + " " * (size - columns(text))
+
+
+def _shared(one: str, two: str) -> int:
+    for index, (left, right) in enumerate(zip(one, two, strict=False)):
+        if left != right:
+            return index
+    return min(len(one), len(two))

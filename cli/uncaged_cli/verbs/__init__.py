@@ -1,0 +1,1 @@
+"""One verb of the command line is one module here; each has one `command`."""

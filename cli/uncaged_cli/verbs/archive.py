@@ -1,0 +1,30 @@
+"""`archive` compresses journals of threads that have ended; they are read as before."""
+
+from __future__ import annotations
+
+import click
+from uncaged_bundles.errors import UsageError
+
+from .. import jsonout
+from ..arguments import complete_threads, json_option
+from ..durations import parse_age
+from ..screen import result
+from ..session import open_engine
+from ..sizes import spell_bytes
+
+
+@click.command()
+@click.argument("threads", metavar="[THREAD...]", nargs=-1, shell_complete=complete_threads)
+@click.option("--older-than", metavar="AGE", help="Every ended thread older than this, as in 30d.")
+@json_option
+def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> None:
+    """Compress the journals of ended threads: the named ones, or with --older-than all that are old enough."""
+    from uncaged_engine.archive import archive
+
+    if bool(threads) == (older_than is not None):
+        raise UsageError("name threads, or an age with --older-than (0d means all that have ended)")
+    archived = archive(open_engine(), threads, older_than_ms=parse_age(older_than) if older_than else None)
+    if as_json:
+        jsonout.document({"archived": list(archived.threads), "savedBytes": archived.saved_bytes})
+        return
+    result(f"archived {len(archived.threads)} thread{'' if len(archived.threads) == 1 else 's'}, {spell_bytes(archived.saved_bytes)} saved")

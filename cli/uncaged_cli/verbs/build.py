@@ -1,0 +1,45 @@
+"""`build` turns a definition into the bytes of a bundle, the same bytes on every machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from uncaged_bundles.errors import UsageError
+
+from .. import jsonout
+from ..arguments import json_option
+from ..screen import is_terminal, next_step, note, result
+from ..sources import bundle_source
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the bundle here instead of to standard output.")
+@json_option
+def command(file: Path, output: Path | None, as_json: bool) -> None:
+    """Build the definition FILE into a bundle: on standard output, or in the file of --output.
+
+    A file that is a bundle already is checked and passed through.
+    """
+    from uncaged_bundles.files import write_atomically
+    from uncaged_bundles.validate import read_bundle
+
+    source, _built = bundle_source(file)
+    bundle = read_bundle(source, check_schemas=True)
+    if output is not None:
+        if output.is_dir():
+            raise UsageError(f"{str(output)!r} is a directory; --output names the bundle's file")
+        write_atomically(output, source)
+    if as_json:
+        where = {"output": str(output)} if output else {"source": source.decode()}
+        jsonout.document({"hash": bundle.hash, "name": bundle.descriptor.name, "bytes": len(source), **where})
+    elif output is not None:
+        result(f"{output}: {bundle.descriptor.name}@{bundle.hash}")
+        next_step(f"uncaged-workflow add {bundle.descriptor.name} {output}")
+    elif is_terminal(sys.stdout):
+        result(source.decode())
+    else:
+        sys.stdout.buffer.write(source)
+        note(f"{bundle.descriptor.name}@{bundle.hash}")

@@ -1,0 +1,35 @@
+"""`completion` prints the script with which a shell completes this command."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+from uncaged_bundles.errors import UsageError
+
+from .. import jsonout
+from ..arguments import json_option
+
+PROGRAM = "uncaged-workflow"
+VARIABLE = "_UNCAGED_WORKFLOW_COMPLETE"
+HINTS = {
+    "bash": f'eval "$({PROGRAM} completion bash)"   in ~/.bashrc',
+    "zsh": f'eval "$({PROGRAM} completion zsh)"   in ~/.zshrc',
+    "fish": f"{PROGRAM} completion fish > ~/.config/fish/completions/{PROGRAM}.fish",
+}
+
+
+@click.command(epilog="\b\n" + "\n".join(HINTS.values()))
+@click.argument("shell", type=click.Choice(tuple(HINTS)))
+@json_option
+@click.pass_context
+def command(context: click.Context, shell: str, as_json: bool) -> None:
+    """Print the completion script for SHELL."""
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise UsageError(f"click knows no completion for {shell!r}")
+    script = kind(context.find_root().command, {}, PROGRAM, VARIABLE)
+    source = script.source_template % script.source_vars()
+    if as_json:
+        jsonout.document({"shell": shell, "script": source})
+    else:
+        click.echo(source)

@@ -1,0 +1,27 @@
+"""`demo` writes a small git repository with bugs and red tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option
+from ..screen import next_step, result
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@json_option
+def command(directory: Path, as_json: bool) -> None:
+    """Write a small git repository with bugs and red tests into DIRECTORY."""
+    from uncaged_templates.demo import write_demo
+
+    write_demo(directory)
+    if as_json:
+        jsonout.document({"directory": str(directory)})
+        return
+    result(f"{directory}: a git repository with red tests")
+    next_step(f"cd {directory}")
+    next_step('uncaged-workflow run solve-issue --prompt "make the tests pass"')

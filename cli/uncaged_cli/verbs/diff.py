@@ -1,0 +1,43 @@
+"""`diff` shows what changed between two versions, what they may do first."""
+
+from __future__ import annotations
+
+import click
+from uncaged_bundles.errors import RefusedError
+
+from .. import jsonout
+from ..arguments import complete_flows, flow_argument, json_option
+from ..screen import Styled, result
+from ..session import open_engine
+from ..versions import entry_of, load_version
+
+
+@click.command()
+@flow_argument
+@click.argument("other", required=False, metavar="[OTHER]", shell_complete=complete_flows)
+@json_option
+def command(flow: str, other: str | None, as_json: bool) -> None:
+    """Compare FLOW with OTHER: policy first, then roles, schemas, graph, source.
+
+    Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the version before is compared with the present one.
+    """
+    from ..difference import coloured, compare
+
+    engine = open_engine()
+    if other is None:
+        entry = entry_of(engine.registry, flow)
+        if not entry.history:
+            raise RefusedError(f"flow {entry.name!r} has one version only; name what to compare it with")
+        flow, other = f"{entry.name}~1", entry.name
+    old, new = (load_version(engine, text) for text in (flow, other))
+    sections = compare(old, new)
+    if as_json:
+        jsonout.document({"old": old.hash, "new": new.hash, "sections": {section.title: list(section.lines) for section in sections}})
+        return
+    result(f"{flow} {old.hash} → {other} {new.hash}")
+    if not sections:
+        result("the same bytes")
+    for section in sections:
+        result(Styled(section.title, "bright_black"))
+        for line in section.lines:
+            result("  ", coloured(line))

@@ -1,0 +1,25 @@
+"""`enable` lets a disabled flow start threads again."""
+
+from __future__ import annotations
+
+import click
+
+from .. import jsonout
+from ..arguments import flow_argument, json_option
+from ..screen import result
+from ..session import open_engine
+from ..versions import entry_of
+
+
+@click.command()
+@flow_argument
+@json_option
+def command(flow: str, as_json: bool) -> None:
+    """Let the disabled flow start threads again."""
+    registry = open_engine().registry
+    name = entry_of(registry, flow).name
+    registry.set_enabled(name, True)
+    if as_json:
+        jsonout.document({"name": name, "enabled": True})
+        return
+    result(f"{name} is enabled")

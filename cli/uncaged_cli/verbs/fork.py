@@ -1,0 +1,59 @@
+"""`fork` starts a new thread from a step of another one, which stays as it is."""
+
+from __future__ import annotations
+
+import click
+from uncaged_bundles.errors import UsageError
+
+from .. import jsonout
+from ..arguments import agent_option, detach_option, json_option, max_rounds_option, max_steps_option, parse_agents, thread_argument
+from ..follow import follow
+from ..screen import result
+from ..session import open_engine
+
+
+@click.command()
+@thread_argument
+@click.option("--at", type=click.IntRange(min=0), metavar="N", help="Keep N steps.")
+@click.option("--from-role", metavar="ROLE", help="Keep the steps through the first one of ROLE.")
+@click.option("--last", is_flag=True, help="With --from-role: through the last one.")
+@click.option("--on", metavar="HASH|head", help="Run another version instead of the thread's own.")
+@max_rounds_option
+@max_steps_option
+@agent_option
+@detach_option
+@json_option
+def command(
+    *,
+    thread: str,
+    at: int | None,
+    from_role: str | None,
+    last: bool,
+    on: str | None,
+    max_rounds: int | None,
+    max_steps: int | None,
+    agents: tuple[str, ...],
+    detach: bool,
+    as_json: bool,
+) -> int:
+    """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps but the last are kept."""
+    from uncaged_engine.api import Cut, RunOptions
+
+    if at is not None and from_role is not None:
+        raise UsageError("--at and --from-role exclude each other")
+    if last and from_role is None:
+        raise UsageError("--last needs --from-role ROLE")
+    engine = open_engine()
+    thread_id = engine.fork(
+        thread,
+        cut=Cut(at=at, role=from_role, last=last),
+        on=on,
+        options=RunOptions(max_rounds=max_rounds, max_steps=max_steps, agents=parse_agents(agents)),
+    )
+    if not detach:
+        return follow(engine, thread_id, as_json=as_json)
+    if as_json:
+        jsonout.document({"threadId": thread_id})
+    else:
+        result(thread_id)
+    return 0

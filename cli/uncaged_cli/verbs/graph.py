@@ -1,0 +1,77 @@
+"""`graph` draws a flow's table exactly; where a function decides, it draws the edges that threads took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+from uncaged_bundles.errors import UsageError
+
+from .. import jsonout
+from ..arguments import complete_flows, complete_threads, json_option
+from ..drawing import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
+from ..screen import note, result
+from ..session import open_engine
+from ..versions import find_version
+
+if TYPE_CHECKING:
+    from uncaged_bundles.ids import BundleHash
+    from uncaged_engine.api import Engine
+
+MAX_THREADS_READ = 200
+"""A function's edges are gathered from so many of the newest threads."""
+
+
+@click.command()
+@click.argument("flow", required=False, metavar="[FLOW]", shell_complete=complete_flows)
+@click.option("--format", "form", type=click.Choice(("text", "mermaid")), default="text", show_default=True)
+@click.option("--thread", metavar="THREAD", shell_complete=complete_threads, help="Show the path that this thread took.")
+@json_option
+def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> None:
+    """Draw how the roles of FLOW follow each other; with --thread, the path that it took."""
+    if flow is None and thread is None:
+        raise UsageError("graph of what? name a flow, or a thread with --thread")
+    engine = open_engine()
+    path: list[Edge] = []
+    if thread is not None:
+        view = engine.thread(thread)
+        bundle_hash = view.summary.hash
+        path = path_of(view.records, ended=view.summary.status == "completed")
+        if flow is not None and find_version(engine.registry, flow)[1] != bundle_hash:
+            note(f"thread {view.summary.thread_id} ran {bundle_hash}, which is not the present version of {flow}; its own is drawn")
+    else:
+        bundle_hash = find_version(engine.registry, flow or "")[1]
+    table = engine.bundle(bundle_hash).descriptor.graph
+    declared = edges_of_table(table) if table else []
+    edges, taken = merge(declared, path) if thread is not None else (declared, Counter[Edge]())
+    if not declared and thread is None:
+        edges, taken = merge([], _edges_of_threads(engine, bundle_hash))
+    if as_json:
+        jsonout.document(
+            {
+                "hash": bundle_hash,
+                "declared": bool(declared),
+                "edges": [{"from": edge.source, "status": edge.label, "to": edge.target, "taken": taken[edge]} for edge in edges],
+                "path": [edge.target for edge in path],
+            }
+        )
+        return
+    if not edges:
+        note("a function decides here and no thread has run yet: there are no edges to draw")
+    elif not declared:
+        note("a function decides here: these are the edges that threads took")
+    if thread is not None and form == "text":
+        result(as_path(path))
+    for line in as_mermaid(edges, taken) if form == "mermaid" else as_text(edges, taken):
+        result(line)
+
+
+def _edges_of_threads(engine: Engine, bundle_hash: BundleHash) -> list[Edge]:
+    """The edges that the newest threads of one bundle took; a damaged thread gives none."""
+    gathered: list[Edge] = []
+    threads = [summary for summary in engine.threads() if summary.hash == bundle_hash and summary.status != "corrupt"]
+    for summary in threads[:MAX_THREADS_READ]:
+        view = engine.thread(summary.thread_id)
+        gathered += path_of(view.records, ended=summary.status == "completed")
+    return gathered

@@ -1,0 +1,32 @@
+"""`history` lists the versions that a flow has had, the present one first."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .. import jsonout
+from ..arguments import flow_argument, json_option
+from ..durations import clock_time
+from ..screen import Piece, Styled, result, width_of
+from ..session import open_engine
+from ..table import render
+from ..versions import entry_of
+
+
+@click.command()
+@flow_argument
+@json_option
+def command(flow: str, as_json: bool) -> None:
+    """List the versions of the flow, the present one first."""
+    entry = entry_of(open_engine().registry, flow)
+    versions = [(entry.hash, entry.timestamp_ms), *((version.hash, version.timestamp_ms) for version in entry.history)]
+    if as_json:
+        jsonout.document({"name": entry.name, "versions": [{"hash": hash_, "timestamp": when} for hash_, when in versions]})
+        return
+    rows: list[list[Piece]] = [
+        [hash_, clock_time(when), Styled("head", "green") if index == 0 else ""] for index, (hash_, when) in enumerate(versions)
+    ]
+    for line in render(("hash", "since", ""), rows, width=width_of(sys.stdout)):
+        result(*line)

@@ -1,0 +1,26 @@
+"""`kill` ends threads now, with whatever their agents have started."""
+
+from __future__ import annotations
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option, threads_argument
+from ..screen import next_step, result
+from ..session import open_engine
+
+
+@click.command()
+@threads_argument
+@json_option
+def command(threads: tuple[str, ...], as_json: bool) -> None:
+    """End threads now; the agent in flight is stopped with all that it started."""
+    engine = open_engine()
+    ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
+    for thread_id in ids:
+        engine.kill(thread_id)
+        if not as_json:
+            result(f"killed {thread_id}")
+            next_step(f"uncaged-workflow resume {thread_id}")
+    if as_json:
+        jsonout.document({"killed": ids})

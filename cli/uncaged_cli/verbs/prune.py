@@ -1,0 +1,33 @@
+"""`prune` removes old ended threads with everything that they left behind."""
+
+from __future__ import annotations
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option
+from ..durations import parse_age
+from ..screen import next_step, result
+from ..session import open_engine
+from ..sizes import spell_bytes
+
+
+@click.command()
+@click.option("--older-than", required=True, metavar="AGE", help="Threads that ended longer ago than this, as in 30d.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@json_option
+def command(older_than: str, dry_run: bool, as_json: bool) -> None:
+    """Remove old ended threads with their worktrees, refs, empty branches and unused blobs."""
+    from uncaged_engine.prune import prune
+
+    pruned = prune(open_engine(), older_than_ms=parse_age(older_than), dry_run=dry_run)
+    if as_json:
+        jsonout.document({"removed": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run})
+        return
+    for thread_id in pruned.threads:
+        result(thread_id)
+    verb = "would remove" if dry_run else "removed"
+    count = len(pruned.threads)
+    result(f"{verb} {count} thread{'' if count == 1 else 's'}, {spell_bytes(pruned.freed_bytes)}")
+    if dry_run and pruned.threads:
+        next_step(f"uncaged-workflow prune --older-than {older_than}")

@@ -1,0 +1,43 @@
+"""`ps` lists the threads that run at this moment, and what each is doing."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option
+from ..durations import spell
+from ..listing import short_ids, summary_document
+from ..screen import Piece, Styled, note, result, width_of
+from ..session import now_ms, open_engine
+from ..table import render
+
+HEADERS = ("id", "flow", "steps", "running", "pid", "doing")
+
+
+@click.command()
+@json_option
+def command(as_json: bool) -> None:
+    """List the threads that run now."""
+    engine = open_engine()
+    running = [thread for thread in engine.threads() if thread.status == "running"]
+    work = {str(one["threadId"]): one for one in engine.working()}
+    if as_json:
+        jsonout.document([{**summary_document(thread), **work.get(thread.thread_id, {})} for thread in running])
+        return
+    if not running:
+        note("nothing runs")
+        return
+    now, width = now_ms(), width_of(sys.stdout)
+    shown = short_ids(engine.store, width=width)
+    rows: list[list[Piece]] = []
+    for thread in running:
+        one = work.get(thread.thread_id, {})
+        since = one.get("sinceMs")
+        doing = f"{one.get('doing') or ''}{f' for {spell(now - since)}' if isinstance(since, int) and since else ''}"
+        identity = Styled(shown.get(thread.thread_id, thread.thread_id), "cyan")
+        rows.append([identity, thread.name, str(thread.steps), spell(now - thread.started_ms), str(one.get("pid") or ""), doing])
+    for line in render(HEADERS, rows, width=width):
+        result(*line)

@@ -1,0 +1,26 @@
+"""`remove` takes a name out of the registry and nothing else: bundles and threads stay."""
+
+from __future__ import annotations
+
+import click
+
+from .. import jsonout
+from ..arguments import flow_argument, json_option
+from ..screen import next_step, result
+from ..session import open_engine
+from ..versions import entry_of
+
+
+@click.command()
+@flow_argument
+@json_option
+def command(flow: str, as_json: bool) -> None:
+    """Take the flow out of the registry; its bundles and threads stay."""
+    registry = open_engine().registry
+    entry = entry_of(registry, flow)
+    registry.remove(entry.name)
+    if as_json:
+        jsonout.document({"name": entry.name, "hash": entry.hash, "removed": True})
+        return
+    result(f"removed {entry.name}; its bundle {entry.hash} and its threads are still there")
+    next_step("uncaged-workflow prune --older-than 30d --dry-run")

@@ -1,0 +1,103 @@
+"""`run` starts a thread, follows it, and exits by what it came to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from uncaged_bundles.errors import NotFoundError, UsageError
+
+from .. import jsonout
+from ..arguments import (
+    agent_option,
+    detach_option,
+    flow_argument,
+    json_option,
+    max_rounds_option,
+    max_steps_option,
+    parse_agents,
+)
+from ..catalog import nearest
+from ..follow import follow
+from ..parameters import gather
+from ..screen import is_terminal, note, result
+from ..session import open_engine
+
+
+@click.command()
+@flow_argument
+@click.option("--prompt", default="", metavar="TEXT|-", help="The task; - reads standard input. May be empty.")
+@click.option("--param", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter. May be repeated.")
+@click.option("--params", "params_file", type=click.Path(path_type=Path), metavar="FILE", help="Parameters as JSON or YAML.")
+@max_rounds_option
+@max_steps_option
+@agent_option
+@click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="The repository to work on (default: here).")
+@click.option("--include-changes", is_flag=True, help="Take uncommitted changes along instead of refusing.")
+@click.option("--link", "links", multiple=True, metavar="NAME", help="An ignored directory to link into the worktree. May be repeated.")
+@click.option("--test-command", metavar="CMD", help="How the repository's tests are run.")
+@detach_option
+@json_option
+def command(
+    *,
+    flow: str,
+    prompt: str,
+    pairs: tuple[str, ...],
+    params_file: Path | None,
+    max_rounds: int | None,
+    max_steps: int | None,
+    agents: tuple[str, ...],
+    workspace: Path | None,
+    include_changes: bool,
+    links: tuple[str, ...],
+    test_command: str | None,
+    detach: bool,
+    as_json: bool,
+) -> int:
+    """Start a thread of FLOW and follow it to its end.
+
+    The exit code says what it came to; an interrupt (Ctrl-C) leaves the thread running.
+    """
+    from uncaged_engine.api import RunOptions
+
+    engine = open_engine()
+    bundle = engine.bundle(flow)
+    descriptor = bundle.descriptor
+    bindings = parse_agents(agents)
+    for role in bindings:
+        if role and role not in descriptor.roles:
+            raise NotFoundError(
+                f"flow {flow!r} has no role {role!r}{nearest(role, descriptor.roles)}; it has {', '.join(descriptor.roles)}"
+            )
+    thread_id = engine.run(
+        flow,
+        prompt=read_prompt() if prompt == "-" else prompt,
+        params=gather(params_file, pairs, descriptor.parameters),
+        options=RunOptions(
+            max_rounds=max_rounds,
+            max_steps=max_steps,
+            agents=bindings,
+            workspace=workspace.absolute() if workspace else None,
+            include_changes=include_changes,
+            links=links,
+            test_command=test_command,
+        ),
+    )
+    if not detach:
+        return follow(engine, thread_id, as_json=as_json)
+    if as_json:
+        jsonout.document({"threadId": thread_id, "hash": bundle.hash})
+    else:
+        result(thread_id)
+    return 0
+
+
+def read_prompt() -> str:
+    """Return standard input whole."""
+    if is_terminal(sys.stdin):
+        note("the prompt, then Ctrl-D:")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"the prompt on standard input is not UTF-8: {problem}") from problem

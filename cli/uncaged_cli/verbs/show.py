@@ -1,0 +1,108 @@
+"""`show` says what a flow is and, in words, what it may do."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Mapping
+
+import click
+
+from .. import jsonout
+from ..arguments import flow_argument, json_option
+from ..clean import clean_line
+from ..drawing import as_text, edges_of_table
+from ..durations import clock_time
+from ..screen import Styled, result, width_of
+from ..session import open_engine
+from ..versions import find_version
+
+PURE = "nothing: it only computes, the world cannot notice it"
+
+
+@click.command()
+@flow_argument
+@json_option
+def command(flow: str, as_json: bool) -> None:
+    """Show the flow (or the bundle with that hash): description, version, policy in words, roles, parameters."""
+    from uncaged_bundles.policy import widening
+
+    engine = open_engine()
+    entry, bundle_hash = find_version(engine.registry, flow)
+    descriptor = engine.bundle(bundle_hash).descriptor
+    name = entry.name if entry else None
+    allowed = widening(None, descriptor.policy) or (PURE,)
+    if as_json:
+        jsonout.document(
+            {
+                "name": name,
+                "hash": bundle_hash,
+                "enabled": entry.enabled if entry else None,
+                "timestamp": entry.timestamp_ms if entry else None,
+                "formerVersions": len(entry.history) if entry else 0,
+                "mayDo": list(allowed),
+                "descriptor": descriptor.raw,
+            }
+        )
+        return
+    result(Styled(f"{name or descriptor.name}@{bundle_hash}", "cyan"), "" if entry is None or entry.enabled else " (disabled)")
+    paragraph(descriptor.description)
+    if entry:
+        former = len(entry.history)
+        result(f"since {clock_time(entry.timestamp_ms)}, {former} former version{'' if former == 1 else 's'}, kind {descriptor.kind}")
+    heading("It may")
+    for sentence in allowed:
+        paragraph(sentence, bullet="- ")
+    if descriptor.roles:
+        heading("Roles")
+        for role in descriptor.roles.values():
+            paragraph(f"{role.name}: {role.description}", bullet="- ")
+    heading("Parameters")
+    for line in parameter_lines(descriptor.parameters) or ["none besides the prompt"]:
+        paragraph(line, bullet="- ")
+    if descriptor.graph:
+        heading("Graph")
+        for line in as_text(edges_of_table(descriptor.graph)):
+            result("  ", line)
+
+
+def parameter_lines(schema: Mapping[str, object]) -> list[str]:
+    """Return one line for each parameter: name, type, whether it is required, default, description."""
+    properties = schema.get("properties")
+    required = schema.get("required")
+    wanted = set(required) if isinstance(required, list) else set()
+    return (
+        [_parameter_line(name, part, required=name in wanted) for name, part in properties.items()]
+        if isinstance(properties, Mapping)
+        else []
+    )
+
+
+def _parameter_line(name: str, part: object, *, required: bool) -> str:
+    part = part if isinstance(part, Mapping) else {}
+    kind = part.get("type", "any")
+    kinds = " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+    words = [kinds]
+    if "enum" in part:
+        words.append(f"one of {json.dumps(part['enum'], ensure_ascii=False)}")
+    if required:
+        words.append("required")
+    if "default" in part:
+        words.append(f"default {json.dumps(part['default'], ensure_ascii=False)}")
+    text = f": {part['description']}" if part.get("description") else ""
+    return f"{name} ({', '.join(words)}){text}"
+
+
+def heading(text: str) -> None:
+    result(Styled(text, "bright_black"))
+
+
+def paragraph(text: str, *, bullet: str = "") -> None:
+    """Print *text* wrapped to the terminal."""
+    width = width_of(sys.stdout)
+    indent = "  " + " " * len(bullet) if bullet else ""
+    first = f"  {bullet}" if bullet else ""
+    lines = textwrap.wrap(clean_line(text), width, initial_indent=first, subsequent_indent=indent) if width else [first + clean_line(text)]
+    for line in lines:
+        result(line)

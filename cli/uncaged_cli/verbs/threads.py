@@ -1,0 +1,36 @@
+"""`threads` lists every thread, newest first; a damaged one is marked and hides no other."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .. import jsonout
+from ..arguments import complete_flows, json_option
+from ..listing import listing, short_ids, summary_document
+from ..screen import next_step, note, result, width_of
+from ..session import now_ms, open_engine
+
+
+@click.command()
+@click.argument("flow", required=False, metavar="[FLOW]", shell_complete=complete_flows)
+@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="Only threads in this status. May be repeated.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@json_option
+def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, as_json: bool) -> None:
+    """List the threads of all flows, or of FLOW, newest first."""
+    engine = open_engine()
+    threads = engine.threads(flow)
+    if statuses:
+        threads = [thread for thread in threads if thread.status in statuses]
+    threads = threads[:limit]
+    if as_json:
+        jsonout.document([summary_document(thread) for thread in threads])
+        return
+    if not threads:
+        note("no threads")
+        next_step("uncaged-workflow run FLOW --prompt TEXT")
+    width = width_of(sys.stdout)
+    for line in listing(threads, short_ids(engine.store, width=width), now_ms=now_ms(), width=width):
+        result(*line)

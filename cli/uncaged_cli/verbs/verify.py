@@ -1,0 +1,40 @@
+"""`verify` proves that this bundle with these outcomes gives this journal, or shows where it does not."""
+
+from __future__ import annotations
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option, thread_argument
+from ..screen import Styled, result
+from ..session import open_engine
+
+EXIT_NOT_PROVED = 1
+
+
+@click.command()
+@thread_argument
+@json_option
+def command(thread: str, as_json: bool) -> int:
+    """Run the thread's bundle again over its journal, alone in a fresh sandbox, and compare every effect."""
+    engine = open_engine()
+    thread_id = engine.store.locate_thread(thread)[1]
+    verdict = engine.verify(thread_id)
+    if as_json:
+        jsonout.document(
+            {
+                "threadId": thread_id,
+                "ok": verdict.ok,
+                "steps": verdict.steps,
+                "sandbox": verdict.mechanism,
+                "message": verdict.message,
+            }
+        )
+    else:
+        word = Styled("proved", "green") if verdict.ok else Styled("not proved", "red")
+        result(f"{thread_id}: ", word, f", {verdict.steps} steps, sandbox {verdict.mechanism}{_message(verdict.message)}")
+    return 0 if verdict.ok else EXIT_NOT_PROVED
+
+
+def _message(text: str) -> str:
+    return f": {text}" if text else ""

@@ -1,0 +1,34 @@
+"""Reports about bugs of ours."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from uncaged_cli.crash import write_report
+
+
+def boom() -> Exception:
+    try:
+        raise ValueError("boom \ud800")
+    except ValueError as problem:
+        return problem
+
+
+def test_the_report_is_private_and_whole(tmp_path: Path) -> None:
+    """It lies in the store's run directory, only its owner reads it, and it has trace and arguments."""
+    (tmp_path / "run").mkdir()
+    path = write_report(boom(), ["run", "x"], {"UNCAGED_WORKFLOW_HOME": str(tmp_path)})
+    assert path is not None
+    assert path.parent == tmp_path / "run"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    text = path.read_text()
+    assert "ValueError: boom" in text
+    assert "['run', 'x']" in text
+
+
+def test_without_a_store_the_report_is_in_the_temporary_directory(tmp_path: Path) -> None:
+    """A report never fails for want of a directory."""
+    path = write_report(boom(), [], {"UNCAGED_WORKFLOW_HOME": str(tmp_path / "none")})
+    assert path is not None
+    path.unlink()
