@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from .findings import Finding, first
 from .modules import ALLOWED_MODULES, LEAKED_MODULES, MEMBER_REFUSALS, advice
 
+_HOLD_STATEMENTS = ("body", "orelse", "finalbody", "handlers", "cases")
+
 
 def forbidden_import(tree: ast.Module) -> Finding | None:
     """The first import, by position, that is outside the allowed list."""
@@ -17,12 +19,12 @@ def forbidden_import(tree: ast.Module) -> Finding | None:
 def imported_names(tree: ast.Module) -> dict[str, str]:
     """What each imported name stands for: ``{"dt": "datetime.datetime"}``."""
     names: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in _imports(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 root = alias.name.partition(".")[0]
                 names[alias.asname or root] = alias.name if alias.asname else root
-        elif isinstance(node, ast.ImportFrom) and not node.level:
+        else:
             for alias in node.names:
                 names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
     return names
@@ -42,15 +44,27 @@ def member_refusal(full: str) -> str | None:
 
 
 def _import_findings(tree: ast.Module) -> Iterator[Finding]:
-    for node in ast.walk(tree):
+    for node in _imports(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name not in ALLOWED_MODULES:
                     yield Finding.at(node, f"import of {alias.name!r}: {advice(alias.name)}")
-        elif isinstance(node, ast.ImportFrom):
+        else:
             for alias in node.names:
                 if message := _from_refusal(node.level, node.module or "", alias.name):
                     yield Finding.at(node, message)
+
+
+def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import statement, in functions and branches too. Statements stand in statements only, so expressions are passed over."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+            continue
+        for name in _HOLD_STATEMENTS:
+            waiting.extend(getattr(node, name, None) or ())
 
 
 def _from_refusal(level: int, module: str, name: str) -> str | None:

@@ -65,15 +65,6 @@ def read_bundle(source: bytes, known_effects: Mapping[str, frozenset[str]] = KNO
     return Bundle(hash=bundle_hash(source), source=source, descriptor=descriptor)
 
 
-def is_definition(source: bytes) -> bool:
-    """Whether the file is not a bundle itself but defines one with ``uncaged_bundles.authoring``, so that it has to be built first."""
-    try:
-        tree = _parse(_decode(source))
-    except (BundleError, RecursionError):
-        return False
-    return isinstance(find_descriptor(tree), Finding) and _imports_ours(tree)
-
-
 def _decode(source: bytes) -> str:
     if len(source) > MAX_SOURCE_BYTES:
         raise BundleError(f"line 1, column 1: the file has {len(source):,} bytes; a bundle has at most {MAX_SOURCE_BYTES:,}")
