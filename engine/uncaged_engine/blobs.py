@@ -49,6 +49,12 @@ class Blobs:
             raise DamagedError(f"blob {name} in {self.directory} does not hold the bytes that were hashed")
         return data
 
+    def spilt(self, fields: Mapping[str, object]) -> dict[str, object]:
+        """The same fields with the largest of them moved to a blob."""
+        encoded = {name: encode(value).encode() for name, value in fields.items()}
+        largest = max(encoded, key=lambda name: len(encoded[name]))
+        return lines.spill(fields, largest, self.put(encoded[largest]), len(encoded[largest]))
+
     def expand(self, line: bytes) -> bytes:
         """A sealed line as the bundle shall see it: unchanged, or with its blob put back in (and then without a chain)."""
         note = lines.blob_of(line)

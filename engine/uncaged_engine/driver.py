@@ -6,12 +6,12 @@ Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import BundleError, EnvironmentLacks, RefusedError, ReplayError, UncagedError
+from uncaged_bundles.errors import BundleError, EngineBug, RefusedError, ReplayError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.store import Store
@@ -19,14 +19,12 @@ from uncaged_bundles.store import Store
 from . import lines
 from .blobs import Blobs
 from .cells import Cells
-from .codec import decode
 from .config import Config
-from .effects import Cancel, EffectContext, Handler, Rule
-from .handlers import handler_for
+from .effects import Cancel, Rule
 from .infolog import InfoLog
 from .journal import Journal
 from .loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
-from .outcomes import Outcome, Void
+from .performer import Performer
 from .recover import History
 from .seat import Seat
 
@@ -69,12 +67,11 @@ class Driver:
         self._around = around
         self._bundle = around.cells.bundle
         self._blobs = Blobs(around.store.blobs)
-        self._handlers: dict[str, Handler] = {}
         self._limits: dict[str, int] = {}
         self._cancel = Cancel()
         self._stop: str | None = None
         self._info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
-        self._start: Mapping[str, Any] = {}
+        self._performer: Performer | None = None
 
     def run(self) -> str:
         """Drive the thread until it ends or must be left.
@@ -133,7 +130,7 @@ class Driver:
         return refusal(self._bundle.descriptor.policy, kind)
 
     def rule(self, kind: str, body: object) -> Rule:
-        return self._handler(kind).rule(body, self._bundle)
+        return self._performing().rule(kind, body)
 
     def _drive(self) -> str:
         journal, bundle = self._journal, self._bundle
@@ -141,25 +138,48 @@ class Driver:
             journal.append(lines.control("resume", self._request.resume, self.now_ms()))
             journal.flush()
         history = journal.reread(bundle.hash, self.thread)
-        self._start = self._blobs.expand_record(history.start)
-        options = self._start["parameters"]["options"]
+        start = self._blobs.expand_record(history.start)
+        options = start["parameters"]["options"]
         self._limits = {name: history.limits.get(name, options[name]) for name in ("maxRounds", "maxSteps")}
         if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
             raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
-        seat = self._seat()
+        self._performer = self._new_performer(start)
+        self._performer.take_over(history)
+        seat = self._seat(start)
         try:
             said = seat.begin(history)
             return self._execute(said, history, seat)
         finally:
             seat.leave()
 
-    def _seat(self) -> Seat:
+    def _new_performer(self, start: Mapping[str, Any]) -> Performer:
+        around, request = self._around, self._request
+        return Performer(
+            store=around.store,
+            bundle=self._bundle,
+            config=self._config,
+            thread=self.thread,
+            journal=self._journal,
+            start=start,
+            environment=request.environment,
+            directory=request.directory,
+            cancel=self._cancel,
+            progress=lambda fields: around.publish(self.thread, {"progress": fields}),
+            clock_ms=around.clock_ms,
+        )
+
+    def _performing(self) -> Performer:
+        if self._performer is None:
+            raise EngineBug(f"thread {self.thread} performs before its journal was read")
+        return self._performer
+
+    def _seat(self, start: Mapping[str, Any]) -> Seat:
         return Seat(
             cells=self._around.cells,
             slot=self._slot,
             journal=self._journal,
             thread=self.thread,
-            start=self._start,
+            start=start,
             blobs=self._blobs,
             deadline_s=self._config.limits.bundle_s,
         )
@@ -167,10 +187,16 @@ class Driver:
     def _execute(self, said: Said, history: History, seat: Seat) -> str:
         """Hand the loop's commands to journal, handlers and cell until it returns."""
         request = self._request
-        position = Position(steps=len(history.steps), rounds=history.rounds, pending=history.pending, redo=request.redo, skip=request.skip)
+        position = Position(
+            steps=len(history.steps),
+            rounds=history.rounds,
+            pending=history.pending,
+            answered=history.answer is not None,
+            redo=request.redo,
+            skip=request.skip,
+        )
         loop = run_loop(position, said, self)
-        journal = self._journal
-        note = history.note
+        journal, performer = self._journal, self._performing()
         answer: object = None
         while True:
             try:
@@ -185,63 +211,16 @@ class Driver:
                 case Ask():
                     answer = seat.ask(command.seq, command.line)
                 case Perform():
-                    answer = self._perform(command, note)
-                    note = None
+                    self.doing, self.since_ms = command.kind, self.now_ms()
+                    answer = performer.perform(command)
+                    self.doing = None
                 case Probe():
-                    answer = self._handler(command.kind).probe(command.body, self._context(command, None))
+                    answer = performer.probe(command)
                 case Flush():
                     journal.flush()
                     answer = None
                 case Spill():
-                    answer = self._blobs.put(command.data)
-
-    def _perform(self, command: Perform, note: str | None) -> Outcome:
-        self.doing, self.since_ms = command.kind, self.now_ms()
-        try:
-            return self._handler(command.kind).perform(command.body, self._context(command, note))
-        except EnvironmentLacks as exc:
-            return Void(word="environment", message=str(exc))
-        finally:
-            self.doing = None
-
-    def _context(self, command: Perform | Probe, note: str | None) -> EffectContext:
-        around = self._around
-        return EffectContext(
-            store=around.store,
-            bundle=self._bundle,
-            config=self._config,
-            thread_id=self.thread,
-            seq=command.seq,
-            attempt=command.attempt,
-            key=f"{self.thread}/{command.seq}",
-            start=self._start,
-            steps=self._steps,
-            environment=self._request.environment,
-            directory=self._request.directory,
-            cancel=self._cancel,
-            record_attempt=lambda fields: self._record_attempt(command, fields),
-            progress=lambda fields: self._progress(command, fields),
-            note=note,
-            clock_ms=around.clock_ms,
-        )
-
-    def _steps(self) -> Sequence[Mapping[str, Any]]:
-        history = self._journal.reread(self._bundle.hash, self.thread)
-        records = (decode(self._blobs.expand(line).rstrip(b"\n")) for line in history.steps)
-        return [record for record in records if isinstance(record, dict)]
-
-    def _record_attempt(self, command: Perform | Probe, fields: Mapping[str, object]) -> None:
-        self._journal.append(lines.attempt(command.seq, command.attempt, fields, self.now_ms()))
-        self._journal.flush()
-
-    def _progress(self, command: Perform | Probe, fields: Mapping[str, object]) -> None:
-        self._around.publish(self.thread, {"progress": {"seq": command.seq, "kind": command.kind, **fields}})
-
-    def _handler(self, kind: str) -> Handler:
-        handler = self._handlers.get(kind)
-        if handler is None:
-            handler = self._handlers[kind] = handler_for(kind)
-        return handler
+                    answer = self._blobs.spilt(command.fields)
 
 
 def _kind(exc: UncagedError) -> str:

@@ -74,7 +74,10 @@ class EffectContext:
     start: the thread's start record. steps(): the records of all finished steps so far, in order (read from the journal at each call).
     environment, directory: the caller's, for child processes only; never written to disk.
     record_attempt: append and flush an attempt line with these fields. progress: tell followers; never blocks, may be dropped.
-    note: what a person said with ``resume --note``, once.
+    intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.
+    answer: what a person answered to an earlier ``Wait`` of this effect; None if nobody did.
+    perform_sub(index, kind, body): perform an effect inside this one, journalled as its sub-step. done: records of sub-steps that an
+    earlier try finished, by index.
     """
 
     store: Store
@@ -84,6 +87,7 @@ class EffectContext:
     seq: int
     attempt: int
     key: str
+    intended_ms: int
     start: Mapping[str, object]
     steps: Callable[[], Sequence[Mapping[str, object]]]
     environment: Mapping[str, str]
@@ -92,6 +96,9 @@ class EffectContext:
     record_attempt: Callable[[Mapping[str, object]], None]
     progress: Callable[[Mapping[str, object]], None]
     note: str | None
+    answer: object
+    perform_sub: Callable[[int, str, object], Outcome]
+    done: Mapping[int, Mapping[str, object]]
     clock_ms: Callable[[], int]
 
 

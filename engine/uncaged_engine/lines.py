@@ -39,10 +39,6 @@ def intent(seq: int, effect: bytes, timestamp_ms: int) -> bytes:
     return b'{"seq":%d,"intent":%b,"timestamp":%d' % (seq, effect, timestamp_ms)
 
 
-def spilt_intent(seq: int, blob_hash: str, size_bytes: int, timestamp_ms: int) -> bytes:
-    return _open({"seq": seq, **spill({}, "intent", blob_hash, size_bytes), "timestamp": timestamp_ms})
-
-
 def attempt(seq: int, number: int, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
     return _open({"seq": seq, "attempt": number, **fields, "timestamp": timestamp_ms})
 

@@ -39,9 +39,9 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Make data durable under its hash; answered with the hash."""
+    """Move the largest of some fields to a blob; answered with the fields that are left and the note of it."""
 
-    data: bytes
+    fields: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,7 @@ class Position:
     steps: int
     rounds: int
     pending: Pending | None = None
+    answered: bool = False
     redo: bool = False
     skip: bool = False
 
@@ -121,7 +122,9 @@ def run_loop(position: Position, said: Said, desk: Desk) -> Generator[Command, A
         if stop is not None:
             return (yield from _stop(stop, pending, desk))
         seq += 1
-        turn = _Turn(seq=seq, rounds=rounds, raw=said.body, pending=pending, redo=position.redo, skip=position.skip)
+        turn = _Turn(
+            seq=seq, rounds=rounds, raw=said.body, pending=pending, answered=position.answered, redo=position.redo, skip=position.skip
+        )
         line = yield from _take(turn, desk)
         if isinstance(line, str):
             return line
@@ -140,6 +143,7 @@ class _Turn:
     rounds: int
     raw: bytes
     pending: Pending | None
+    answered: bool
     redo: bool
     skip: bool
 
@@ -213,7 +217,7 @@ def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Comm
     if pending is not None and turn.skip:
         return Failure.of("skipped", f"step {seq} ({kind}) was skipped by a person; nobody knows whether it was performed")
     attempt = 1 if pending is None else pending.tries + 1
-    if pending is not None and turn.reopened:
+    if pending is not None and turn.reopened and not turn.answered:
         rule = desk.rule(kind, body)
         if rule == "ask" and not turn.redo:
             return None
@@ -229,8 +233,8 @@ def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Comm
 
 def _write_intent(seq: int, raw: bytes, desk: Desk) -> Generator[Command, Any, None]:
     if len(raw) > lines.SPILL_BYTES:
-        name = yield Spill(raw)
-        yield Write(lines.spilt_intent(seq, name, len(raw), desk.now_ms()), flush=True)
+        spilt: Mapping[str, object] = yield Spill({"intent": decode(raw)})
+        yield Write(lines.step(seq, spilt, desk.now_ms()), flush=True)
     else:
         yield Write(lines.intent(seq, raw, desk.now_ms()), flush=True)
 
@@ -269,10 +273,8 @@ def _write_step(seq: int, outcome: Answer | Failure, desk: Desk) -> Generator[Co
 
 
 def _spilt(fields: Mapping[str, object]) -> Generator[Command, Any, Mapping[str, object]]:
-    encoded = {name: encode(value).encode() for name, value in fields.items()}
-    largest = max(encoded, key=lambda name: len(encoded[name]))
-    name = yield Spill(encoded[largest])
-    return lines.spill(fields, largest, name, len(encoded[largest]))
+    spilt: Mapping[str, object] = yield Spill(fields)
+    return spilt
 
 
 def _write_void(seq: int, void: Void, desk: Desk) -> Generator[Command, Any, str]:

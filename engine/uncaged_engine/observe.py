@@ -108,6 +108,11 @@ def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:
     return records
 
 
+def step_records(history: History, blobs: Blobs) -> list[dict[str, Any]]:
+    """The records of all finished steps, in order."""
+    return parse_records(b"".join(history.steps), blobs)
+
+
 def facts_of(history: History, store: Store, bundle: BundleHash) -> Facts:
     return Facts(
         end=None if history.end is None else str(history.end["end"]),

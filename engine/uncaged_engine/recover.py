@@ -75,6 +75,7 @@ class History:
     unsettled: bool = False
     limits: dict[str, int] = field(default_factory=dict)
     note: str | None = None
+    answer: object = None
     damage: Damage | None = None
 
     @property
@@ -189,7 +190,7 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
         history.effects.update(b"\n")
     history.steps.append(line)
     history.rounds += lines.is_role_step(line)
-    history.pending = None
+    history.pending = history.answer = None
     history.waiting = history.unsettled = False
 
 
@@ -205,7 +206,7 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
     tries = before.tries + 1 if before else 1
     history.pending = Pending(seq=seq, effect=None if spilt else effect, mark=mark, line=line, tries=tries)
     if before:
-        history.pending.attempts = before.attempts
+        history.pending.attempts, history.pending.subs = before.attempts, before.subs
 
 
 def _take_control(history: History, record: Mapping[str, Any]) -> None:
@@ -213,7 +214,9 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
         case "pause":
             history.paused = True
         case "wait":
-            history.waiting = True
+            history.waiting, history.answer = True, None
+        case "answer":
+            history.waiting, history.answer = False, record["value"]
         case "unknown":
             history.unsettled = True
         case "resume":
