@@ -1,0 +1,32 @@
+"""Every kind of agent is found by its name: ours in one literal table, others' through entry points; imported only when used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from .. import plugins
+from .request import Agent
+
+__all__ = ["BUILT_IN", "GROUP", "Factory", "factory_of", "kinds"]
+
+GROUP = "uncaged_workflow.agents"
+
+BUILT_IN = {
+    "command": "uncaged_engine.agents.command:CommandAgent",
+    "scripted": "uncaged_engine.agents.scripted:ScriptedAgent",
+    "repair": "uncaged_engine.agents.repair.agent:RepairAgent",
+}
+
+Factory = Callable[[Mapping[str, object]], Agent]
+"""Makes an agent from its settings; UsageError names a setting that is wrong."""
+
+
+def factory_of(kind: str) -> Factory:
+    """Return the factory of *kind*; NotFoundError names the nearest kinds."""
+    return cast("Factory", plugins.find(kind, built_in=BUILT_IN, group=GROUP))
+
+
+def kinds() -> tuple[str, ...]:
+    """Return all kinds of agents that are installed here."""
+    return plugins.names(built_in=BUILT_IN, group=GROUP)

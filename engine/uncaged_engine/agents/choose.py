@@ -1,0 +1,120 @@
+"""Which agent answers for a role is decided once, before the thread starts, and its start record says which and why."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError, UsageError
+
+from ..config import NOTHING, Config, FlowSettings
+from . import BUILT_IN, factory_of, kinds
+
+KNOWN_PROGRAMS = ("claude", "codex", "gemini", "opencode", "aider")
+"""Coding programs that a person may have; none is used without being asked for."""
+
+DEFAULT = ""
+"""The key of the agent for all roles among those that a person asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """name: what people call it. use: the kind of agent. settings: its own, secrets still as ``secret:NAME``. reason: why this one."""
+
+    name: str
+    use: str
+    settings: Mapping[str, object]
+    reason: str
+
+    def recorded(self) -> dict[str, object]:
+        return {"name": self.name, "use": self.use, "settings": dict(self.settings), "reason": self.reason}
+
+
+def bind(
+    config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
+) -> dict[str, object]:
+    """Return the ``agents`` of a start record: the default, and each role that another agent answers for.
+
+    Args:
+        asked: what the person said for this run: role to agent, the empty key for all roles. directory: where relative paths in it start.
+    Raises:
+        NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings that the agent does not understand.
+    """
+    names = tuple(roles)
+    for role in asked:
+        if role != DEFAULT and role not in names:
+            near = get_close_matches(role, names, n=3) or names
+            raise NotFoundError(f"the flow {flow!r} has no role {role!r} (its roles: {', '.join(near)})")
+    default = choose(config, flow=flow, role=None, asked=asked, environment=environment, directory=directory)
+    chosen = {role: choose(config, flow=flow, role=role, asked=asked, environment=environment, directory=directory) for role in names}
+    others = {role: choice for role, choice in chosen.items() if (choice.name, choice.settings) != (default.name, default.settings)}
+    used = [*others.values()] if len(others) == len(names) > 0 else [default, *others.values()]
+    for choice in used:
+        factory_of(choice.use)(choice.settings)  # says now what would otherwise stop the thread later
+    return {"default": default.recorded(), "roles": {role: choice.recorded() for role, choice in others.items()}}
+
+
+def choose(
+    config: Config, *, flow: str, role: str | None, asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
+) -> Choice:
+    """Return the agent for *role*, or the one for all roles: what was said for this run, then config from the special to the general."""
+    settings = config.flows.get(flow, FlowSettings())
+    said: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
+    if role is not None:
+        said.insert(0, (asked.get(role), f"asked for, for {role!r}"))
+        said.append((settings.roles.get(role), f"config.yaml: flows.{flow}.roles.{role}"))
+    said.append((settings.agent, f"config.yaml: flows.{flow}.agent"))
+    if role is not None:
+        said.append((config.roles.get(role), f"config.yaml: roles.{role}"))
+    said.append((config.agent, "config.yaml: agent"))
+    for name, reason in said:
+        if name is not None:
+            return named(name, config, reason, directory)
+    return automatic(environment)
+
+
+def automatic(environment: Mapping[str, str]) -> Choice:
+    """Return the agent of a machine on which nobody chose one."""
+    present = [program for program in KNOWN_PROGRAMS if shutil.which(program, path=environment.get("PATH", ""))]
+    hint = f"; {present[0]!r} is on PATH: to use it, name it in config.yaml" if present else ""
+    return Choice(name="repair", use="repair", settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
+
+
+def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
+    """Return the agent that *name* stands for: one of config's, a kind that needs no settings, or ``scripted:FILE`` / ``command:WORDS``."""
+    if name in config.agents:
+        agent = config.agents[name]
+        beside = config.path.parent if config.path is not None else directory
+        return Choice(name=name, use=agent.use, settings=absolute(agent.settings, beside), reason=reason)
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "scripted":
+        return Choice(name=kind, use=kind, settings=absolute({"file": rest}, directory), reason=reason)
+    if colon and kind == "command":
+        return Choice(name=kind, use=kind, settings=absolute({"argv": words_of(rest)}, directory), reason=reason)
+    if name not in BUILT_IN and name not in kinds():
+        known = sorted({*config.agents, *BUILT_IN, *kinds()})
+        near = get_close_matches(name, known, n=3) or known
+        raise NotFoundError(f"there is no agent {name!r} (known: {', '.join(near)}); define it under agents in config.yaml")
+    return Choice(name=name, use=name, settings=NOTHING, reason=reason)
+
+
+def words_of(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as exc:
+        raise UsageError(f"command:{text}: {exc}") from exc
+
+
+def absolute(settings: Mapping[str, object], directory: Path) -> dict[str, object]:
+    """Make paths absolute: the worker runs elsewhere. A program without a slash is looked up on PATH later."""
+    result = dict(settings)
+    file, argv = result.get("file"), result.get("argv")
+    if isinstance(file, str):
+        result["file"] = str(directory / Path(file).expanduser())
+    if isinstance(argv, list) and argv and isinstance(argv[0], str) and "/" in argv[0]:
+        result["argv"] = [str(directory / Path(argv[0]).expanduser()), *argv[1:]]
+    return result

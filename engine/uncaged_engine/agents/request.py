@@ -1,0 +1,85 @@
+"""What an agent is asked and what it may answer: the one door between the role effect and whatever plays a role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from uncaged_bundles.contract import RoleSpec
+
+from ..effects import Cancel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The answer before this one could not be used. An agent with a session of its own may send *wording* instead of the whole prompt."""
+
+    answer: str
+    problem: str
+    wording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRequest:
+    """One question to an agent.
+
+    prompt: complete, history and answer format included. task, params: the thread's own. steps: the role steps so far.
+    worktree: where to work (the subdirectory in which the person started), or None when the flow has no workspace.
+    environment: what child processes may see. config: this agent's settings, secrets resolved.
+    attempt: above 1 after a crash, a kill or a lack of the environment. key: the same for every attempt.
+    calls, role_calls: answers that this thread's agents (those for this role) gave in earlier steps and in this one, repairs included.
+    session: what the agent's answer before a repair carried, for its own use. scratch: a directory for its private files.
+    """
+
+    thread_id: str
+    key: str
+    role: RoleSpec
+    prompt: str
+    task: str
+    params: Mapping[str, object]
+    steps: Sequence[Mapping[str, object]]
+    worktree: Path | None
+    environment: Mapping[str, str]
+    timeout_s: float
+    attempt: int
+    calls: int
+    role_calls: int
+    repair: Repair | None
+    session: object | None
+    config: Mapping[str, object]
+    test_command: str | None
+    scratch: Path
+    cancel: Cancel
+    progress: Callable[[Mapping[str, object]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAnswer:
+    """usage: numbers that add up over calls (tokens, money), by name. session: handed back in a repair's request."""
+
+    text: str
+    usage: Mapping[str, object] | None = None
+    session: object | None = None
+
+
+class Agent(Protocol):
+    """Answers for a role. ``EnvironmentLacks`` from it pauses the thread, ``AgentFailed`` fails the step; a kill may end it either way."""
+
+    @property
+    def name(self) -> str: ...
+
+    def answer(self, request: AgentRequest) -> AgentAnswer: ...
+
+
+class AgentFailed(Exception):
+    """The agent did not answer; the bundle learns why.
+
+    kind: ``timeout`` when it took too long, else ``agent``. more: JSON values for the failure's record, such as an exit code.
+    """
+
+    def __init__(self, message: str, *, kind: Literal["agent", "timeout"] = "agent", more: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.more = dict(more or {})
