@@ -24,14 +24,15 @@ from uncaged_bundles.validate import Bundle, read_bundle
 from uncaged_bundles.version import __version__
 
 from . import archive, chain, lines, states
+from .blobs import Blobs
 from .config import Config, load
 from .following import Event, follow
 from .forking import Cut, copied_lines, fork_start, kept_steps
 from .journal import Journal, create
 from .known_effects import KNOWN
-from .observe import ThreadSummary, ThreadView, summarise, view
+from .observe import ThreadSummary, ThreadView, step_records, summarise, view
 from .recover import recover
-from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, start_line
+from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
 from .verify import Verdict, verify
 from .worker import client
 
@@ -114,6 +115,7 @@ class Engine:
             options=chosen,
             chance=self._chance,
         )
+        pin_workspace(start, (), self.store, chosen)
         line = start_line(self.store, start, self._chance.clock_ms())
         create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
         # crash here: the thread is `interrupted`, and `resume` starts it
@@ -203,7 +205,8 @@ class Engine:
         now = self._chance.clock_ms()
         thread = new_thread_id(now, self._chance.entropy(ENTROPY_BYTES))
         begin = fork_start(record, history, kept, thread=thread, target=target)
-        self._refit(begin, bundle, chosen, history, kept)
+        self._refit(begin, bundle, chosen)
+        pin_workspace(begin, step_records(history, Blobs(self.store.blobs))[:kept], self.store, chosen)
         line = start_line(self.store, begin, now)
         copied = copied_lines(data[: history.good_bytes], kept, chain.link(chain.seed(target, thread), line))
         create(self.store.data_path(target, thread), line, target, thread, more=copied)
@@ -263,8 +266,8 @@ class Engine:
         if not states.allowed(summary.status, event):
             raise RefusedError(states.refusal(summary.status, event, summary.thread_id))
 
-    def _refit(self, begin: dict[str, Any], bundle: Bundle, options: RunOptions, history: Any, kept: int) -> None:
-        """What a fork may change of its source's start record: limits, agents; and its workspace starts from the kept step's snapshot."""
+    def _refit(self, begin: dict[str, Any], bundle: Bundle, options: RunOptions) -> None:
+        """What a fork may change of its source's start record: limits and agents; and it works on a branch of its own."""
         given = {name: value for name, value in (("maxRounds", options.max_rounds), ("maxSteps", options.max_steps)) if value is not None}
         begin["parameters"] = {**begin["parameters"], "options": {**begin["parameters"]["options"], **given}}
         if options.agents:
@@ -272,7 +275,7 @@ class Engine:
         if "workspace" in begin:
             from .workspace import forked
 
-            begin["workspace"] = forked(begin["workspace"], history.steps[:kept], thread_id=begin["threadId"], flow=str(begin["name"]))
+            begin["workspace"] = forked(begin["workspace"], thread_id=begin["threadId"], flow=str(begin["name"]))
 
 
 def _higher(found: ThreadView, fields: Mapping[str, object]) -> None:

@@ -41,4 +41,6 @@ def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: 
         return
     from .workspace import Workspace
 
-    Workspace.of(start, store, thread).remove()
+    workspace = Workspace.of(start, store, thread, environment=os.environ)
+    if workspace is not None:
+        workspace.remove()

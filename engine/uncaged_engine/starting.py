@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def new_start(
         "agents": bind_agents(config, bundle, name, options),
         "sandbox": "none" if bundle.trusted else choose(config.sandbox).name,
     }
-    workspace = inspect_workspace(bundle, name, thread, options)
+    workspace = inspect_workspace(bundle, name, thread, options, now)
     if workspace is not None:
         start["workspace"] = workspace
     return thread, start
@@ -136,7 +136,7 @@ def bind_agents(config: Config, bundle: Bundle, name: str, options: RunOptions) 
     return dict(bind(config, bundle, name, agents=options.agents, test_command=options.test_command, environment=options.environment))
 
 
-def inspect_workspace(bundle: Bundle, name: str, thread: ThreadId, options: RunOptions) -> Mapping[str, Any] | None:
+def inspect_workspace(bundle: Bundle, name: str, thread: ThreadId, options: RunOptions, now_ms: int) -> Mapping[str, Any] | None:
     """The repository that the thread will work in, if its roles may use one."""
     if "workspace" not in bundle.descriptor.policy.limits.get("role", {}):
         return None
@@ -149,7 +149,19 @@ def inspect_workspace(bundle: Bundle, name: str, thread: ThreadId, options: RunO
         include_changes=options.include_changes,
         links=options.links,
         environment=options.environment,
+        now_ms=now_ms,
     )
+
+
+def pin_workspace(start: Mapping[str, object], steps: Sequence[Mapping[str, object]], store: Store, options: RunOptions) -> None:
+    """Keep git from collecting the commit that the thread's worktree will be made from."""
+    if "workspace" not in start:
+        return
+    from .workspace import Workspace, last_snapshot
+
+    workspace = Workspace.of(start, store, ThreadId(str(start["threadId"])), environment=options.environment)
+    if workspace is not None:
+        workspace.pin(last_snapshot(steps) or workspace.base)
 
 
 def checked_params(bundle: Bundle, params: Mapping[str, object]) -> None:

@@ -1,0 +1,28 @@
+"""A person's answer is checked against what was asked before it is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from uncaged_bundles.errors import UsageError
+
+
+def question(records: Sequence[Mapping[str, object]]) -> Mapping[str, object] | None:
+    """The last wait of a journal: what it asks, and the JSON Schema of the answer, if it has one."""
+    return next((record for record in reversed(records) if record.get("control") == "wait"), None)
+
+
+def check_answer(records: Sequence[Mapping[str, object]], value: object) -> None:
+    """Raises: UsageError: the answer does not fit the schema of the question; all problems are named."""
+    asked = question(records)
+    schema = None if asked is None else asked.get("schema")
+    if not isinstance(schema, Mapping):
+        return
+    from jsonschema import Draft202012Validator
+
+    problems = [
+        f"{'.'.join(map(str, one.absolute_path)) or 'answer'}: {one.message}"
+        for one in Draft202012Validator(dict(schema)).iter_errors(value)
+    ]
+    if problems:
+        raise UsageError(f"the answer does not fit: {'; '.join(problems)}")
