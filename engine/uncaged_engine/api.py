@@ -24,6 +24,7 @@ from uncaged_bundles.validate import Bundle, read_bundle
 from uncaged_bundles.version import __version__
 
 from . import archive, chain, lines, states
+from .answering import check_answer
 from .blobs import Blobs
 from .config import Config, load
 from .following import Event, follow
@@ -179,6 +180,26 @@ class Engine:
             archive.restore(path)
         decided = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
         self._drive(bundle_hash, thread, options or RunOptions(), resume={**fields, **decided}, **decided)
+        return thread
+
+    def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
+        """Answer a thread that waits for a person, and let it go on. The answer is on disk before anything else happens.
+
+        Raises:
+            RefusedError: it does not wait. UsageError: the answer does not fit what is asked.
+        """
+        bundle_hash, thread, path = self.store.locate_thread(text)
+        found = view(self.store, bundle_hash, thread, path)
+        self._allowed(found.summary, "answer")
+        check_answer(found.records, value)
+        journal = Journal.open(path, bundle_hash, thread)
+        try:
+            journal.append(lines.control("answer", {"value": value}, self._chance.clock_ms()))
+            journal.flush()
+        finally:
+            journal.close()
+        # crash here: the answer is kept, the thread is `interrupted`, and `resume` goes on with it
+        self._drive(bundle_hash, thread, options or RunOptions())
         return thread
 
     def fork(

@@ -111,6 +111,9 @@ def new_start(
         "agents": bind_agents(config, bundle, name, options),
         "sandbox": "none" if bundle.trusted else choose(config.sandbox).name,
     }
+    test_command = options.test_command or (flow and flow.test_command) or config.test_command
+    if test_command:
+        start["testCommand"] = test_command
     workspace = inspect_workspace(bundle, name, thread, options, now)
     if workspace is not None:
         start["workspace"] = workspace
@@ -133,7 +136,9 @@ def bind_agents(config: Config, bundle: Bundle, name: str, options: RunOptions) 
         return {}
     from .agents.choose import bind
 
-    return dict(bind(config, bundle, name, agents=options.agents, test_command=options.test_command, environment=options.environment))
+    return bind(
+        config, flow=name, roles=bundle.descriptor.roles, asked=options.agents, environment=options.environment, directory=options.directory
+    )
 
 
 def inspect_workspace(bundle: Bundle, name: str, thread: ThreadId, options: RunOptions, now_ms: int) -> Mapping[str, Any] | None:
