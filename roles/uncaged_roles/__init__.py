@@ -1,1 +1,1 @@
-"""uncaged_roles."""
+"""Roles as pure data: one module each, exposing ``role``."""

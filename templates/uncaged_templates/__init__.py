@@ -1,1 +1,1 @@
-"""uncaged_templates."""
+"""Shipped flows, and what `init` and `demo` write."""
