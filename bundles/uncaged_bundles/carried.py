@@ -68,7 +68,7 @@ def drive_roles(input, options, *, roles, moderator, result=None, recover=None):
         try:
             step = yield {"role": {"name": role}}
         except Exception as exception:
-            if not hasattr(exception, "error"):  # what the engine throws in has one; anything else is no role that failed
+            if not hasattr(exception, "error"):  # what the engine throws in has one
                 raise
             failures += 1
             failure = View({**exception.error, "role": role, "times": failures})
@@ -94,7 +94,7 @@ def check_choice(role, roles, chooser):
     """Return *role* if it is one of *roles* or END."""
     if role == END or (isinstance(role, str) and role in roles):
         return role
-    raise LookupError(f"{chooser} picked {role!r}, which is no role of this workflow; there are: {', '.join(roles)} (and END)")
+    raise LookupError(f"{chooser} picked {role!r}, which is no role here; there are: {', '.join(roles)} (and END)")
 
 
 def follow_table(graph):

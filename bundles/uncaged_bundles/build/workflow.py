@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from uncaged_bundles import carried
 from uncaged_bundles.authoring import Role, Workflow
@@ -127,11 +128,11 @@ def _run(workflow: Workflow, carrier: Carrier) -> str:
 
 
 def _spaced(statements: Sequence[str]) -> str:
-    """Join top-level statements: two empty lines around a function or a class, none between plain ones."""
-    text = ""
-    for before, statement in zip(("", *statements), statements, strict=False):
+    """Join top-level statements: two empty lines around a function or a class, one before a comment, none between plain ones."""
+    text = statements[0]
+    for before, statement in pairwise(statements):
         wide = _BLOCK.search(before) or _BLOCK.search(statement)
-        text += (("\n\n\n" if wide else "\n") if before else "") + statement
+        text += ("\n\n\n" if wide else "\n\n" if statement.startswith("#") else "\n") + statement
     return text
 
 
