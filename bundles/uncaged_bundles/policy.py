@@ -20,7 +20,7 @@ KNOWN_EFFECTS: Mapping[str, frozenset[str]] = {
     "llm": frozenset({"models"}),
     "script": frozenset({"executables", "modules", "read", "write", "network", "secrets", "environment"})
     | frozenset({"timeout_s", "maxBytes", "memoryBytes", "processes"}),
-    "flow": frozenset({"names", "maxDepth"}),
+    "flow": frozenset({"names"}),
     "all": frozenset(),
     "ask": frozenset(),
     "sleep": frozenset(),

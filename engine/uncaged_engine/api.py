@@ -98,9 +98,20 @@ class Engine:
 
     # Threads
 
-    def run(self, flow: str, *, prompt: str, params: Mapping[str, object] | None = None, options: RunOptions | None = None) -> ThreadId:
+    def run(
+        self,
+        flow: str,
+        *,
+        prompt: str,
+        params: Mapping[str, object] | None = None,
+        options: RunOptions | None = None,
+        thread: ThreadId | None = None,
+        parent: Mapping[str, object] | None = None,
+    ) -> ThreadId:
         """Start a thread; it exists and has a worker when this returns.
 
+        Args:
+            thread, parent: for a thread that another one starts: its id, and ``{"threadId", "seq", "depth"}`` of the other.
         Raises:
             What is in the way, before anything is written; or what kept the worker from taking it, after.
         """
@@ -108,6 +119,8 @@ class Engine:
         name, bundle_hash = self.registry.resolve(flow)
         bundle = granted_bundle(self.store, self.registry, bundle_hash)
         thread, start = new_start(
+            thread=thread,
+            parent=parent,
             config=self.config,
             bundle=bundle,
             name=name or bundle.descriptor.name,

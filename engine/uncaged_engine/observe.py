@@ -93,7 +93,8 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     history = recover(data, bundle, thread)
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
-    return ThreadView(summary=summary, start=records[0], records=records[1:], end=history.end)
+    end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
+    return ThreadView(summary=summary, start=records[0], records=records[1:], end=end)
 
 
 def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:

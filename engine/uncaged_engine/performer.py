@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -126,10 +127,11 @@ class Performer:
         retry = Retry.of(body)
         if isinstance(retry, str):
             return Failure.of("effect", f"{kind}: {retry}")
+        bare = {key: value for key, value in body.items() if key != "retry"} if isinstance(body, dict) and "retry" in body else body
         tried = context.attempt - 1
         while True:
             try:
-                outcome = self._handler(kind).perform(body, context)
+                outcome = self._handler(kind).perform(bare, context)
             except EnvironmentLacks as exc:
                 return Void(word="environment", message=str(exc))
             if not isinstance(outcome, Failure) or tried >= retry.times or not retry.covers(outcome):
@@ -159,6 +161,7 @@ class Performer:
         return outcome
 
     def _context(self, seq: int, kind: str, attempt: int, index: int | None = None) -> EffectContext:
+        numbers = count(attempt + 1)
         place = f"{self._thread}/{seq}" if index is None else f"{self._thread}/{seq}.{index}"
         return EffectContext(
             store=self._store,
@@ -174,7 +177,7 @@ class Performer:
             environment=self._environment,
             directory=self._directory,
             cancel=self._cancel,
-            record_attempt=lambda fields: self._record_attempt(seq, attempt, fields),
+            record_attempt=lambda fields: self._record_attempt(seq, next(numbers), fields),
             progress=lambda fields: self._progress({"seq": seq, "kind": kind, **fields}),
             note=self._note,
             answer=self._answer if index is None else None,
@@ -186,8 +189,8 @@ class Performer:
     def _steps(self) -> Sequence[Mapping[str, Any]]:
         return step_records(self._journal.reread(self._bundle.hash, self._thread), self._blobs)
 
-    def _record_attempt(self, seq: int, attempt: int, fields: Mapping[str, object]) -> None:
-        self._journal.append(lines.attempt(seq, attempt, fields, self._clock_ms()))
+    def _record_attempt(self, seq: int, number: int, fields: Mapping[str, object]) -> None:
+        self._journal.append(lines.attempt(seq, number, fields, self._clock_ms()))
         self._journal.flush()
 
     def _handler(self, kind: str) -> Handler:

@@ -72,6 +72,8 @@ def granted_bundle(store: Store, registry: Registry, bundle_hash: BundleHash) ->
 
 def new_start(
     *,
+    thread: ThreadId | None,
+    parent: Mapping[str, object] | None,
     config: Config,
     bundle: Bundle,
     name: str,
@@ -87,7 +89,7 @@ def new_start(
     """
     checked_params(bundle, params)
     now = chance.clock_ms()
-    thread = new_thread_id(now, chance.entropy(ENTROPY_BYTES))
+    thread = thread or new_thread_id(now, chance.entropy(ENTROPY_BYTES))
     flow = config.flows.get(name)
     rounds = options.max_rounds if options.max_rounds is not None else (flow and flow.max_rounds)
     steps = options.max_steps if options.max_steps is not None else (flow and flow.max_steps)
@@ -111,6 +113,8 @@ def new_start(
         "agents": bind_agents(config, bundle, name, options),
         "sandbox": "none" if bundle.trusted else choose(config.sandbox).name,
     }
+    if parent is not None:
+        start["parent"] = dict(parent)
     test_command = options.test_command or (flow and flow.test_command) or config.test_command
     if test_command:
         start["testCommand"] = test_command

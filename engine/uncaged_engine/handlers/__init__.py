@@ -13,8 +13,13 @@ __all__ = ["BUILT_IN", "GROUP", "handler_for", "kinds"]
 GROUP = "uncaged_workflow.effects"
 
 BUILT_IN = {
+    "all": "uncaged_engine.handlers.all:AllHandler",
+    "ask": "uncaged_engine.handlers.ask:AskHandler",
+    "flow": "uncaged_engine.handlers.flow:FlowHandler",
+    "now": "uncaged_engine.handlers.now:NowHandler",
     "null": "uncaged_engine.handlers.null:NullHandler",
     "role": "uncaged_engine.handlers.role:RoleHandler",
+    "sleep": "uncaged_engine.handlers.sleep:SleepHandler",
 }
 
 

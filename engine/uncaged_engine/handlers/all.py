@@ -17,7 +17,7 @@ from .. import handlers
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
 
-KEYS = frozenset({"effects", "limit", "onFailure", "retry"})
+KEYS = frozenset({"effects", "limit", "onFailure"})
 MOST_AT_ONCE = 64
 MOST_EFFECTS = 10_000
 NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})

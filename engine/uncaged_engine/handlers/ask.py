@@ -12,7 +12,7 @@ from uncaged_bundles.validate import Bundle
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Wait
 
-KEYS = frozenset({"question", "schema", "choices", "retry"})
+KEYS = frozenset({"question", "schema", "choices"})
 
 
 class AskHandler:

@@ -39,7 +39,7 @@ class SleepHandler:
 
 def due_ms(body: object, intended_ms: int) -> int | str:
     """The moment to wake, or what is wrong with the effect."""
-    if not isinstance(body, Mapping) or len(set(body) - {"retry"}) != 1:
+    if not isinstance(body, Mapping) or len(body) != 1:
         return 'its body is {"seconds": number} or {"until": milliseconds}'
     seconds, until = body.get("seconds"), body.get("until")
     if isinstance(until, int) and not isinstance(until, bool):

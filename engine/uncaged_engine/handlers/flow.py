@@ -1,0 +1,124 @@
+"""A flow that starts another finds the same child again after a crash, instead of starting a second.
+
+``{"flow": {"name": text, "prompt": text?, "params": {...}?}}`` answers ``{"threadId", "hash", "success", "message", "data"}``. The child's id
+is derived from the parent's and the step, so its journal is the record of whether it was started. Kill reaches children.
+"""
+
+from __future__ import annotations
+
+from _blake2 import blake2b
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from uncaged_bundles.errors import RefusedError, UncagedError
+from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_bundles.validate import Bundle
+
+from ..effects import EffectContext, Rule
+from ..outcomes import Answer, Failure, Outcome, Void
+
+if TYPE_CHECKING:
+    from ..api import Engine
+
+KEYS = frozenset({"name", "prompt", "params", "maxRounds"})
+DEEPEST = 16
+POLL_S = 0.5
+
+
+class FlowHandler:
+    kind = "flow"
+    limits: frozenset[str] = frozenset({"names"})
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+        return "repeat"  # the child is found by its id
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        problem = find_problem(body, context)
+        if problem is not None or not isinstance(body, Mapping):
+            return problem or Failure.of("effect", "flow: its body must be a mapping")
+        from ..api import Engine
+
+        engine = Engine(context.store)
+        child = child_id(context)
+        try:
+            if not list(context.store.logs.glob(f"*/{child}.data.jsonl*")):
+                begin(engine, child, body, context)
+        except UncagedError as exc:
+            return Failure.of("flow", f"{body['name']}: {exc}")
+        # crash here: the child runs; asked again, we find it
+        with context.cancel.on_request(lambda: stop(engine, child)):
+            return result_of(engine, child, context)
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+
+def find_problem(body: object, context: EffectContext) -> Failure | None:
+    if not isinstance(body, Mapping) or not isinstance(body.get("name"), str) or not set(body) <= KEYS:
+        return Failure.of("effect", 'flow: its body is {"name": text}, perhaps with "prompt", "params" and "maxRounds"')
+    if not isinstance(body.get("prompt", ""), str) or not isinstance(body.get("params", {}), Mapping):
+        return Failure.of("effect", "flow: prompt is text, params is a mapping")
+    names = context.bundle.descriptor.policy.limits.get("flow", {}).get("names")
+    if isinstance(names, list) and body["name"] not in names:
+        return Failure.of(
+            "policy", f'flow: {body["name"]!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}'
+        )
+    if depth_of(context.start) >= DEEPEST:
+        return Failure.of("flow", f"flow: threads start one another {DEEPEST} levels deep at most")
+    return None
+
+
+def depth_of(start: Mapping[str, Any]) -> int:
+    parent = start.get("parent")
+    return int(parent["depth"]) if isinstance(parent, Mapping) else 0
+
+
+def child_id(context: EffectContext) -> ThreadId:
+    return new_thread_id(context.intended_ms, blake2b(context.key.encode(), digest_size=10).digest())
+
+
+def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:
+    from ..starting import RunOptions
+
+    options = RunOptions(max_rounds=body.get("maxRounds"), directory=context.directory, environment=context.environment)
+    parent = {"threadId": context.thread_id, "seq": context.seq, "depth": depth_of(context.start) + 1}
+    engine.run(
+        body["name"], prompt=body.get("prompt", ""), params=dict(body.get("params", {})), options=options, thread=child, parent=parent
+    )
+
+
+def stop(engine: Engine, child: ThreadId) -> None:
+    try:
+        engine.kill(child)
+    except RefusedError:
+        return  # it has ended by itself
+
+
+def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcome:
+    """Wait until the child has ended; a child that lost its worker is taken up again, one that waits for a person is waited for."""
+    while True:
+        status = ""
+        for event in engine.follow(child):
+            if event.kind == "status":
+                status = str(event.body["status"])
+            elif event.kind == "record" and "intent" in event.body:
+                context.progress({"text": f"step {event.body['seq']} of {child}"})
+        if context.cancel.requested:
+            return Void(word="killed", message=f"killed, and its child {child} with it")
+        if status == "interrupted":
+            engine.resume(child)
+        elif status in ("completed", "failed", "killed", "limit", "corrupt"):
+            return outcome_of(engine, child, status)
+        elif context.cancel.wait(POLL_S):  # paused, waiting or unknown: somebody else has to do something first
+            return Void(word="killed", message=f"killed while its child {child} was {status}")
+
+
+def outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
+    found = engine.thread(child)
+    identity = {"threadId": child, "hash": found.summary.hash}
+    if status != "completed" or found.end is None:
+        return Failure.of("flow", f"{found.summary.name} {status}: {found.summary.message or 'no message'}", **identity)
+    result = found.end.get("result")
+    fields = result if isinstance(result, Mapping) else {"data": result}
+    said = {"success": fields.get("success", True), "message": fields.get("message", ""), "data": fields.get("data")}
+    return Answer(fields={"outcome": {**identity, **said}})
