@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .bounds import View
 from .interpreter import HIDDEN_NAMES, Interpreter
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONCOERCECLOCALE": "0", "TZ": "UTC"}
@@ -56,3 +57,51 @@ def mounts(interpreter: Interpreter) -> list[str]:
     for directory in hidden:
         options += ["--tmpfs", str(directory), "--remount-ro", str(directory)]
     return options
+
+
+def script_command(
+    program: Path,
+    view: View,
+    interpreter: Interpreter,
+    *,
+    disable_userns: bool,
+    network: bool,
+    root: bool,
+    temporary_bytes: int,
+    accounts_fd: int,
+    arguments: Sequence[str],
+) -> list[str]:
+    """The command that starts the stage, which becomes the script, in the file system that *view* describes.
+
+    Args:
+        root: we are root: bubblewrap mounts with real rights, since in a user namespace of ours every user is root outside;
+            the stage drops them.
+        temporary_bytes: size of each private file system in memory.
+        accounts_fd: an inherited descriptor with the script's /etc/passwd.
+        arguments: the stage's command.
+    """
+    command = [str(program), "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    command += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+    if root:
+        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    else:
+        command += ["--unshare-user", *(["--disable-userns"] if disable_userns else [])]
+    if not network:
+        command.append("--unshare-net")
+    for name, value in ENVIRONMENT.items():
+        command += ["--setenv", name, value]
+    for link, target in view.links:
+        command += ["--symlink", target, str(link)]
+    temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs"]
+    command += ["--dev", "/dev", *temporary, "/dev/shm", "--remount-ro", "/dev", "--proc", "/proc", *temporary, "/tmp"]  # noqa: S108 - private
+    places = [(path, "--ro-bind") for path in view.read] + [(path, "--bind") for path in view.write]
+    for path in (interpreter.executable, *interpreter.libraries, *interpreter.stdlib, *interpreter.files):
+        if not any(path.is_relative_to(other) for other in view.read):
+            places.append((path, "--ro-bind"))
+    places.sort(key=lambda place: place[0].parts)
+    for parent in sorted({parent for path, _ in places for parent in path.parents if parent != Path("/")}, key=lambda path: path.parts):
+        command += ["--perms", "0755", "--dir", str(parent)]  # by itself bubblewrap closes them to others, and the script is another
+    for path, option in places:
+        command += [option, str(path), str(path)]
+    command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd", "--chdir", "/", "--remount-ro", "/", "--"]
+    return [*command, *arguments]

@@ -26,9 +26,9 @@ def restrict(syscall: Callable[..., int], numbers: Mapping[str, int], settings: 
     """Allow the listed paths, deny the rest, for ever.
 
     Args:
-        settings: abi; rules: pairs of path and rights; scopes, network: what is denied.
+        settings: abi; files, network, scopes: what is denied (bits); rules: pairs of path and the rights that it keeps.
     """
-    handled = (ALL_FILE_RIGHTS, settings["network"], settings["scopes"])
+    handled = (settings["files"], settings["network"], settings["scopes"])
     ruleset = syscall(numbers["landlock_create_ruleset"], b"".join(word.to_bytes(8, "little") for word in handled), 24, 0)
     for path, rights in settings["rules"]:
         try:

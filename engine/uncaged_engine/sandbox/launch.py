@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import functools
-import importlib.util
-import marshal
 import os
 import select
 import subprocess
@@ -14,28 +11,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 
 from uncaged_bundles.errors import SandboxUnavailable
 
 from . import bubblewrap, seccomp
 from .interpreter import find_interpreter
 from .mechanism import Mechanism, landlock_settings
+from .parcel import LOADER, call_numbers, make_parcel
 from .rlimits import Limit
-from .syscalls import number_of
 
 STDERR_BYTES = 4096
 _REQUEST_PIPE_BYTES = 1 << 20
 _WRITE_PROBES = ("/uncaged-probe", "/tmp/uncaged-probe", "/dev/shm/uncaged-probe", "uncaged-probe")  # noqa: S108 - it must not be writable
-_CALLS = ("prctl", "prlimit64", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "socket")
 EXIT_GRACE_MS = 500
-
-LOADER = (
-    "import io,marshal,sys;"
-    "r=io.open(int(sys.argv[1]),'rb',65536);p=marshal.loads(r.read(int(r.readline())));"
-    "g={'__name__':'child'};exec(p['child'],g);g['main'](p,r,int(sys.argv[2]))"
-)
-"""All that the command line says; the program itself comes through the request pipe, compiled already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +94,7 @@ def launch(
         for fd in (request_read, answer_write, stderr_write):
             os.close(fd)
     launched = Launched(process=process, request_fd=request_write, answer_fd=answer_read, stderr_fd=stderr_read)
-    _send_parcel(launched, _parcel(mechanism, limits, settings))
+    _send(launched, _parcel(mechanism, limits, settings))
     os.set_blocking(request_write, False)
     return launched
 
@@ -145,7 +133,7 @@ def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
 def _parcel(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[str, object]) -> bytes:
     """Everything that the child needs before it is locked down, in one message."""
     machine = os.uname().machine if mechanism is None else mechanism.machine
-    numbers = {name: number_of(name, machine) for name in _CALLS}
+    numbers = call_numbers(machine)
     inside: dict[str, object] = {**settings, "numbers": numbers, "parent": os.getpid()}
     names = ["lockdown"]
     if mechanism is not None:
@@ -157,8 +145,7 @@ def _parcel(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[
             inside["landlock"] = landlock_settings(mechanism, find_interpreter())
         else:
             inside["parent"] = 0
-    modules = {name: _code(name) for name in names}
-    return marshal.dumps({"child": _code("child"), "modules": modules, "settings": inside})
+    return make_parcel("child", names, inside)
 
 
 def _foreign_files() -> list[str]:
@@ -166,19 +153,7 @@ def _foreign_files() -> list[str]:
     return [path for path in ("/etc/passwd", "/proc/self/status", __file__) if Path(path).exists()]
 
 
-@functools.cache
-def _code(name: str) -> CodeType:
-    """The compiled code of a module that runs inside, from the bytecode cache where there is one."""
-    spec = importlib.util.find_spec(f"{__package__}.{name}")
-    loader = None if spec is None else spec.loader
-    code = loader.get_code(f"{__package__}.{name}") if loader is not None and hasattr(loader, "get_code") else None
-    if not isinstance(code, CodeType):
-        raise SandboxUnavailable(f"{name}.py is missing from this installation; install uncaged-workflow again")
-    return code
-
-
-def _send_parcel(launched: Launched, parcel: bytes) -> None:
-    data = b"%d\n%b" % (len(parcel), parcel)
+def _send(launched: Launched, data: bytes) -> None:
     try:
         while data:
             data = data[os.write(launched.request_fd, data) :]

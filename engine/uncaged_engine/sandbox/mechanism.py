@@ -15,7 +15,7 @@ from uncaged_bundles.errors import SandboxUnavailable, UsageError
 
 from .bubblewrap import isolation
 from .interpreter import HIDDEN_NAMES, Interpreter
-from .landlock import ALL_NETWORK_RIGHTS, ALL_SCOPES, READ_DIRECTORY, READ_FILE
+from .landlock import ALL_FILE_RIGHTS, ALL_NETWORK_RIGHTS, ALL_SCOPES, READ_DIRECTORY, READ_FILE
 from .syscalls import audit_arch, number_of
 
 LANDLOCK_ABI = 6
@@ -106,7 +106,8 @@ def landlock_abi(machine: str) -> int:
 def landlock_settings(mechanism: Mechanism, interpreter: Interpreter) -> dict[str, object]:
     """What a bundle's process may read under Landlock, in the form that `landlock.restrict` takes."""
     rules = [(str(path), rights) for path, rights in _readable(interpreter)]
-    return {"abi": mechanism.landlock_abi, "rules": rules, "network": ALL_NETWORK_RIGHTS, "scopes": ALL_SCOPES}
+    denied = {"files": ALL_FILE_RIGHTS, "network": ALL_NETWORK_RIGHTS, "scopes": ALL_SCOPES}
+    return {"abi": mechanism.landlock_abi, "rules": rules, **denied}
 
 
 def _readable(interpreter: Interpreter) -> Iterator[tuple[Path, int]]:

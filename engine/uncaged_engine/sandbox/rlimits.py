@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 RESOURCES = {
     "cpu": 0,
     "fsize": 1,
@@ -34,3 +37,30 @@ def cell_limits(*, memory_bytes: int, cpu_s: int) -> list[Limit]:
         limit("memlock", 0),
         limit("msgqueue", 0),
     ]
+
+
+def script_limits(*, memory_bytes: int, cpu_s: int | None, file_bytes: int, tasks: int) -> list[Limit]:
+    """The limits of each process of a script; *tasks* counts all that its user runs, threads too."""
+    limits = [
+        limit("as", memory_bytes),
+        limit("fsize", file_bytes),
+        limit("core", 0),
+        limit("nofile", 1024),
+        limit("nproc", tasks),
+        limit("msgqueue", 0),
+    ]
+    return limits if cpu_s is None else [*limits, limit("cpu", cpu_s)]
+
+
+def count_tasks(uid: int) -> int:
+    """How many threads a user runs now, in all processes: the kernel's limit on processes counts them together."""
+    total = 0
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                try:
+                    if entry.stat().st_uid == uid:
+                        total += sum(1 for _ in Path(entry.path, "task").iterdir())
+                except OSError:  # it ended meanwhile
+                    continue
+    return total

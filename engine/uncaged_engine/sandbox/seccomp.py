@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .syscalls import X32_BIT, audit_arch, number_of
 
 ALLOW = 0x7FFF0000
 KILL_PROCESS = 0x80000000
 REFUSE = 0x00050000 | 1  # EPERM
+ABSENT = 0x00050000 | 38  # ENOSYS: the C library then takes the older call
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _JUMP_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 _JUMP_ANY_BIT = 0x45  # BPF_JMP | BPF_JSET | BPF_K
-_AND = 0x54  # BPF_ALU | BPF_AND | BPF_K
 _RETURN = 0x06  # BPF_RET | BPF_K
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 
@@ -48,13 +48,13 @@ STARTING = ("execve", "prctl", "seccomp")
 class Check:
     """A condition on one argument (its low 32 bits, and that the high ones are zero where *whole* is set).
 
-    values: the argument, cut by *mask*, is one of these. none_of: none of these bits is set.
+    values: the argument is one of these. other_than: it is none of these. none_of: none of these bits is set.
     """
 
     argument: int
     values: tuple[int, ...] = ()
+    other_than: tuple[int, ...] = ()
     none_of: int = 0
-    mask: int = 0xFFFFFFFF
     whole: bool = False
 
 
@@ -70,19 +70,85 @@ READING_ONLY: Mapping[str, Check] = {
 class Rules:
     """Which calls pass: a list, a list with conditions, and what the rest comes to.
 
-    allowed: pass always. checked: pass if the condition holds, else *otherwise*. refused: always *otherwise*.
+    allowed: pass always. checked: pass if the condition holds, else EPERM. refused: always EPERM. absent: ENOSYS.
     rest: the answer to all others.
     """
 
     allowed: Sequence[str] = ()
     checked: Mapping[str, Check] = field(default_factory=dict)
     refused: Sequence[str] = ()
-    otherwise: int = REFUSE
+    absent: Sequence[str] = ()
     rest: int = REFUSE
 
 
 CELL = Rules(allowed=(*COMPUTING, *LOOKING), checked=READING_ONLY)
 CELL_STARTING = Rules(allowed=(*COMPUTING, *LOOKING, *STARTING), checked={**READING_ONLY, "prlimit64": Check(argument=0, values=(0,))})
+
+NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
+SET_ID_BITS = 0o6000
+TYPING_FOR_OTHERS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+SCRIPT = Rules(
+    refused=(
+        *(
+            "mount",
+            "umount2",
+            "pivot_root",
+            "chroot",
+            "move_mount",
+            "fsopen",
+            "fsconfig",
+            "fsmount",
+            "fspick",
+            "open_tree",
+            "mount_setattr",
+        ),
+        *("unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp"),
+        *(
+            "bpf",
+            "perf_event_open",
+            "userfaultfd",
+            "io_uring_setup",
+            "io_uring_enter",
+            "io_uring_register",
+            "memfd_secret",
+            "fanotify_init",
+        ),
+        *("keyctl", "add_key", "request_key", "open_by_handle_at", "name_to_handle_at", "lookup_dcookie", "nfsservctl", "vmsplice"),
+        *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon", "swapoff", "acct"),
+        *("quotactl", "quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname"),
+        *("syslog", "iopl", "ioperm", "modify_ldt", "vhangup", "personality", "uselib", "ustat", "sysfs", "_sysctl"),
+    ),
+    absent=("clone3", "openat2"),
+    checked={
+        "clone": Check(argument=0, none_of=NAMESPACE_FLAGS),
+        "ioctl": Check(argument=1, other_than=TYPING_FOR_OTHERS),
+        "chmod": Check(argument=1, none_of=SET_ID_BITS),
+        "fchmod": Check(argument=1, none_of=SET_ID_BITS),
+        "fchmodat": Check(argument=2, none_of=SET_ID_BITS),
+        "fchmodat2": Check(argument=2, none_of=SET_ID_BITS),
+        "mknod": Check(argument=1, none_of=SET_ID_BITS),
+        "mknodat": Check(argument=2, none_of=SET_ID_BITS),
+        "creat": Check(argument=1, none_of=SET_ID_BITS),
+        "open": Check(argument=2, none_of=SET_ID_BITS),
+        "openat": Check(argument=3, none_of=SET_ID_BITS),
+    },
+    rest=ALLOW,
+)
+"""An operating-system script may do what programs do, but not what reaches around its walls, and it leaves no set-id file behind."""
+
+AF_INET, AF_INET6 = 2, 10
+
+
+def script_rules(*, network: bool, unix_sockets: bool) -> Rules:
+    """The rules for a script.
+
+    Args:
+        network: internet sockets are allowed. unix_sockets: so are named local ones (only where the file system hides those of others).
+    """
+    if unix_sockets:  # bubblewrap: without network its namespace has nothing to reach
+        return SCRIPT
+    families = (AF_INET, AF_INET6) if network else ()
+    return replace(SCRIPT, checked={**SCRIPT.checked, "socket": Check(argument=0, values=families)})
 
 
 def assemble(rules: Rules, machine: str) -> bytes:
@@ -96,37 +162,36 @@ def assemble(rules: Rules, machine: str) -> bytes:
     program = [_load(_ARCH), _jump(_JUMP_EQUAL, audit_arch(machine), 1, 0), _return(KILL_PROCESS), _load(_NUMBER)]
     if machine == "x86_64":
         program += [_jump(_JUMP_AT_LEAST, X32_BIT, 0, 1), _return(KILL_PROCESS)]
-    for name in rules.allowed:
-        number = number_of(name, machine)
-        if number is not None:
-            program += [_jump(_JUMP_EQUAL, number, 0, 1), _return(ALLOW)]
-    for name in rules.refused:
-        number = number_of(name, machine)
-        if number is not None:
-            program += [_jump(_JUMP_EQUAL, number, 0, 1), _return(rules.otherwise)]
+    for names, action in ((rules.allowed, ALLOW), (rules.refused, REFUSE), (rules.absent, ABSENT)):
+        for name in names:
+            number = number_of(name, machine)
+            if number is not None:
+                program += [_jump(_JUMP_EQUAL, number, 0, 1), _return(action)]
     for name, check in rules.checked.items():
         number = number_of(name, machine)
         if number is not None:
-            body = _checked(check, rules.otherwise)
+            body = _checked(check)
             program += [_jump(_JUMP_EQUAL, number, 0, len(body)), *body]
     program.append(_return(rules.rest))
     return b"".join(program)
 
 
-def _checked(check: Check, otherwise: int) -> list[bytes]:
+def _checked(check: Check) -> list[bytes]:
     """The instructions that decide one call; every path returns."""
     low = _ARGUMENTS + 8 * check.argument
     body: list[bytes] = []
     if check.whole:
-        body += [_load(low + 4), _jump(_JUMP_EQUAL, 0, 1, 0), _return(otherwise)]
+        body += [_load(low + 4), _jump(_JUMP_EQUAL, 0, 1, 0), _return(REFUSE)]
     body.append(_load(low))
-    if check.mask != 0xFFFFFFFF:
-        body.append(struct.pack("<HBBI", _AND, 0, 0, check.mask))
     if check.none_of:
-        return [*body, _jump(_JUMP_ANY_BIT, check.none_of, 1, 0), _return(ALLOW), _return(otherwise)]
+        return [*body, _jump(_JUMP_ANY_BIT, check.none_of, 0, 1), _return(REFUSE), _return(ALLOW)]
+    if check.other_than:
+        for value in check.other_than:
+            body += [_jump(_JUMP_EQUAL, value, 0, 1), _return(REFUSE)]
+        return [*body, _return(ALLOW)]
     for value in check.values:
         body += [_jump(_JUMP_EQUAL, value, 0, 1), _return(ALLOW)]
-    return [*body, _return(otherwise)]
+    return [*body, _return(REFUSE)]
 
 
 def _load(offset: int) -> bytes:

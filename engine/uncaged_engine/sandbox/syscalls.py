@@ -156,6 +156,12 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
     "fchmodat2": (452, 452),
+    "creat": (85, None),
+    "openat2": (437, 437),
+    "setgroups": (116, 159),
+    "setresuid": (117, 147),
+    "setresgid": (119, 149),
+    "capset": (126, 91),
 }
 
 

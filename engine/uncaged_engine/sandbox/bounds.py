@@ -1,0 +1,134 @@
+"""What a script may see is computed here, once for both mechanisms, as paths that it reads and paths that it writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SYSTEM_DIRECTORIES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+LIBRARY_DIRECTORIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/nix/store")
+SYSTEM_FILES = (
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/nsswitch.conf"),
+    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/mime.types", "/etc/gitconfig"),
+)
+NETWORK_FILES = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/services",
+    "/etc/protocols",
+    "/etc/gai.conf",
+    "/run/systemd/resolve/stub-resolv.conf",
+)
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptBounds:
+    """What a script may use.
+
+    read, write: files and directories. executables: programs that may run; None: those of the system and the one that is started.
+    timeout_s: for all of it. cpu_s, memory_bytes, file_bytes: for each process. processes: at once. output_bytes: kept of each stream.
+    """
+
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    executables: tuple[Path, ...] | None = None
+    network: bool = False
+    timeout_s: float = 60.0
+    cpu_s: int | None = None
+    memory_bytes: int = 2 << 30
+    processes: int = 64
+    file_bytes: int = 256 << 20
+    output_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The file system as a script gets it. links: symbolic links in the root directory, with their targets."""
+
+    read: tuple[Path, ...]
+    write: tuple[Path, ...]
+    execute: tuple[Path, ...]
+    links: tuple[tuple[Path, str], ...]
+
+
+def view_of(bounds: ScriptBounds, program: Path) -> View:
+    """Resolve bounds to existing paths, without those that another one covers."""
+    programs = [program, *(bounds.executables or ())]
+    prefixes = [prefix for item in programs for prefix in python_prefixes(item)]
+    if bounds.executables is None:
+        system = [*SYSTEM_DIRECTORIES, *SYSTEM_FILES]
+        execute = [*(Path(name) for name in SYSTEM_DIRECTORIES), *bounds.read, *bounds.write, *prefixes, program]
+    else:
+        system = [*LIBRARY_DIRECTORIES, *SYSTEM_FILES]
+        execute = [*programs, *_loaders()]
+    if bounds.network:
+        system += NETWORK_FILES
+    links = tuple((Path(name), str(Path(name).readlink())) for name in system if name.count("/") == 1 and Path(name).is_symlink())
+    linked = {link for link, _ in links}
+    real = [Path(os.path.realpath(item)) for item in programs]
+    read = [*(Path(name) for name in system if Path(name) not in linked), *bounds.read, *prefixes, *programs, *real]
+    write = _uncovered(_existing(bounds.write), ())
+    return View(
+        read=_uncovered(_existing(path for path in read if path.parents and path.parent not in linked), write),
+        write=write,
+        execute=_uncovered(_existing([*execute, *real]), ()),
+        links=links,
+    )
+
+
+def find_program(name: str, environment: Mapping[str, str], directory: Path) -> Path | None:
+    """The program that *name* means: a path as it is (seen from *directory*), else the first on PATH; None if there is none."""
+    if "/" in name:
+        path = directory / name
+        return Path(os.path.abspath(path)) if path.is_file() else None  # noqa: PTH100 - links stay: a venv is known by its own path
+    found = shutil.which(name, path=environment.get("PATH", DEFAULT_PATH))
+    return None if found is None else Path(os.path.abspath(found))  # noqa: PTH100 - the same
+
+
+def python_prefixes(program: Path) -> list[Path]:
+    """Where a Python outside the system has its library: of a virtual environment also the interpreter that it was made from."""
+    found = []
+    home = program.parent.parent
+    settings = home / "pyvenv.cfg"
+    if settings.is_file():
+        found.append(home)
+    for path in {program, Path(os.path.realpath(program)), *_homes(settings)}:
+        prefix = path.parent.parent
+        if any(prefix.glob("lib*/python3*/os.py")) and prefix not in (Path("/"), Path("/usr")):
+            found.append(prefix)
+    return found
+
+
+def _homes(settings: Path) -> list[Path]:
+    """What a virtual environment names as its home, as the path of a program in it."""
+    try:
+        lines = settings.read_text().splitlines()
+    except OSError:
+        return []
+    pairs = (line.partition("=") for line in lines)
+    return [Path(os.path.realpath(Path(value.strip(), "python3"))) for key, _, value in pairs if key.strip() == "home"]
+
+
+def _loaders() -> list[Path]:
+    return [
+        path for name in ("/lib64", "/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu") for path in Path(name).glob("ld-*")
+    ]
+
+
+def _existing(paths: Iterable[Path]) -> list[Path]:
+    return [Path(os.path.abspath(path)) for path in paths if path.exists()]  # noqa: PTH100 - a link's own place is what programs use
+
+
+def _uncovered(paths: Sequence[Path], writable: Sequence[Path]) -> tuple[Path, ...]:
+    """Sorted, without duplicates and without what lies in another of them, unless a writable one lies between."""
+    kept: list[Path] = []
+    for path in sorted(set(paths) - set(writable), key=lambda item: item.parts):
+        above = [other for other in (*kept, *writable) if path.is_relative_to(other)]
+        nearest = max(above, key=lambda item: len(item.parts), default=None)
+        if nearest is None or nearest in writable:
+            kept.append(path)
+    return tuple(kept)

@@ -1,0 +1,53 @@
+"""What a started process needs before it is locked down travels in one message: compiled code of ours, numbers, settings."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import marshal
+from collections.abc import Iterable, Mapping
+from types import CodeType
+
+from uncaged_bundles.errors import SandboxUnavailable
+
+from .syscalls import number_of
+
+LOADER = (
+    "import io,marshal,sys;"
+    "r=io.open(int(sys.argv[1]),'rb',65536);p=marshal.loads(r.read(int(r.readline())));"
+    "g={'__name__':'inside'};exec(p['main'],g);g['main'](p,r,int(sys.argv[2]))"
+)
+"""All that the interpreter's command line says; the program itself comes through a pipe, compiled already: nothing of ours is mounted."""
+
+_CALLS = (
+    *("prctl", "prlimit64", "socket", "setgroups", "setresuid", "setresgid", "capset"),
+    *("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
+)
+
+
+def make_parcel(main: str, modules: Iterable[str], settings: Mapping[str, object]) -> bytes:
+    """Pack the message that LOADER reads.
+
+    Args:
+        main: the module whose ``main`` runs. modules: others that it loads by itself.
+    """
+    codes = {name: code_of(name) for name in modules}
+    data = marshal.dumps({"main": code_of(main), "modules": codes, "settings": settings})
+    return b"%d\n%b" % (len(data), data)
+
+
+def call_numbers(machine: str) -> dict[str, int]:
+    """The numbers of the system calls that the inside makes by number."""
+    return {name: number for name in _CALLS if (number := number_of(name, machine)) is not None}
+
+
+@functools.cache
+def code_of(name: str) -> CodeType:
+    """The compiled code of a module that runs inside, from the bytecode cache where there is one."""
+    full = f"{__package__}.{name}"
+    spec = importlib.util.find_spec(full)
+    loader = None if spec is None else spec.loader
+    code = loader.get_code(full) if loader is not None and hasattr(loader, "get_code") else None
+    if not isinstance(code, CodeType):
+        raise SandboxUnavailable(f"{name}.py is missing from this installation; install uncaged-workflow again")
+    return code

@@ -1,0 +1,65 @@
+"""How far a script reaches under Landlock, where nothing is mounted: rights by path, and whether its user gets there at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from uncaged_bundles.errors import SandboxUnavailable
+
+from .bounds import View
+from .landlock import ALL_FILE_RIGHTS, ALL_NETWORK_RIGHTS, ALL_SCOPES, READ_DIRECTORY, READ_FILE
+from .scratch import ScratchUser
+
+EXECUTE = 1 << 0
+WRITE_FILE = 1 << 1
+TRUNCATE = 1 << 14
+DEVICE_CONTROL = 1 << 15
+MAKE_DEVICES = 1 << 6 | 1 << 11
+READ = READ_FILE | READ_DIRECTORY
+FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_CONTROL
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+FACTS = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/sys/kernel", "/etc/passwd", "/etc/group")
+
+_CAP_DAC_READ_SEARCH = 2
+
+
+def script_landlock(view: View, private: Path, *, network: bool, abi: int) -> dict[str, object]:
+    """Rights by path, in the form that `landlock.restrict` takes."""
+    rules: list[tuple[Path, int]] = [(path, READ) for path in (*view.read, *(link for link, _ in view.links))]
+    rules += [(Path(name), READ) for name in FACTS]
+    rules += [(Path(name), READ_FILE | WRITE_FILE | TRUNCATE) for name in DEVICES]
+    rules += [(path, ALL_FILE_RIGHTS & ~MAKE_DEVICES & ~DEVICE_CONTROL & ~EXECUTE) for path in (*view.write, private)]
+    rules += [(path, READ | EXECUTE) for path in view.execute]
+    limited = [(str(path), rights if path.is_dir() else rights & FILE_RIGHTS) for path, rights in rules]
+    denied = {"files": ALL_FILE_RIGHTS, "network": 0 if network else ALL_NETWORK_RIGHTS, "scopes": ALL_SCOPES}
+    return {"abi": abi, "rules": limited, **denied}
+
+
+def carries(view: View, program: Path, directory: Path, user: ScratchUser) -> bool:
+    """Whether the script's user needs the capability to pass through closed directories (only as root, only where nothing is mounted).
+
+    Raises:
+        SandboxUnavailable: it needs it, and we have none to give.
+    """
+    closed = next((path for path in (program, directory, *view.read, *view.write) if not _reachable(path, user)), None)
+    if closed is None:
+        return False
+    status = Path("/proc/self/status").read_text()
+    permitted = int(next(line for line in status.splitlines() if line.startswith("CapPrm")).split()[1], 16)
+    if permitted >> _CAP_DAC_READ_SEARCH & 1:
+        return True
+    raise SandboxUnavailable(
+        f"as root a script runs as user {user.uid}, who cannot reach {str(closed)!r}; install bubblewrap, or start as an ordinary user"
+    )
+
+
+def _reachable(path: Path, user: ScratchUser) -> bool:
+    """Whether every directory on the way lets the user pass."""
+    for directory in Path(os.path.realpath(path)).parents:
+        status = directory.stat()
+        bit = stat.S_IXUSR if status.st_uid == user.uid else stat.S_IXGRP if status.st_gid == user.gid else stat.S_IXOTH
+        if not status.st_mode & bit:
+            return False
+    return True

@@ -1,0 +1,112 @@
+"""A script works on a copy: links stay links, devices stay behind, and as root the copy belongs to a user that owns nothing else."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import stat
+import zlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from uncaged_bundles.errors import RefusedError
+
+FIRST_UID = 64000
+UIDS = 500
+MAX_BYTES = 2 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchUser:
+    """Who a script runs as."""
+
+    uid: int
+    gid: int
+
+
+def scratch_user(place: Path) -> ScratchUser:
+    """The user for scripts that work in *place*: ourselves, or as root one that no account has.
+
+    A place that such a user owns already keeps its owner; else the user is derived from the path, so that scripts of different places
+    do not share a process count.
+    """
+    if os.geteuid() != 0:
+        return ScratchUser(uid=os.geteuid(), gid=os.getegid())
+    for above in (place, *place.parents):
+        try:
+            owner = above.stat()
+        except OSError:
+            continue
+        if FIRST_UID <= owner.st_uid < FIRST_UID + UIDS:
+            return ScratchUser(uid=owner.st_uid, gid=owner.st_uid)
+    taken = {account.pw_uid for account in pwd.getpwall()}
+    first = zlib.crc32(os.fsencode(place)) % UIDS
+    uid = next(number for step in range(UIDS) if (number := FIRST_UID + (first + step) % UIDS) not in taken)
+    return ScratchUser(uid=uid, gid=uid)
+
+
+def scratch_copy(source: Path, destination: Path, *, max_bytes: int = MAX_BYTES, skip: Collection[str] = ()) -> ScratchUser:
+    """Copy a tree for a script to work on.
+
+    Args:
+        destination: made here; must not exist.
+        skip: names that are left out wherever they stand.
+    Returns:
+        Who the copy belongs to.
+    Raises:
+        RefusedError: the tree holds more than *max_bytes*; the part that was copied is removed.
+    """
+    user = scratch_user(destination)
+    try:
+        _copy_directory(source, destination, user if os.geteuid() == 0 else None, frozenset(skip), max_bytes)
+    except RefusedError:
+        shutil.rmtree(destination)
+        raise
+    return user
+
+
+def _copy_directory(source: Path, destination: Path, owner: ScratchUser | None, skip: frozenset[str], allowance: int) -> int:
+    """Copy what is in one directory; returns what is left of the allowance."""
+    destination.mkdir(mode=0o700)
+    with os.scandir(source) as entries:
+        for entry in entries:
+            if entry.name in skip:
+                continue
+            place = destination / entry.name
+            if entry.is_symlink():
+                place.symlink_to(Path(entry.path).readlink())
+                _own(place, owner)
+            elif entry.is_dir(follow_symlinks=False):
+                allowance = _copy_directory(Path(entry.path), place, owner, skip, allowance)
+            elif entry.is_file(follow_symlinks=False):
+                allowance = _copy_file(entry.path, place, owner, allowance)
+    status = source.stat()
+    destination.chmod(stat.S_IMODE(status.st_mode) & 0o777 | 0o700)
+    _own(destination, owner)
+    return allowance
+
+
+def _copy_file(source: str, place: Path, owner: ScratchUser | None, allowance: int) -> int:
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(reading, "rb"), place.open("xb") as copy:
+        status = os.fstat(reading)
+        allowance -= status.st_size
+        if allowance < 0:
+            raise RefusedError(f"{source!r}: the tree is too large to be copied for a script; leave out what it does not need")
+        sent = 0
+        while sent < status.st_size:
+            count = os.sendfile(copy.fileno(), reading, sent, status.st_size - sent)
+            if count == 0:
+                break  # it became shorter meanwhile
+            sent += count
+        os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.fchmod(copy.fileno(), stat.S_IMODE(status.st_mode) & 0o777 | 0o600)
+    _own(place, owner)
+    return allowance
+
+
+def _own(place: Path, owner: ScratchUser | None) -> None:
+    if owner is not None:
+        os.chown(place, owner.uid, owner.gid, follow_symlinks=False)

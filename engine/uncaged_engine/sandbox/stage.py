@@ -1,0 +1,174 @@
+"""Inside a script's sandbox: the last code of ours gives up every right and becomes the script.
+
+With Landlock there is no process namespace that dies as a whole, so a supervisor stays outside the script's walls: orphans come back to it,
+and when the script ends, or the engine says so or dies, it ends them all. Runs as compiled code handed over by the parent; imports nothing
+of ours.
+"""
+
+from __future__ import annotations
+
+import posix
+from _signal import SIG_DFL, SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ, signal  # type: ignore[import-not-found]  # typeshed does not know it
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from io import BufferedReader
+    from typing import Any
+
+PR_SET_KEEPCAPS = 8
+PR_SET_CHILD_SUBREAPER = 36
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_RAISE = 2
+CAP_DAC_READ_SEARCH = 2
+CAPABILITY_VERSION_3 = 0x20080522
+NOT_STARTED = 127
+
+
+class Ended(BaseException):
+    """The engine asked for the end, or is gone."""
+
+
+def main(parcel: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> None:
+    """Become the script, or write to the status pipe why not; ``ok`` means that the walls stand."""
+    reader.close()
+    posix.set_inheritable(status_fd, False)
+    settings = parcel["settings"]
+    lockdown = _load(parcel["modules"]["lockdown"], "lockdown")
+    landlock = _load(parcel["modules"]["landlock"], "landlock") if "landlock" in parcel["modules"] else None
+    try:
+        if landlock is not None:
+            supervise(settings, lockdown, landlock, status_fd)
+        confine(settings, lockdown, landlock)
+        posix.write(status_fd, b"ok")
+    except OSError as error:
+        posix.write(status_fd, f"no{error}".encode(errors="replace"))
+        posix._exit(NOT_STARTED)
+    posix.close(status_fd)
+    try:
+        posix.execve(settings["program"], settings["argv"], settings["environment"])
+    except OSError as error:
+        posix.write(2, f"{settings['program']}: {error.strerror}\n".encode(errors="replace"))
+        posix._exit(NOT_STARTED)
+
+
+def _load(code: Any, name: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": name}
+    exec(code, namespace)  # noqa: S102 - the engine's own code
+    return namespace
+
+
+def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> None:
+    """Another user, no new rights, the limits, the file system, the filter."""
+    syscall, numbers = lockdown["syscall"], settings["numbers"]
+    posix.umask(0o022)
+    if settings["user"] is not None:
+        _become(*settings["user"], carry=settings["carry"], syscall=syscall, numbers=numbers)
+    posix.chdir(settings["directory"])
+    for number in (SIGPIPE, SIGXFSZ, SIGTERM):
+        signal(number, SIG_DFL)  # the interpreter ignores the first two, and exec would hand that on
+    lockdown["lock_down"](settings, landlock)
+
+
+def _become(uid: int, gid: int, *, carry: bool, syscall: Any, numbers: Mapping[str, int]) -> None:
+    """Leave root for ever.
+
+    Args:
+        carry: keep the one capability to pass through directories that are closed to others; Landlock says which files can be read.
+    """
+    if carry:
+        syscall(numbers["prctl"], PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    syscall(numbers["setgroups"], 0, 0)
+    syscall(numbers["setresgid"], gid, gid, gid)
+    syscall(numbers["setresuid"], uid, uid, uid)
+    if carry:
+        bit = (1 << CAP_DAC_READ_SEARCH).to_bytes(4, "little")
+        header = CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
+        syscall(numbers["capset"], header, bit * 3 + bytes(12))
+        syscall(numbers["prctl"], PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH, 0, 0)
+
+
+def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any], status_fd: int) -> None:
+    """Return in a child that goes on to become the script; the supervisor itself never returns."""
+    syscall, numbers = lockdown["syscall"], settings["numbers"]
+    signal(SIGTERM, _end)
+    syscall(numbers["prctl"], lockdown["PR_SET_PDEATHSIG"], int(SIGTERM), 0, 0, 0)
+    if posix.getppid() != settings["parent"]:
+        posix._exit(NOT_STARTED)
+    syscall(numbers["prctl"], PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    syscall(numbers["prctl"], lockdown["PR_SET_NO_NEW_PRIVS"], 1, 0, 0, 0)
+    # From here on no signal of ours reaches anybody but what we start: that makes the mass kill below safe.
+    landlock["restrict"](syscall, numbers, {"abi": settings["landlock"]["abi"], "files": 0, "network": 0, "scopes": 0b10, "rules": ()})
+    outside = settings["parent"]
+    child = posix.fork()
+    if child == 0:
+        return
+    code = NOT_STARTED
+    try:
+        posix.close(status_fd)
+        for fd in (0, 1):
+            posix.close(fd)
+        code = _wait_for(child)
+    except Ended:
+        code = 128 + SIGTERM
+    finally:
+        signal(SIGTERM, SIG_DFL)
+        end_all(outside)
+        posix._exit(code)
+
+
+def _end(*_: object) -> None:
+    raise Ended
+
+
+def _wait_for(child: int) -> int:
+    while True:
+        pid, status = posix.waitpid(-1, 0)
+        if pid == child:
+            return posix.WEXITSTATUS(status) if posix.WIFEXITED(status) else 128 + posix.WTERMSIG(status)
+
+
+def end_all(outside: int) -> None:
+    """Kill everything that was started, however often it forks, and reap what comes back."""
+    while True:
+        if _is_walled_in(outside):
+            _kill(-1)  # in one stroke, so that nothing can fork between two kills
+        else:
+            for pid in children():
+                _kill(pid)
+        try:
+            posix.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def _kill(pid: int) -> None:
+    try:
+        posix.kill(pid, SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _is_walled_in(outside: int) -> bool:
+    """Whether the kernel refuses our signals to those who are not ours; asked with signal 0, which does nothing."""
+    if posix.getppid() != outside:
+        return False
+    try:
+        posix.kill(outside, 0)
+    except PermissionError:
+        return True
+    return False
+
+
+def children() -> list[int]:
+    """Our children now, orphans included."""
+    me, found = posix.getpid(), []
+    for name in posix.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - pathlib is not imported here
+                    if int(file.read().rpartition(b")")[2].split()[1]) == me:
+                        found.append(int(name))
+            except OSError:
+                continue
+    return found
