@@ -22,6 +22,7 @@ from .recover import History, recover
 from .states import Facts, State, status
 
 WINDOW_BYTES = 4096
+_TIMESTAMP = b',"timestamp":'
 _NAME = re.compile(rb'"name":"([^"\\]*)"')
 
 
@@ -54,15 +55,14 @@ def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) ->
     """Read just enough of a journal to list it: its head, and its last lines."""
     try:
         if archive.is_archived(path):
-            return _summary_of_all(store, bundle, thread, archive.read(path), locked=False, updated_ms=int(path.stat().st_mtime * 1000))
+            return _summary_of_all(store, bundle, thread, archive.read(path), locked=False)
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             found = os.fstat(fd)
-            updated_ms = found.st_mtime_ns // 1_000_000
             locked = lock.held(fd)
             if found.st_size <= WINDOW_BYTES:
-                return _summary_of_all(store, bundle, thread, os.pread(fd, WINDOW_BYTES, 0), locked=locked, updated_ms=updated_ms)
-            return _summary_of_tail(store, bundle, thread, fd, found.st_size, locked=locked, updated_ms=updated_ms)
+                return _summary_of_all(store, bundle, thread, os.pread(fd, WINDOW_BYTES, 0), locked=locked)
+            return _summary_of_tail(store, bundle, thread, fd, found.st_size, locked=locked)
         finally:
             os.close(fd)
     except (UncagedError, OSError, ValueError, KeyError) as exc:
@@ -89,7 +89,7 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     archived = archive.is_archived(path)
     data = archive.read(path) if archived else path.read_bytes()
     locked = not archived and lock.is_live(path)
-    summary = _summary_of_all(store, bundle, thread, data, locked=locked, updated_ms=path.stat().st_mtime_ns // 1_000_000)
+    summary = _summary_of_all(store, bundle, thread, data, locked=locked)
     history = recover(data, bundle, thread)
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
@@ -137,7 +137,7 @@ def rule_of(effect: bytes | None, store: Store, bundle: BundleHash) -> str | Non
         return None
 
 
-def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool, updated_ms: int) -> ThreadSummary:
+def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
     history = recover(data, bundle, thread)
     state = status(facts_of(history, store, bundle), locked=locked)
     problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
@@ -148,10 +148,17 @@ def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: by
         status=state,
         steps=len(history.steps),
         started_ms=int(history.start["timestamp"]),
-        updated_ms=updated_ms,
+        updated_ms=_last_timestamp(data),
         message=_message(history.end) or _void_message(data) if history.lacking else _message(history.end),
         problem=problem,
     )
+
+
+def _last_timestamp(data: bytes) -> int:
+    """When the last whole line was written; the clock of the files may be another machine's."""
+    end = data.rfind(b"\n")
+    at = data.rfind(_TIMESTAMP, 0, end)
+    return int(data[at + len(_TIMESTAMP) : data.index(b",", at + 1)])
 
 
 def _void_message(data: bytes) -> str:
@@ -191,10 +198,10 @@ def _summary_of_tail(
                 status=status(Facts(end=str(end["end"])), locked=locked),
                 steps=steps,
                 started_ms=thread_created_ms(thread),
-                updated_ms=updated_ms,
+                updated_ms=_last_timestamp(tail),
                 message=_message(end),
             )
-    return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked, updated_ms=updated_ms)
+    return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked)
 
 
 def _ends_settled(texts: list[bytes]) -> bool:
