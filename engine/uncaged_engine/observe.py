@@ -179,9 +179,7 @@ def _message(end: Mapping[str, Any] | None) -> str:
     return ""
 
 
-def _summary_of_tail(
-    store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool, updated_ms: int
-) -> ThreadSummary:
+def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> ThreadSummary:
     """From the last lines; the whole file only if they do not tell enough."""
     tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
     texts = tail.split(b"\n")[1:-1]
