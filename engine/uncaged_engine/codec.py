@@ -7,16 +7,28 @@ lone surrogates, stray white space, numbers in another spelling. What remains is
 from __future__ import annotations
 
 import json
+from _json import encode_basestring, make_encoder
 
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 64
 
-_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-encode = _encoder.encode
+_scan = json.JSONDecoder().scan_once
+_pieces = make_encoder(
+    None, json.JSONEncoder().default, encode_basestring, None, ":", ",", False, False, False
+)  # what `json` builds at each call
 
 
 class CodecError(ValueError):
     """The bytes are not canonical JSON; the message says why."""
+
+
+def encode(value: object) -> str:
+    """The canonical JSON of *value*.
+
+    Raises:
+        TypeError, ValueError: it does not consist of JSON values alone.
+    """
+    return "".join(_pieces(value, 0))
 
 
 def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> object:
@@ -28,13 +40,16 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> object:
     if len(raw) > max_bytes:
         raise CodecError(f"{len(raw)} bytes are more than {max_bytes}")
     try:
-        value = json.loads(raw)
-        again = encode(value).encode()
+        text = raw.decode()
+        value = _scan(text, 0)[0]
+        again = encode(value)
     except RecursionError as exc:
         raise CodecError(f"nested deeper than {MAX_DEPTH}") from exc
     except ValueError as exc:  # UnicodeError and JSONDecodeError are ValueErrors
         raise CodecError(f"not JSON: {exc}") from exc
-    if again != raw:
+    except StopIteration as exc:
+        raise CodecError(f"not JSON: nothing that can be a value at character {exc.value}") from exc
+    if again != text:
         raise CodecError("not canonical JSON (duplicate keys, white space or another spelling of a number or a character)")
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise CodecError(f"nested deeper than {MAX_DEPTH}")
