@@ -1,0 +1,46 @@
+"""Every test has a store of its own: none sees the real home directory, and none leaves a process behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testbed.processes import end_workers, workers_of
+from uncaged_bundles.store import Store
+from uncaged_engine.api import Engine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The home directory and the default store are empty temporary ones, for this process and all that it starts."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("UNCAGED_WORKFLOW_HOME", str(home / "store"))
+        for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+            patch.delenv(name, raising=False)
+        yield
+    assert not (home / ".uncaged").exists(), "something used ~/.uncaged although UNCAGED_WORKFLOW_HOME is set"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    yield
+    left = [process.pid for process in workers_of(tmp_path_factory.getbasetemp())]
+    assert left == [] or end_workers(tmp_path_factory.getbasetemp()) == [], f"workers {left} could not be ended"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty store; the workers that were started for it are ended after the test."""
+    root = tmp_path / "store"
+    yield Store.open(root)
+    if any((root / "run").glob("*.lock")):  # a worker was there
+        assert end_workers(root) == []
+
+
+@pytest.fixture
+def engine(store: Store) -> Engine:
+    """The engine on that store, without the shipped flows."""
+    return Engine(store)

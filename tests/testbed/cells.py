@@ -1,0 +1,65 @@
+"""Bundles that never saw the validator, and cells for them: what stands behind the syntax-tree gate is tested as if it were not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from uncaged_bundles.contract import parse_descriptor
+from uncaged_bundles.ids import bundle_hash
+from uncaged_bundles.validate import Bundle
+from uncaged_engine.cell import Cell, CellLimits, Reply
+from uncaged_engine.sandbox.mechanism import choose
+
+MECHANISMS = ("bubblewrap", "landlock")
+DEADLINE_S = 20.0
+START = b'{"input":{"prompt":"do it","params":{},"steps":[]},"options":{"threadId":"T","startedAt":1714963200000,"seed":7}}'
+
+
+def unchecked(source: str | bytes, *, trusted: bool = False) -> Bundle:
+    """A bundle of exactly this source, whatever it is."""
+    data = source if isinstance(source, bytes) else source.encode()
+    policy: dict[str, object] = {"trusted": True} if trusted else {}
+    raw = {"contract": 1, "name": "test", "description": "A test.", "kind": "script", "parameters": {}, "roles": {}, "policy": policy}
+    return Bundle(hash=bundle_hash(data), source=data, descriptor=parse_descriptor({**raw, "continues": False}))
+
+
+@contextmanager
+def cell_for(source: str | bytes, mechanism: str = "bubblewrap", limits: CellLimits | None = None) -> Iterator[Cell]:
+    """A cell with that bundle in it; ``none`` makes the bundle a trusted one."""
+    trusted = mechanism == "none"
+    cell = Cell.start(unchecked(source, trusted=trusted), None if trusted else choose(mechanism), limits=limits or CellLimits())
+    try:
+        yield cell
+    finally:
+        cell.close()
+
+
+def begin(cell: Cell, slot: int = 1, start: bytes = START) -> Reply:
+    return cell.ask("S", slot, 0, start, deadline_s=DEADLINE_S)
+
+
+def go_on(cell: Cell, seq: int, outcome: object, slot: int = 1) -> Reply:
+    return cell.ask("O", slot, seq, step_line(seq, outcome=outcome), deadline_s=DEADLINE_S)
+
+
+def step_line(seq: int, **fields: object) -> bytes:
+    """A sealed step line; its chain is not true, but the child does not look at it."""
+    return json.dumps({"seq": seq, **fields, "timestamp": 1, "chain": "0" * 20}, separators=(",", ":")).encode() + b"\n"
+
+
+def value_of(expression: str, mechanism: str = "bubblewrap", *, before: str = "") -> Any:
+    """What an expression is worth inside a cell."""
+    source = f"{before}\ndef run(input, options):\n    yield {{'null': {expression}}}\n"
+    with cell_for(source, mechanism) as cell:
+        reply = begin(cell)
+    assert reply.word == "effect", reply.body
+    return json.loads(reply.body)["null"]
+
+
+def error_of(reply: Reply) -> Mapping[str, str]:
+    assert reply.word == "raise", reply
+    error: Mapping[str, str] = json.loads(reply.body)
+    return error
