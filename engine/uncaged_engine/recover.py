@@ -185,6 +185,8 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
     if seq != len(history.steps) + 1:
         raise ValueError(f"step {seq} follows step {len(history.steps)}")
     pending = history.pending
+    if pending is not None and pending.voided is not None:
+        raise ValueError(f"step {seq} after a void, without a new intent")
     if seq > history.handed_over:
         history.effects.update(output_effect(_parsed(line)) if pending is None else pending.mark)
         history.effects.update(b"\n")
@@ -212,7 +214,7 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
 def _take_control(history: History, record: Mapping[str, Any]) -> None:
     match record["control"]:
         case "pause":
-            history.paused = True
+            history.paused, history.waiting = True, False
         case "wait":
             history.waiting, history.answer = True, None
         case "answer":
