@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import psutil
 
-MARK = "UNCAGED_WORKFLOW_THREAD"
-"""The variable in the environment of everything that an agent starts; its value is the thread's id."""
+MARK = "UNCAGED_WORKFLOW_STEP"
+"""The variable in the environment of everything that an agent starts; its value is the key of the step, ``threadId/seq``."""
 
 SAME_START_S = 1.0
 """Start times are computed from the clock at boot, which moves a little."""
 
 
-def ledger_of(scratch: Path) -> Path:
-    """The record of processes, in the directory for a thread's private files."""
-    return scratch / "processes"
+def ledger_of(scratch: Path, key: str) -> Path:
+    """The record of a step's processes, in the directory for its thread's private files."""
+    return scratch / f"processes-{key.rpartition('/')[2]}"
 
 
 def record_process(ledger: Path, pid: int) -> None:
-    """Add a running process to the record of its thread."""
+    """Add a running process to the record."""
     import psutil  # 20 ms, which only agents pay
 
     try:
@@ -38,11 +38,16 @@ def record_process(ledger: Path, pid: int) -> None:
         record.write(f"{pid} {started_s}\n")
 
 
-def kill_leftovers(ledger: Path, thread_id: str, *, grace_s: float = 2.0) -> int:
-    """End what is recorded in *ledger* or marked with *thread_id*: TERM, after *grace_s* KILL. Return how many there were."""
+def kill_leftovers(scratch: Path, owner: str, *, grace_s: float = 2.0) -> int:
+    """End what is recorded or marked: TERM, after *grace_s* KILL. Return how many processes there were.
+
+    Args:
+        owner: a step's key, or a thread's id for all of its steps.
+    """
     import psutil
 
-    found = {process.pid: process for process in (*recorded(ledger), *marked(thread_id))}
+    ledgers = [ledger_of(scratch, owner)] if "/" in owner else sorted(scratch.glob("processes-*"))
+    found = {process.pid: process for process in (*(process for ledger in ledgers for process in recorded(ledger)), *marked(owner))}
     for process in found.values():
         with suppress(psutil.Error):
             process.terminate()  # psutil looks again whether the number still belongs to this process
@@ -51,7 +56,8 @@ def kill_leftovers(ledger: Path, thread_id: str, *, grace_s: float = 2.0) -> int
         with suppress(psutil.Error):
             process.kill()
     psutil.wait_procs(alive, timeout=grace_s)
-    ledger.unlink(missing_ok=True)
+    for ledger in ledgers:
+        ledger.unlink(missing_ok=True)
     return len(found)
 
 
@@ -68,7 +74,7 @@ def recorded(ledger: Path) -> Iterator[psutil.Process]:
                 yield process
 
 
-def marked(thread_id: str) -> Iterator[psutil.Process]:
+def marked(owner: str) -> Iterator[psutil.Process]:
     """The processes of this machine that carry the mark, ourselves and what we came from excepted."""
     import psutil
 
@@ -76,5 +82,6 @@ def marked(thread_id: str) -> Iterator[psutil.Process]:
     ours = {own.pid, *(parent.pid for parent in own.parents())}
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # it has ended meanwhile, or it is somebody else's
-            if process.pid not in ours and process.environ().get(MARK) == thread_id:
+            mark = process.environ().get(MARK, "") if process.pid not in ours else ""
+            if mark == owner or mark.startswith(f"{owner}/"):
                 yield process

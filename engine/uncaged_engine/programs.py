@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .effects import Cancel
-from .leftovers import MARK, kill_leftovers, record_process
+from .leftovers import kill_leftovers, ledger_of, record_process
 
 CHUNK_BYTES = 1 << 16
 TICK_S = 0.05
@@ -66,31 +66,33 @@ def run_program(
     stdin: bytes,
     timeout_s: float,
     cancel: Cancel,
-    thread_id: str,
-    ledger: Path,
+    scratch: Path,
+    key: str,
     grace_s: float = 5.0,
     max_stdout_bytes: int = 1 << 20,
     max_stderr_bytes: int = 1 << 16,
 ) -> Finished:
     """Run *argv* without a shell, feed it *stdin*, and return what came of it.
 
-    Over time or cancelled: its group gets TERM, after *grace_s* KILL, and so does whatever carries the thread's mark.
+    Over time or cancelled: its group gets TERM, after *grace_s* KILL, and so does whatever carries the step's mark.
 
     Args:
-        thread_id, ledger: how ``kill_leftovers`` finds the program and its descendants, after a crash too.
+        environment: all of it, the mark included. scratch, key: where and for which step the program is recorded while it may run.
     Raises:
         OSError: the program could not be started.
     """
+    ledger = ledger_of(scratch, key)
+    ledger.touch()  # crash after this: the next try knows that there may be leftovers
     process = subprocess.Popen(
         list(argv),
         cwd=directory,
-        env={**environment, MARK: thread_id},
+        env=dict(environment),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    record_process(ledger, process.pid)  # crash before this: the mark still finds it
+    record_process(ledger, process.pid)
     streams = Streams(stdin=memoryview(stdin), max_stdout_bytes=max_stdout_bytes, max_stderr_bytes=max_stderr_bytes)
     wake_read, wake_write = os.pipe()
     try:
@@ -109,7 +111,7 @@ def run_program(
         os.close(wake_write)
     cancelled = cancel.requested
     if timed_out or cancelled:
-        kill_leftovers(ledger, thread_id)
+        kill_leftovers(scratch, key)
     ledger.unlink(missing_ok=True)
     return Finished(
         exit_code=exit_code,

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ..leftovers import ledger_of
 from ..programs import Finished, run_program
 from . import settings as check
 from .request import AgentAnswer, AgentFailed, AgentRequest
@@ -46,8 +45,8 @@ class CommandAgent:
                 stdin=request.prompt.encode(),
                 timeout_s=timeout_s,
                 cancel=request.cancel,
-                thread_id=request.thread_id,
-                ledger=ledger_of(request.scratch),
+                scratch=request.scratch,
+                key=request.key,
                 grace_s=self._grace_s,
                 max_stdout_bytes=MAX_ANSWER_BYTES,
             )

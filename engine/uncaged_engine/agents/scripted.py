@@ -128,8 +128,8 @@ def change_files(entry: Entry, worktree: Path | None) -> None:
         path = inside(worktree, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(str(content), "utf-8")
-    for name in deleted:
-        inside(worktree, str(name)).unlink(missing_ok=True)
+    for gone in deleted:
+        inside(worktree, str(gone)).unlink(missing_ok=True)
 
 
 def inside(worktree: Path | None, name: str) -> Path:

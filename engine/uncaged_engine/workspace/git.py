@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +54,15 @@ class GitError(WorkspaceError):
         super().__init__(message)
         self.words = words
         self.code = code
+
+
+@contextmanager
+def on_disk(path: Path) -> Iterator[None]:
+    """Say an error of the file system as one that a person can mend."""
+    try:
+        yield
+    except OSError as exc:
+        raise WorkspaceError(f"{exc.filename or path}: {exc.strerror or exc}; mend it, then resume") from exc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

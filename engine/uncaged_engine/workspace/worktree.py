@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from .git import Git, GitError, WorkspaceError
+from .git import Git, GitError, WorkspaceError, on_disk
 from .links import make_links, translated
 from .snapshots import Snapshots
 
@@ -92,23 +92,25 @@ class Workspace:
         Raises:
             WorkspaceError: the repository is gone, the branch is in use elsewhere, the disk is full …; the message has git's words.
         """
-        if self._ready() is None or not (self.tree / ".git").exists():
-            with self._alone():
-                self._make(latest, now_ms=now_ms)
-        make_links(self.links, self.repository, self.tree)
-        self.directory.mkdir(parents=True, exist_ok=True)
+        with on_disk(self.tree):
+            if not self._stands():
+                with self._alone():
+                    if not self._stands():  # another role of the same thread may have made it meanwhile
+                        self._make(latest, now_ms=now_ms)
+            self._complete()
 
     def snapshot(self, seq: int, previous: str | None, *, now_ms: int) -> str:
         """Commit the worktree as step *seq* left it and return the commit. previous: the last finished step's snapshot, if any."""
         ready = self._known()
-        return self._snapshots(ready).take(self._message(seq), previous=previous or ready.first, now_ms=now_ms)
+        with on_disk(self.tree):
+            return self._snapshots(ready).take(self._message(seq), previous=previous or ready.first, now_ms=now_ms)
 
     def restore(self, latest: str | None) -> None:
         """Put the worktree back to the snapshot *latest*, or to how it was before the first step."""
         ready = self._known()
-        self._snapshots(ready).restore(latest or ready.first)
-        make_links(self.links, self.repository, self.tree)
-        self.directory.mkdir(parents=True, exist_ok=True)
+        with on_disk(self.tree):
+            self._snapshots(ready).restore(latest or ready.first)
+            self._complete()
 
     def for_children(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return *environment* with the paths of linked directories moved into the worktree."""
@@ -143,6 +145,14 @@ class Workspace:
         except GitError:  # it is checked out somewhere, or its base is gone: a branch too many is better than one too few
             return self.branch
         return None
+
+    def _complete(self) -> None:
+        """Bring back what no snapshot holds: the links, and a directory without files in which the person started."""
+        make_links(self.links, self.repository, self.tree)
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    def _stands(self) -> bool:
+        return self._ready() is not None and (self.tree / ".git").exists()
 
     def _make(self, latest: str | None, *, now_ms: int) -> None:
         if not self.repository.is_dir():

@@ -1,0 +1,71 @@
+"""An agent whose answer cannot be used is shown why and asked again, at most twice, and each such answer is in the journal first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from .agents.request import Agent, AgentFailed, AgentRequest, Repair
+from .extract import Check, Unfit, extract
+from .prompt import repair_prompt, repair_wording
+
+MAX_REPAIRS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What asking came to. meta: None when no answer could be used. problems: of each unusable answer, in order. calls: answers given."""
+
+    content: str
+    meta: Mapping[str, object] | None
+    problems: tuple[str, ...]
+    usage: Mapping[str, object]
+    calls: int
+
+
+def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Callable[[Mapping[str, object]], None]) -> Asked:
+    """Ask until an answer holds data that fits.
+
+    Args:
+        record_attempt: writes an unusable answer to the journal; called before the agent hears of it.
+    Raises:
+        AgentFailed, EnvironmentLacks: from the agent; a failure to answer is not repaired.
+    """
+    usage: dict[str, object] = {}
+    problems: list[str] = []
+    prompt = request.prompt
+    while True:
+        try:
+            answer = agent.answer(request)
+        except AgentFailed as exc:
+            exc.more.setdefault("calls", len(problems) + 1)
+            raise
+        text = answer.text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair has no place in a journal
+        add_usage(usage, answer.usage or {})
+        calls = len(problems) + 1
+        found = extract(text, check)
+        if not isinstance(found, Unfit):
+            return Asked(content=found.content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls)
+        problems.append(found.problem)
+        record_attempt({"answer": text, "problem": found.problem, **({"usage": dict(answer.usage)} if answer.usage else {})})
+        if calls > MAX_REPAIRS or request.cancel.requested:
+            return Asked(content=text, meta=None, problems=tuple(problems), usage=usage, calls=calls)
+        request.progress({"repair": calls, "problem": found.problem})
+        request = replace(
+            request,
+            prompt=repair_prompt(prompt, text, found.problem, request.role),
+            repair=Repair(answer=text, problem=found.problem, wording=repair_wording(found.problem, request.role)),
+            session=answer.session,
+            calls=request.calls + 1,
+            role_calls=request.role_calls + 1,
+        )
+
+
+def add_usage(total: dict[str, object], more: Mapping[str, object]) -> None:
+    """Add numbers by name; of anything else the last word stays."""
+    for name, value in more.items():
+        before = total.get(name)
+        if isinstance(value, int | float) and isinstance(before, int | float):
+            total[name] = before + value
+        else:
+            total[name] = value

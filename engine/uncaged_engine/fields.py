@@ -1,0 +1,146 @@
+"""A role's JSON Schema is told to an agent as a list of fields in words, and word for word where words would lose something."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+Schema = Mapping[str, object]
+
+MAX_LEVEL = 6
+TYPE_WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "null": "null",
+    "object": "object",
+}
+LIMIT_WORDS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "pattern": "matching {}",
+    "format": "format {}",
+}
+TOLD = frozenset(
+    {"$defs", "$schema", "$ref", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum", "const"}
+    | {"oneOf", "anyOf", "default", "examples", "discriminator", "uniqueItems"}
+    | LIMIT_WORDS.keys()
+)
+
+
+def describe_fields(schema: Schema) -> str:
+    """Return the fields of the object that *schema* describes, one line each."""
+    lines = list(fields_of(schema, schema, 0))
+    if not lines:
+        lines = ["(no field is prescribed)"]
+    if not all_told(schema):
+        lines += ["", f"The whole JSON Schema: {json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}"]
+    return "\n".join(lines)
+
+
+def fields_of(schema: Schema, root: Schema, level: int) -> Iterator[str]:
+    schema = resolved(schema, root)
+    indent = "  " * level
+    if level > MAX_LEVEL:
+        yield f"{indent}- …"
+        return
+    required = set(cast("Sequence[str]", schema.get("required", ())))
+    for name, raw in mapping(schema.get("properties")).items():
+        value = resolved(mapping(raw), root)
+        need = "" if name in required else ", optional"
+        said = f": {value['description']}" if "description" in value else ""
+        yield f"{indent}- `{name}` ({words_of(value, root)}{need}){said}"
+        yield from inner_fields(value, root, level + 1)
+    yield from forms_of(schema, root, level)
+
+
+def inner_fields(value: Schema, root: Schema, level: int) -> Iterator[str]:
+    """The fields of an object, of a list's items, or of the forms that a value may take."""
+    if value.get("type") == "array":
+        items = resolved(mapping(value.get("items")), root)
+        if "properties" in items or forms(items):
+            yield from fields_of(items, root, level)
+    elif "properties" in value or any("properties" in resolved(form, root) for form in forms(value)):
+        yield from fields_of(value, root, level)
+
+
+def forms_of(schema: Schema, root: Schema, level: int) -> Iterator[str]:
+    indent = "  " * level
+    choices = [form for form in forms(schema) if resolved(form, root).get("type") != "null"]
+    if len(choices) == 1:
+        yield from fields_of(choices[0], root, level)
+    elif choices:
+        yield f"{indent}- one of these {len(choices)} forms:"
+        for number, form in enumerate(choices, 1):
+            known = resolved(form, root)
+            said = f": {known['description']}" if "description" in known else ""
+            yield f"{indent}  - form {number}{said}"
+            yield from fields_of(form, root, level + 2)
+
+
+def words_of(value: Schema, root: Schema) -> str:
+    """Return the type and the bounds of a value in words."""
+    value = resolved(value, root)
+    limits = [words.format(value[key]) for key, words in LIMIT_WORDS.items() if key in value]
+    return ", ".join([kind_of(value, root), *limits])
+
+
+def kind_of(value: Schema, root: Schema) -> str:
+    if "const" in value:
+        return f"always {shown(value['const'])}"
+    if "enum" in value:
+        return f"one of {', '.join(shown(word) for word in cast('Sequence[object]', value['enum']))}"
+    choices = forms(value)
+    if choices:
+        return " or ".join(dict.fromkeys(words_of(form, root) for form in choices))
+    kind = value.get("type", "object" if "properties" in value else "any value")
+    if isinstance(kind, list):
+        return " or ".join(TYPE_WORDS.get(str(word), str(word)) for word in kind)
+    if kind == "array":
+        return f"list of {words_of(mapping(value['items']), root)}" if "items" in value else "list"
+    return TYPE_WORDS.get(str(kind), str(kind))
+
+
+def forms(value: Schema) -> list[Schema]:
+    """The alternatives of a value; a mere table of bounds beside them is told by the value itself."""
+    found = value.get("oneOf") or value.get("anyOf") or ()
+    return [mapping(form) for form in cast("Sequence[object]", found)]
+
+
+def resolved(schema: Schema, root: Schema) -> Schema:
+    """Follow ``$ref`` into the schema's own ``$defs``; what stands beside the reference stays."""
+    for _ in range(MAX_LEVEL):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+            break
+        target = mapping(mapping(root.get("$defs")).get(reference.removeprefix("#/$defs/")))
+        schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return schema
+
+
+def all_told(schema: object) -> bool:
+    """Whether words say all that the schema demands."""
+    if not isinstance(schema, Mapping):
+        return True
+    if not TOLD.issuperset(schema):
+        return False
+    if isinstance(schema.get("additionalProperties"), Mapping) or not isinstance(schema.get("items", {}), Mapping):
+        return False
+    named = (inner for key in ("properties", "$defs") for inner in mapping(schema.get(key)).values())
+    return all(all_told(inner) for inner in (*named, schema.get("items", {}), *forms(schema)))
+
+
+def mapping(value: object) -> Schema:
+    return value if isinstance(value, Mapping) else {}
+
+
+def shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,125 @@
+"""A role effect asks the agent that is bound to the role, takes data out of its answer, and keeps what it changed.
+
+Body: ``{"name": role, "prompt": text for this step?, "timeout_s": seconds?}``. The step's ``content`` is the answer without the block that
+carried the data (``meta``); unusable answers stand whole in their attempt lines.
+
+Rule 1: an agent works only in the thread's worktree, and a try after the first starts from the last snapshot.
+Rule 2: answer or failure, the worktree is snapshotted before the outcome is returned: each finished step has its files.
+Rule 3: no secret that was handed to an agent is in anything that is returned or recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.validate import Bundle
+
+from ..agents import factory_of
+from ..agents.request import AgentFailed
+from ..asking import Asked, ask
+from ..effects import EffectContext, Rule
+from ..extract import checker
+from ..leftovers import kill_leftovers, ledger_of
+from ..outcomes import Answer, Failure, Outcome, Void
+from ..question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
+from ..workspace import Workspace, last_snapshot, scratch_of
+
+
+class RoleHandler:
+    kind = "role"
+    limits = frozenset({"workspace", "timeout_s", "tools"})
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+        return "repeat" if workspace_level(bundle) == "none" else "restore"
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        try:
+            question = read_body(body, context)
+        except ValueError as exc:
+            return Failure.of("effect", f"role: {exc}")
+        try:
+            return perform_role(question, context)
+        except (UsageError, NotFoundError) as exc:  # the binding's settings, an agent that is gone: a person mends it and resumes
+            raise EnvironmentLacks(str(exc)) from exc
+
+
+def perform_role(question: Question, context: EffectContext) -> Outcome:
+    binding = bind(question.role.name, context)
+    scratch = scratch_of(context.store, context.thread_id)
+    scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+    latest = last_snapshot(question.steps)
+    workspace = prepare(context, scratch, latest)
+    outcome = consult(question, binding, workspace, scratch, context)
+    if isinstance(outcome, Void) or workspace is None or workspace_level(context.bundle) != "write":
+        return outcome
+    snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
+    # crash here: the snapshot is made, no line names it; the next try starts from the one before it
+    if isinstance(outcome, Failure):
+        return Failure(error={**outcome.error, "snapshot": snapshot})
+    return Answer(fields={**outcome.fields, "snapshot": snapshot})
+
+
+def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Workspace | None:
+    """Return the thread's workspace as its last finished step left it, with nothing of an earlier try in it or still running."""
+    level = workspace_level(context.bundle)
+    workspace = Workspace.of(context.start, context.store, context.thread_id, environment=context.environment) if level != "none" else None
+    if level != "none" and workspace is None:
+        raise EnvironmentLacks(
+            f"thread {context.thread_id} was started without a workspace, but its roles need one; run it in a repository"
+        )
+    asked = scratch / "asked"
+    again = not is_part(context) and (context.attempt > 1 or (asked.exists() and asked.read_text("utf-8") == context.key))
+    if again:
+        kill_leftovers(scratch, context.thread_id)
+    elif ledger_of(scratch, context.key).exists():  # a crash left this part of a step open
+        kill_leftovers(scratch, context.key)
+    if workspace is not None:
+        workspace.ensure(latest, now_ms=context.clock_ms())
+        if again:
+            workspace.restore(latest)
+    if not is_part(context):
+        asked.write_text(context.key, "utf-8")  # a retry inside the same attempt is a further try, too
+    return workspace
+
+
+def consult(
+    question: Question, binding: Binding, workspace: Workspace | None, scratch: Path, context: EffectContext
+) -> Answer | Failure | Void:
+    """Ask the agent and say what came of it."""
+    role = question.role.name
+
+    def progress(fields: Mapping[str, object]) -> None:
+        context.progress(redacted({"role": role, "agent": binding.name, **fields}, binding))
+
+    def record(fields: Mapping[str, object]) -> None:
+        context.record_attempt(redacted(fields, binding))
+
+    agent = factory_of(binding.use)(binding.settings)
+    request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
+    progress({})
+    try:
+        asked = ask(agent, request, checker(question.role.schema), record)
+    except AgentFailed as exc:
+        error = {"kind": exc.kind, "message": f"{binding.name}: {exc}", "role": role, "by": binding.name, **exc.more}
+        outcome: Answer | Failure = Failure(error=redacted(error, binding))
+    else:
+        outcome = outcome_of(asked, role, binding)
+    if context.cancel.requested:
+        return Void(word="killed", message=f"killed while {binding.name} answered for {role!r}")
+    return outcome
+
+
+def outcome_of(asked: Asked, role: str, binding: Binding) -> Answer | Failure:
+    usage = {**asked.usage, **({"calls": asked.calls} if asked.calls > 1 else {})}
+    more = {"usage": usage} if usage else {}
+    if asked.meta is not None:
+        return Answer(fields=redacted({"role": role, "content": asked.content, "meta": asked.meta, "by": binding.name, **more}, binding))
+    message = f"{binding.name} gave {asked.calls} answers for {role!r} and none could be used; the last one: {asked.problems[-1]}"
+    attempts = [{"problem": problem} for problem in asked.problems]
+    error = {"kind": "extraction", "message": message, "role": role, "by": binding.name, "calls": asked.calls, "attempts": attempts, **more}
+    return Failure(error=redacted(error, binding))

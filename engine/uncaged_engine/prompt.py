@@ -1,0 +1,68 @@
+"""An agent is told everything that it may know in one text: its role, the task, what came before it, and how to answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from uncaged_bundles.contract import RoleSpec
+
+from .fences import fenced
+from .fields import describe_fields
+from .history import cut, tell_history
+
+MAX_OWN_ANSWER_CHARACTERS = 20_000
+
+
+def build_prompt(
+    *,
+    role: RoleSpec,
+    task: str,
+    params: Mapping[str, object],
+    steps: Sequence[Mapping[str, object]],
+    extra: str | None,
+    note: str | None,
+    max_history_characters: int,
+) -> str:
+    """Return the whole prompt for one step of *role*.
+
+    Args:
+        steps: the role steps so far. extra: what the bundle adds for this step. note: what a person said with ``resume --note``.
+    """
+    parts = [f"# Your role: {role.name}", role.system_prompt.strip(), "# The task", task.strip() or "(No task was given in words.)"]
+    if params:
+        parts.append(f"Parameters: {json.dumps(params, ensure_ascii=False)}")
+    parts += ["# What happened so far", tell_history(steps, role.name, max_history_characters)]
+    if extra:
+        parts += ["# For this step", extra.strip()]
+    if note:
+        parts += ["# A note from the person who runs this", note.strip()]
+    parts += ["# How to answer", answer_format(role)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def answer_format(role: RoleSpec) -> str:
+    wanted = role.extract_prompt.strip()
+    rule = (
+        "End your answer with exactly one fenced block, tagged json, that holds one JSON object. Nothing comes after it, and no other block"
+        " is tagged json. Fill in every field from what you did and found; its fields are:"
+    )
+    return "\n\n".join(part for part in (wanted, rule, describe_fields(role.schema)) if part)
+
+
+def repair_wording(problem: str, role: RoleSpec) -> str:
+    """Return what an agent that remembers its answer has to hear to mend it."""
+    told = "\n".join(f"- {line}" for line in problem.splitlines())
+    return "\n\n".join(
+        (
+            "# Your answer could not be used",
+            f"What you did stays as it is; do not do it again. Only the structured block was wrong:\n\n{told}",
+            "Answer once more, with the block put right. " + answer_format(role),
+        )
+    )
+
+
+def repair_prompt(prompt: str, answer: str, problem: str, role: RoleSpec) -> str:
+    """Return what an agent that remembers nothing has to hear: everything again, its answer, and what was wrong with it."""
+    own = fenced(cut(answer, MAX_OWN_ANSWER_CHARACTERS)) if answer.strip() else "(You answered nothing.)"
+    return f"{prompt}\n# Your answer to the above\n\n{own}\n\n{repair_wording(problem, role)}\n"
