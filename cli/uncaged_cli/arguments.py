@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -12,10 +13,12 @@ from uncaged_bundles.errors import UncagedError, UsageError
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
+ROLE_BINDING = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9_-]*)\s*=(.*)", re.DOTALL)
+"""``coder=claude``; but ``command:tool --x=y`` is an agent for all roles."""
 MAX_COMPLETED_THREADS = 50
 
 
-def complete_flows(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_flows(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
     """Names of the registry's flows."""
     from uncaged_bundles.registry import Registry
     from uncaged_bundles.store import Store
@@ -27,7 +30,7 @@ def complete_flows(_context: click.Context, _parameter: click.Parameter, incompl
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def complete_threads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_threads(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
     """``latest`` and the newest thread ids."""
     from uncaged_bundles.store import Store
 
@@ -55,9 +58,9 @@ def parse_agents(values: Iterable[str]) -> dict[str, str]:
     """Return agent by role; the default agent stands under the empty role."""
     agents: dict[str, str] = {}
     for value in values:
-        role, equals, name = value.partition("=")
-        role, name = (role.strip(), name.strip()) if equals else ("", value.strip())
-        if not name or (equals and not role):
+        match = ROLE_BINDING.fullmatch(value)
+        role, name = (match[1], match[2].strip()) if match else ("", value.strip())
+        if not name or name.startswith("="):
             raise UsageError(f"--agent {value!r} is neither NAME nor ROLE=NAME")
         if role in agents:
             raise UsageError(f"--agent names {f'role {role!r}' if role else 'the default agent'} twice: {agents[role]!r} and {name!r}")

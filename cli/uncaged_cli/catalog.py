@@ -32,6 +32,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "thread": "Show or follow a thread, or remove it.",
         "pause": "Stop a thread before its next effect.",
         "resume": "Go on with a thread that stopped.",
+        "answer": "Answer a thread that waits for a person, and follow it.",
         "kill": "End a thread now.",
         "fork": "Start a new thread from a step of another one.",
         "verify": "Run a thread's bundle again over its journal and compare.",

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from uncaged_bundles.errors import UncagedError
@@ -20,6 +21,7 @@ from .sizes import spell_bytes
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
+    from uncaged_engine.config import Config
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_GIT = (2, 25)
@@ -139,6 +141,27 @@ def check_config_and_agents(engine: Engine) -> Iterator[Check]:
         return
     written = engine.store.config_path.exists()
     yield Check(name="config", level="ok", text=str(config.path) if written else "none written, the defaults hold")
+    yield from _agents(config)
+
+
+def _agents(config: Config) -> Iterator[Check]:
+    """Every configured agent is made, as it would be for a run; then which one answers when nobody is asked for."""
+    from uncaged_engine.agents import factory_of, kinds
+    from uncaged_engine.agents.choose import choose
+
+    for name, agent in config.agents.items():
+        try:
+            factory_of(agent.use)(agent.settings)
+        except UncagedError as problem:
+            yield Check(name="agents", level="problem", text=f"{name}: {problem}", remedy=f"mend agents.{name} in {config.path}")
+    installed = ", ".join((*config.agents, *kinds()))
+    yield Check(name="agents", level="ok", text=f"there are: {installed}")
+    try:
+        default = choose(config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd())
+    except UncagedError as problem:
+        yield Check(name="agent", level="problem", text=str(problem), remedy=f"name another agent in {config.path}")
+        return
+    yield Check(name="agent", level="ok", text=f"{default.name} answers by default: {default.reason}")
 
 
 def _setting(read: Callable[[], str]) -> str:

@@ -11,6 +11,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from uncaged_bundles.version import __version__
+
 EXIT_BUG = 70
 
 
@@ -18,7 +20,7 @@ def write_report(problem: BaseException, argv: Sequence[str], environment: Mappi
     """Write what happened to a file that only its owner can read; None when no directory takes it."""
     text = "\n".join(
         (
-            f"uncaged-workflow {_version()}, Python {sys.version.split()[0]}, {platform.platform()}",
+            f"uncaged-workflow {__version__}, Python {sys.version.split()[0]}, {platform.platform()}",
             f"arguments: {list(argv)!r}",
             f"directory: {os.environ.get('PWD', '?')}",
             "",
@@ -40,12 +42,3 @@ def _run_directory(environment: Mapping[str, str]) -> Path:
     """Where the store keeps such files; found without the store's code, which may be what failed."""
     root = environment.get("UNCAGED_WORKFLOW_HOME")
     return (Path(root) if root else Path("~/.uncaged/workflow").expanduser()) / "run"
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("uncaged-workflow")
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -120,6 +120,8 @@ def _next_commands(
             return (f"{program} doctor", f"{program} resume {thread_id}")
         case "paused" | "interrupted" | "killed":
             return (f"{program} resume {thread_id}",)
+        case "waiting":
+            return (f"{program} answer {thread_id} TEXT",)
         case "running":
             return (f"{program} thread {thread_id} --follow",)
         case _:

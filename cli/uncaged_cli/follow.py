@@ -100,7 +100,7 @@ def ending_of(view: ThreadView) -> Ending:
         thread_id=view.summary.thread_id,
         status=view.summary.status,
         end=view.end,
-        message=view.summary.message or "",
+        message=view.summary.message or story.question,
         last_void=story.last_void,
         repository=repository_elsewhere(view.start, Path.cwd()),
     )

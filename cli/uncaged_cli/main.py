@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.version import __version__
 
 from .crash import EXIT_BUG, write_report
 from .lazy import LazyGroup
@@ -68,9 +69,7 @@ def _report(problem: Exception, argv: Sequence[str]) -> int:
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"{PROGRAM} {version(PROGRAM)}")
+        click.echo(f"{PROGRAM} {__version__}")
         context.exit()
 
 
@@ -84,7 +83,7 @@ def group(context: click.Context) -> None:
     First steps:
       uncaged-workflow demo ./shop            a repository with red tests
       cd shop
-      uncaged-workflow run solve-issue --prompt "make the tests pass"
+      uncaged-workflow run solve-issue --prompt - < ISSUE.md
 
     Exit codes: 0 done, 1 the command failed, 2 usage, 3 the thread ended without success, 4 no agent or credentials,
     5 not found, 6 a limit was reached, 7 no sandbox, 8 waiting or paused, 70 a bug of ours, 130 interrupted.

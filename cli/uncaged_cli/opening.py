@@ -9,7 +9,7 @@ from .clean import clean_line
 
 def opening(start: Mapping[str, object]) -> str:
     """Return the first line for a start record."""
-    parts = [f"{start.get('name')}@{start.get('hash')}", f"sandbox {start.get('sandbox') or 'not started'}"]
+    parts = [f"{start.get('name')}@{start.get('hash')}", f"sandbox {start.get('sandbox')}"]
     if agents := agents_in_words(start.get("agents")):
         parts.append(agents)
     source = start.get("forkFrom")
@@ -19,19 +19,16 @@ def opening(start: Mapping[str, object]) -> str:
 
 
 def agents_in_words(agents: object) -> str:
-    """Return who answers for the roles: the default first, then the exceptions; nothing when no role has an agent."""
-    if isinstance(agents, str):
-        return f"agent {agents}"
-    if not isinstance(agents, Mapping) or not agents:
+    """Return who answers for the roles and why, the default first; nothing when no role has an agent."""
+    if not isinstance(agents, Mapping):
         return ""
-    default = _agent(agents.get("") or agents.get("default"))
-    others = [f"{role} by {_agent(agent)}" for role, agent in agents.items() if role not in ("", "default", "reason", "why")]
-    return ", ".join(part for part in (f"agent {default}" if default else "", *others) if part)
+    roles = agents.get("roles")
+    words = [f"agent {_agent(agents['default'])}"] if agents.get("default") else []
+    words += [f"{role} by {_agent(agent)}" for role, agent in roles.items()] if isinstance(roles, Mapping) else []
+    return ", ".join(words)
 
 
 def _agent(agent: object) -> str:
-    if isinstance(agent, Mapping):
-        name = agent.get("name") or agent.get("agent")
-        reason = agent.get("reason") or agent.get("why")
-        return f"{name} ({reason})" if reason else str(name)
-    return str(agent) if agent else ""
+    if not isinstance(agent, Mapping):
+        return str(agent)
+    return f"{agent.get('name')} ({agent['reason']})" if agent.get("reason") else str(agent.get("name"))

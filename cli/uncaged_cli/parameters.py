@@ -52,7 +52,7 @@ def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
     if declared is None and isinstance(properties, Mapping) and properties and schema.get("additionalProperties") is False:
         raise UsageError(f"no parameter {name!r}{nearest(name, properties) or f'; there are {_listed(properties)}'}")
     types = _types(declared)
-    if "string" in types:
+    if "string" in types or (isinstance(declared, Mapping) and text in _list(declared.get("enum"))):
         return text
     try:
         return json.loads(text)
@@ -67,6 +67,10 @@ def _types(declared: object) -> frozenset[str]:
     if isinstance(kinds, str):
         return frozenset((kinds,))
     return frozenset(str(kind) for kind in kinds) if isinstance(kinds, list) else frozenset()
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _load(file: Path, text: str) -> object:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView
 
 PROMPT_COLUMNS = 300
+COMMIT_CHARACTERS = 12
 
 
 def portrait(view: ThreadView, last: Ending, *, full: bool) -> Iterator[list[Piece]]:
@@ -51,8 +52,8 @@ def _prompt(start: Mapping[str, object]) -> str:
 def _workspace(start: Mapping[str, object]) -> Iterator[list[Piece]]:
     workspace = start.get("workspace")
     if isinstance(workspace, Mapping):
-        shown = (f"{word} {workspace[word]}" for word in ("repository", "branch", "base") if workspace.get(word))
-        yield ["workspace: ", ", ".join(shown)]
+        base = str(workspace.get("base", ""))[:COMMIT_CHARACTERS]
+        yield ["workspace: ", f"{workspace.get('repository')}, branch {workspace.get('branch')}, from {base}"]
 
 
 def _whole_answer(record: Record) -> Iterator[list[Piece]]:

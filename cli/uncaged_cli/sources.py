@@ -22,8 +22,9 @@ def bundle_source(file: Path) -> tuple[bytes, bool]:
     if not is_definition(source):
         return source, False
     from uncaged_bundles.build.definition import build_definition
+    from uncaged_engine.known_effects import KNOWN
 
-    return build_definition(file), True
+    return build_definition(file, KNOWN), True
 
 
 def is_definition(source: bytes) -> bool:

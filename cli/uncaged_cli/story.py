@@ -15,6 +15,9 @@ TARGETS = ("name", "url", "path", "command", "query", "prompt")
 """Keys of an effect's body that say best what it is about, in order of preference."""
 
 
+CONTROL_TEXTS = ("message", "question", "note", "value", "null")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One line of the story: a step that ended, or something that happened to the thread."""
@@ -46,6 +49,7 @@ class Story:
         self.steps = 0
         self.open: OpenStep | None = None
         self.last_void = ""
+        self.question = ""
         self.end: Record | None = None
 
     def hear(self, record: Record) -> Row | None:
@@ -75,16 +79,17 @@ class Story:
         attempt = _whole(record.get("attempt"))
         if self.open is not None:
             self.open = replace(self.open, attempt=attempt)
-        detail = _first_text(record, ("message", "problem", "reason", "error"))
+        detail = _first_text(record, ("message", "problem", "error", "because"))
         return self._row("attempt", record, self._label(record), f"attempt {attempt}{': ' if detail else ''}{detail}")
 
     def _hear_control(self, record: Record) -> Row:
         word = str(record["control"])
+        self.question = _first_text(record, ("question",)) if word == "wait" else ""
         if word == "resume":
             self.end, self.last_void = None, ""
             if self.open is not None:
                 self.open = replace(self.open, started_ms=_whole(record.get("timestamp")))
-        return self._row("control", record, word, _first_text(record, ("message", "text", "note", "prompt", "details")), timed=False)
+        return self._row("control", record, word, _first_text(record, CONTROL_TEXTS), timed=False)
 
     def _hear_void(self, record: Record) -> Row:
         self.last_void = str(record["void"])
@@ -118,10 +123,10 @@ class Story:
     def _label(self, record: Record) -> str:
         if self.open is None:
             return "step"
-        if "sub" in record and isinstance(self.open.body, list) and isinstance(record["sub"], int):
-            number = record["sub"]
-            if 0 <= number < len(self.open.body):
-                return effect_label(*_only(self.open.body[number]))
+        number, body = record.get("sub"), self.open.body
+        inner = body.get("effects") if isinstance(body, Mapping) else None
+        if isinstance(number, int) and isinstance(inner, list) and 0 <= number < len(inner):
+            return effect_label(*_only(inner[number]))
         return self.open.label
 
 

@@ -10,7 +10,7 @@ START = {"threadId": "01T", "name": "solve-issue", "hash": "C9NMV6V2TQT81", "san
 
 def test_the_first_line_says_what_runs_where_and_by_whom() -> None:
     """Thread, version, sandbox, agent and the reason for it."""
-    agents = {"": {"name": "repair", "reason": "no key and no coding agent found"}}
+    agents = {"default": {"name": "repair", "use": "repair", "settings": {}, "reason": "no key and no coding agent found"}, "roles": {}}
     assert opening({**START, "agents": agents}) == (
         "thread 01T: solve-issue@C9NMV6V2TQT81, sandbox bubblewrap, agent repair (no key and no coding agent found)"
     )
@@ -27,10 +27,14 @@ def test_a_fork_says_where_it_came_from() -> None:
     [
         (None, ""),
         ({}, ""),
-        ("repair", "agent repair"),
-        ({"": "repair"}, "agent repair"),
-        ({"": "repair", "coder": "claude"}, "agent repair, coder by claude"),
-        ({"coder": {"name": "claude", "reason": "--agent"}}, "coder by claude (--agent)"),
+        ({"default": {"name": "repair", "use": "repair", "reason": ""}, "roles": {}}, "agent repair"),
+        (
+            {
+                "default": {"name": "repair", "reason": "asked for"},
+                "roles": {"coder": {"name": "claude", "reason": "config.yaml: roles.coder"}},
+            },
+            "agent repair (asked for), coder by claude (config.yaml: roles.coder)",
+        ),
     ],
 )
 def test_agents_are_named_default_first(agents: object, words: str) -> None:

@@ -80,17 +80,25 @@ def test_a_resume_takes_back_the_end() -> None:
     assert story.end is None
 
 
+def test_a_wait_remembers_the_question() -> None:
+    """The question is known until the thread goes on."""
+    story, rows = tell({"control": "wait", "question": "which?", "schema": {}, "timestamp": 1})
+    assert (rows[0].label, rows[0].detail, story.question) == ("wait", "which?", "which?")
+    story.hear({"control": "answer", "value": 7, "timestamp": 2})
+    assert story.question == ""
+
+
 def test_an_attempt_is_told_and_counted() -> None:
     """A repaired answer shows which attempt runs and why."""
-    story, rows = tell(INTENT, {"seq": 1, "attempt": 2, "problem": "meta.status is missing", "timestamp": 1_200})
-    assert (rows[0].mark, rows[0].detail) == ("attempt", "attempt 2: meta.status is missing")
+    story, rows = tell(INTENT, {"seq": 1, "attempt": 2, "because": "retry", "error": {"message": "HTTP 503"}, "timestamp": 1_200})
+    assert (rows[0].mark, rows[0].detail) == ("attempt", "attempt 2: HTTP 503")
     assert story.open is not None
     assert story.open.attempt == 2
 
 
 def test_sub_steps_carry_the_label_of_their_own_effect() -> None:
     """Steps inside `all` are rows of their own and do not close the whole."""
-    intent = {"seq": 3, "intent": {"all": [{"http": {"method": "GET", "url": "http://a"}}, {"null": {}}]}, "timestamp": 0}
+    intent = {"seq": 3, "intent": {"all": {"effects": [{"http": {"method": "GET", "url": "http://a"}}, {"null": {}}]}}, "timestamp": 0}
     story, rows = tell(intent, {"seq": 3, "sub": 0, "outcome": 1, "timestamp": 5}, {"seq": 3, "outcome": [1, None], "timestamp": 9})
     assert [(row.seq, row.label) for row in rows] == [("3.0", "http GET http://a"), ("3", "all")]
     assert story.steps == 1

@@ -19,11 +19,12 @@ from ..sizes import spell_bytes
 @json_option
 def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> None:
     """Compress the journals of ended threads: the named ones, or with --older-than all that are old enough."""
-    from uncaged_engine.archive import archive
-
     if bool(threads) == (older_than is not None):
         raise UsageError("name threads, or an age with --older-than (0d means all that have ended)")
-    archived = archive(open_engine(), threads, older_than_ms=parse_age(older_than) if older_than else None)
+    older_than_ms = parse_age(older_than) if older_than else None
+    from uncaged_engine.housekeeping import archive_threads
+
+    archived = archive_threads(open_engine(), threads, older_than_ms=older_than_ms)
     if as_json:
         jsonout.document({"archived": list(archived.threads), "savedBytes": archived.saved_bytes})
         return

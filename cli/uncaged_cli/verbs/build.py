@@ -25,9 +25,10 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
     """
     from uncaged_bundles.files import write_atomically
     from uncaged_bundles.validate import read_bundle
+    from uncaged_engine.known_effects import KNOWN
 
     source, _built = bundle_source(file)
-    bundle = read_bundle(source, check_schemas=True)
+    bundle = read_bundle(source, KNOWN, check_schemas=True)
     if output is not None:
         if output.is_dir():
             raise UsageError(f"{str(output)!r} is a directory; --output names the bundle's file")

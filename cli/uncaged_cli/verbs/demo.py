@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -23,5 +24,5 @@ def command(directory: Path, as_json: bool) -> None:
         jsonout.document({"directory": str(directory)})
         return
     result(f"{directory}: a git repository with red tests")
-    next_step(f"cd {directory}")
-    next_step('uncaged-workflow run solve-issue --prompt "make the tests pass"')
+    next_step(f"cd {shlex.quote(str(directory))}")
+    next_step("uncaged-workflow run solve-issue --prompt - < ISSUE.md")

@@ -18,9 +18,10 @@ from ..sizes import spell_bytes
 @json_option
 def command(older_than: str, dry_run: bool, as_json: bool) -> None:
     """Remove old ended threads with their worktrees, refs, empty branches and unused blobs."""
-    from uncaged_engine.prune import prune
+    older_than_ms = parse_age(older_than)
+    from uncaged_engine.housekeeping import prune
 
-    pruned = prune(open_engine(), older_than_ms=parse_age(older_than), dry_run=dry_run)
+    pruned = prune(open_engine(), older_than_ms=older_than_ms, dry_run=dry_run)
     if as_json:
         jsonout.document({"removed": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run})
         return

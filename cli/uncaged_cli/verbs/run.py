@@ -67,9 +67,8 @@ def command(
     bindings = parse_agents(agents)
     for role in bindings:
         if role and role not in descriptor.roles:
-            raise NotFoundError(
-                f"flow {flow!r} has no role {role!r}{nearest(role, descriptor.roles)}; it has {', '.join(descriptor.roles)}"
-            )
+            known = ", ".join(descriptor.roles) or "none"
+            raise NotFoundError(f"flow {flow!r} has no role {role!r}{nearest(role, descriptor.roles)}; its roles: {known}")
     thread_id = engine.run(
         flow,
         prompt=read_prompt() if prompt == "-" else prompt,

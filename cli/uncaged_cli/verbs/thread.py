@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import CompletionItem
 
 from .. import jsonout
-from ..arguments import json_option, thread_argument, threads_argument
+from ..arguments import complete_threads, json_option, thread_argument, threads_argument
 from ..follow import ending_of, follow, summary_of
 from ..portrait import portrait
 from ..screen import next_step, result
@@ -19,6 +20,9 @@ class ShowByDefault(click.Group):
         if args[0] not in self.commands:
             args = ["show", *args]
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        return [*super().shell_complete(ctx, incomplete), *complete_threads(ctx, None, incomplete)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:

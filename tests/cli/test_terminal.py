@@ -1,0 +1,81 @@
+"""The command on a real (pseudo) terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+AddFlow = Callable[..., str]
+
+
+def on_terminal(words: list[str], environment: dict[str, str], directory: Path, *, typed: bytes = b"") -> tuple[int, str]:
+    """Run the command with a terminal on all three streams."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uncaged_cli", *words],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env={**environment, "COLUMNS": "80", "LINES": "24"},
+        cwd=directory,
+        start_new_session=True,
+    )
+    os.close(follower)
+    os.write(leader, typed)
+    seen = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:  # Linux says EIO when the last process has closed the terminal
+            break
+        if not part:
+            break
+        seen += part
+    os.close(leader)
+    return process.wait(timeout=60), seen.decode()
+
+
+def test_a_followed_thread_is_clean_and_fits(flow: AddFlow, environment: dict[str, str], tmp_path: Path) -> None:
+    """Steps appear as lines; what the bundle wrote cannot clear the screen, set the title, or use markup."""
+    flow("dirty")
+    code, seen = on_terminal(["run", "dirty"], environment, tmp_path)
+    assert code == 0
+    assert "ok [red]x[/red]" in seen
+    assert "owned" not in seen
+    assert "\x1b[2J" not in seen
+    assert "\x9b" not in seen
+    assert "\u202e" not in seen
+    assert "\x1b[32m" in seen
+
+
+def test_no_color_means_no_colour(flow: AddFlow, environment: dict[str, str], tmp_path: Path) -> None:
+    """With NO_COLOR a terminal gets no colour, neither in tables nor in a followed thread."""
+    flow("dirty")
+    for words in (["run", "dirty"], ["threads"], ["doctor"]):
+        code, seen = on_terminal(words, {**environment, "NO_COLOR": "1"}, tmp_path)
+        assert code == 0
+        assert not re.search(r"\x1b\[[0-9;]*m", seen), words
+
+
+def test_a_person_is_asked_once(environment: dict[str, str], tmp_path: Path, flow: AddFlow) -> None:
+    """On a terminal `add` asks; a yes adds, and the same bytes are not asked about again."""
+    flow("echo")
+    path = tmp_path / "mine.py"
+    path.write_text((tmp_path / "echo.py").read_text() + "\n")
+    code, seen = on_terminal(["add", "mine", str(path)], environment, tmp_path, typed=b"n\n")
+    assert code == 1
+    assert "Grant this? [y/N]" in seen
+    code, seen = on_terminal(["add", "mine", str(path)], environment, tmp_path, typed=b"y\n")
+    assert code == 0
+    code, seen = on_terminal(["add", "other", str(path)], environment, tmp_path)
+    assert (code, "Grant this?" in seen) == (0, False)

@@ -1,0 +1,249 @@
+"""The verbs about threads, through the real command on real workers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+AddFlow = Callable[..., str]
+
+
+@contextmanager
+def following(words: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A command that is still at work."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "uncaged_cli", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_run_follows_and_exits_by_the_result(command: Command, flow: AddFlow) -> None:
+    """First line, steps, last words and branch on stdout; the next command on stderr."""
+    bundle = flow("echo")
+    done = command("run", "echo", "--prompt", "-", "--param", "times=1", stdin="hello\n")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert lines[0].startswith("thread 01")
+    assert f"echo@{bundle}, sandbox " in lines[0]
+    assert lines[1].split() == ["1", "speaker", "said:", "number", "0"]
+    assert lines[2].startswith("completed after ")
+    assert lines[2].endswith(": said hello")
+    assert lines[3:] == ["branch: uncaged/echo/1"]
+    assert done.stderr == "next: git merge uncaged/echo/1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("sulk", 3, "unsuccessful"),
+        ("boom", 3, "uncaged-workflow fork 01"),
+        ("lack", 4, "no key for the model"),
+        ("ask", 8, "which one?"),
+    ],
+)
+def test_each_way_to_stop_has_its_exit_code_and_next_step(command: Command, flow: AddFlow, name: str, code: int, words: str) -> None:
+    """`success: false` and a failure are 3, a lack of the environment 4, waiting 8."""
+    flow(name)
+    done = command("run", name)
+    assert done.returncode == code, done
+    assert words in done.stdout + done.stderr
+    assert command("thread", "latest").returncode == 0
+
+
+def test_a_limit_is_raised_and_the_past_is_not_told_again(command: Command, flow: AddFlow) -> None:
+    """Exit 6 names the option; `resume` goes on, says how much was before, and shows what is new."""
+    flow("echo")
+    limited = command("run", "echo", "--max-rounds", "1")
+    assert limited.returncode == 6
+    assert "--max-rounds 11" in limited.stderr
+    resumed = command("resume", "latest", "--max-rounds", "11")
+    assert resumed.returncode == 0
+    assert "1 step before this" in resumed.stdout
+    assert resumed.stdout.count("said: number 0") == 0
+    assert resumed.stdout.count("said: number 1") == 1
+    refused = command("resume", "latest")
+    assert refused.returncode == 1
+    assert "completed" in refused.stderr
+
+
+def test_a_lack_is_mended_and_the_thread_goes_on(command: Command, flow: AddFlow) -> None:
+    """After exit 4, `resume` asks again."""
+    flow("lack")
+    assert command("run", "lack").returncode == 4
+    assert command("resume", "latest").returncode == 0
+
+
+def test_a_question_is_answered(command: Command, flow: AddFlow) -> None:
+    """A waiting thread shows its question, takes what fits, and goes on; one that does not wait refuses."""
+    flow("ask")
+    waiting = command("run", "ask")
+    assert waiting.returncode == 8
+    assert "uncaged-workflow answer 01" in waiting.stderr
+    assert "which one?" in command("answer", "latest").stderr
+    assert command("answer", "latest", "many").returncode == 2
+    answered = command("answer", "latest", "7")
+    assert (answered.returncode, "thanks for 7" in answered.stdout) == (0, True)
+    assert command("answer", "latest", "7").returncode == 1
+
+
+def test_detach_prints_the_id_alone(command: Command, flow: AddFlow) -> None:
+    """One word on stdout, nothing on stderr; `--follow` attaches to a finished thread and exits by its result."""
+    flow("sulk")
+    done = command("run", "sulk", "--detach")
+    assert (done.returncode, done.stderr, len(done.stdout.strip())) == (0, "", 26)
+    followed = command("thread", done.stdout.strip().lower()[:20], "--follow")
+    assert followed.returncode == 3
+    assert "not today" in followed.stdout
+
+
+def test_an_interrupt_leaves_the_thread_running(command: Command, flow: AddFlow, environment: dict[str, str]) -> None:
+    """Ctrl-C: exit 130, how to follow and how to kill; the thread is still there to be paused or killed."""
+    flow("slow")
+    with following(["run", "slow"], environment) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.readline()  # the first step: the thread runs and is followed
+        process.send_signal(signal.SIGINT)
+        _out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "--follow" in err
+    assert "uncaged-workflow kill" in err
+    assert "Traceback" not in err
+    running = command("ps").stdout
+    assert "null" in running
+    assert command("thread", "rm", "latest").returncode == 1
+    assert command("kill", "latest").returncode == 0
+    killed = command("kill", "latest")
+    assert killed.returncode == 1
+    assert "killed" in killed.stderr
+
+
+def test_followers_see_the_end_that_another_command_makes(flow: AddFlow, command: Command, environment: dict[str, str]) -> None:
+    """A kill from elsewhere ends the follower with exit 3 and the command to go on."""
+    flow("slow")
+    thread = command("run", "slow", "--detach").stdout.strip()
+    with following(["thread", thread, "--follow"], environment) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.readline()
+        assert command("kill", thread).returncode == 0
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "killed" in out
+    assert f"uncaged-workflow resume {thread}" in err
+
+
+def test_forks_keep_what_they_are_told(command: Command, flow: AddFlow) -> None:
+    """Plain, by number, by role; an unknown role lists those there are; the source stays."""
+    flow("echo")
+    source = json.loads(command("run", "echo", "--param", "times=3", "--detach", "--json").stdout)["threadId"]
+    assert command("thread", source, "-f").returncode == 0
+    for words, kept in (([], 2), (["--at", "1"], 1), (["--from-role", "speaker"], 1), (["--from-role", "speaker", "--last"], 3)):
+        done = command("fork", source, *words)
+        assert done.returncode == 0, done.stderr
+        assert f"fork of {source} at step {kept}" in done.stdout
+    unknown = command("fork", source, "--from-role", "nobody")
+    assert unknown.returncode == 5
+    assert "speaker" in unknown.stderr
+    assert command("fork", source, "--at", "1", "--from-role", "speaker").returncode == 2
+    assert command("fork", source, "--last").returncode == 2
+    assert len(json.loads(command("threads", "--json").stdout)) == 5
+
+
+def test_verify_proves_or_says_why_not(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+    """A journal as it was written is proved; after an edit it is not, exit 1, and the thread is listed all the same."""
+    bundle = flow("echo")
+    for _ in range(2):
+        assert command("run", "echo", "--prompt", "hello").returncode == 0
+    assert "proved" in command("verify", "latest").stdout
+    [journal] = (tmp_path / "store" / "logs" / bundle).glob(f"{newest(command)}.data.jsonl")
+    journal.write_bytes(journal.read_bytes().replace(b'"number":0', b'"number":7', 1))
+    edited = command("verify", "latest")
+    assert edited.returncode == 1
+    assert edited.stdout.startswith(f"{journal.name[:26]}: not proved")
+    listed = command("threads")
+    assert listed.returncode == 0
+    assert len(listed.stdout.splitlines()) == 3
+    shown = command("thread", "latest")
+    assert shown.returncode == 0
+
+
+def test_a_thread_that_cannot_be_read_hides_no_other(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+    """Rubbish in place of a journal is listed as corrupt; exit 0."""
+    bundle = flow("echo")
+    assert command("run", "echo").returncode == 0
+    (tmp_path / "store" / "logs" / bundle / "01HX5WBE00AAAAAAAAAAAAAAAA.data.jsonl").write_bytes(b"rubbish\n")
+    done = command("threads")
+    assert done.returncode == 0
+    assert "01HX5WBE00AAAAAAAAAAAAAAAA" in done.stdout
+    assert "corrupt" in done.stdout
+    assert "completed" in done.stdout
+
+
+def test_paths_are_drawn(command: Command, flow: AddFlow) -> None:
+    """Where a function decides, the edges that threads took are drawn; --thread shows the path."""
+    flow("echo")
+    assert "no edges" in command("graph", "echo").stderr
+    assert command("run", "echo").returncode == 0
+    assert "├─ said → speaker  (taken 1×)" in command("graph", "echo").stdout
+    path = command("graph", "--thread", "latest").stdout.splitlines()[0]
+    assert path == "start → speaker (said) → speaker (said) → end"
+
+
+def test_words_that_make_no_sense_are_exit_code_2_or_5(command: Command, flow: AddFlow) -> None:
+    """Usage is 2, what is not there 5; each names the closest or the form."""
+    flow("echo")
+    cases = {
+        ("run", "ecko"): (5, "echo"),
+        ("run", "echo", "--param", "tmies=2"): (2, "times"),
+        ("run", "echo", "--param", "times=often"): (2, "integer"),
+        ("run", "echo", "--agent", "="): (2, "ROLE=NAME"),
+        ("run", "echo", "--agent", "coder=x"): (5, "coder"),
+        ("thread", "01ZZ"): (5, "threads"),
+        ("resume", "latest", "--redo", "--skip"): (2, "--redo"),
+        ("lsit",): (2, "list"),
+        ("prune", "--older-than", "soon"): (2, "30d"),
+        ("run",): (2, "--help"),
+        ("thread", "latest"): (5, "run FLOW"),
+    }
+    for words, (code, hint) in cases.items():
+        done = command(*words)
+        assert (done.returncode, done.stdout) == (code, ""), (words, done)
+        assert done.stderr.startswith("error: "), words
+        assert hint in done.stderr, words
+
+
+def test_a_reader_that_goes_away_is_no_bug(command: Command, flow: AddFlow, environment: dict[str, str]) -> None:
+    """`threads | head -1` ends quietly."""
+    flow("echo")
+    assert command("run", "echo").returncode == 0
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m uncaged_cli threads | true"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+
+
+def test_following_as_json_is_one_object_a_line(command: Command, flow: AddFlow) -> None:
+    """Start, every record, and the end with its exit code."""
+    flow("sulk")
+    done = command("run", "sulk", "--json")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["event"] for event in events] == ["start", "record", "record", "record", "end"]
+    assert (events[-1]["exitCode"], events[-1]["thread"]["status"], done.returncode) == (3, "completed", 3)
+
+
+def newest(command: Command) -> str:
+    return str(json.loads(command("threads", "--json").stdout)[0]["threadId"])
