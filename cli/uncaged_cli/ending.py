@@ -5,6 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from uncaged_bundles.errors import EngineBug
 
 from .clean import clean, clean_line
 
@@ -41,7 +44,14 @@ class Ending:
 
 
 def ending(
-    *, thread_id: str, status: str, end: Mapping[str, object] | None, message: str, last_void: str, repository: str | None
+    *,
+    thread_id: str,
+    status: str,
+    end: Mapping[str, object] | None,
+    message: str,
+    last_void: str,
+    repository: str | None,
+    report: Path | None = None,
 ) -> Ending:
     """Return what to say about a thread.
 
@@ -50,6 +60,7 @@ def ending(
         message: what is known of the reason when there is no end record.
         last_void: the word of the void that closed the last intent, or nothing.
         repository: the directory to name in git commands; None when the person stands in it already.
+        report: what the worker wrote when it left the thread because of a bug of ours.
     """
     result = (end or {}).get("result")
     result = result if isinstance(result, Mapping) else {}
@@ -59,8 +70,8 @@ def ending(
     branch = clean_line(branch) if isinstance(branch, str) and not branch.startswith("-") else None
     return Ending(
         word="unsuccessful" if status == "completed" and not successful else status,
-        exit_code=_exit_code(status, successful=successful, last_void=last_void),
-        message=_message(result, end, message),
+        exit_code=_exit_code(status, successful=successful, last_void=last_void) if report is None else EngineBug.exit_code,
+        message=_message(result, end, message) if report is None else f"the worker met a bug of ours; the report is in {report}",
         branch=branch,
         commands=_next_commands(
             thread_id=thread_id,

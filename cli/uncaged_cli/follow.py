@@ -18,7 +18,8 @@ from .screen import is_terminal, next_step, note
 from .story import Record, Story
 
 if TYPE_CHECKING:
-    from uncaged_engine.api import Engine, ThreadView
+    from uncaged_bundles.store import Store
+    from uncaged_engine.api import Engine, ThreadSummary, ThreadView
 
 EXIT_INTERRUPTED = 130
 
@@ -45,7 +46,7 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, known_records:
                     elif heard == known_records and story.steps:
                         view.kept(story.steps)
             final = engine.thread(thread_id)
-            last = ending_of(final)
+            last = ending_of(final, engine.store)
             view.ending(last, summary_of(final))
             return last.exit_code
     except KeyboardInterrupt:
@@ -91,7 +92,7 @@ class JsonView:
         jsonout.line({"event": "end", "exitCode": ending.exit_code, "thread": thread})
 
 
-def ending_of(view: ThreadView) -> Ending:
+def ending_of(view: ThreadView, store: Store) -> Ending:
     """Return the last words for a thread as it is now on disk."""
     story = Story()
     for record in view.records:
@@ -103,7 +104,19 @@ def ending_of(view: ThreadView) -> Ending:
         message=view.summary.message or story.question,
         last_void=story.last_void,
         repository=repository_elsewhere(view.start, Path.cwd()),
+        report=report_of(view.summary, store.run),
     )
+
+
+def report_of(summary: ThreadSummary, directory: Path) -> Path | None:
+    """Return the worker's report about the bug that interrupted a thread, if that is what did it."""
+    if summary.status != "interrupted":
+        return None
+    for path in sorted(directory.glob(f"report-*-{summary.thread_id}.txt"), reverse=True):
+        written_ms = path.name.split("-")[1]
+        if written_ms.isdecimal() and int(written_ms) >= summary.updated_ms:
+            return path
+    return None
 
 
 def repository_elsewhere(start: Mapping[str, object], directory: Path) -> str | None:

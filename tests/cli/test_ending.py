@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from uncaged_cli.ending import Ending, ending
@@ -75,6 +76,14 @@ def test_any_result_is_taken(result: object) -> None:
 def test_each_status_has_its_next_command(status: str, last_void: str, words: list[str]) -> None:
     """The next useful command is named for every way in which a thread stops."""
     assert end_as(status, last_void=last_void).commands == tuple(f"uncaged-workflow {word}" for word in words)
+
+
+def test_a_bug_of_ours_is_told_apart_from_an_interruption() -> None:
+    """Exit 70, and where the report is; `resume` is still the next command."""
+    last = ending(thread_id="01T", status="interrupted", end=None, message="", last_void="", repository=None, report=Path("/s/run/r.txt"))
+    assert last.exit_code == 70
+    assert "/s/run/r.txt" in last.message
+    assert last.commands == ("uncaged-workflow resume 01T",)
 
 
 def test_the_message_comes_from_where_there_is_one() -> None:

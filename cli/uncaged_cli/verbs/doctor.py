@@ -24,9 +24,9 @@ def command(as_json: bool) -> int:
     for check in machine_checks(open_engine()):
         checks.append(check)
         if not as_json:
-            result(Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<11}", check.text)
+            result(Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<12}", check.text)
             if check.remedy:
-                result(f"{'':<19}→ {check.remedy}")
+                result(f"{'':<20}→ {check.remedy}")
     problems = {check.name for check in checks if check.level == "problem"}
     if as_json:
         jsonout.document([{"name": one.name, "level": one.level, "text": one.text, "remedy": one.remedy} for one in checks])

@@ -49,7 +49,7 @@ def show(thread: str, following: bool, full: bool, as_json: bool) -> int:
     if as_json:
         jsonout.document({**summary_of(view), "start": view.start, "records": view.records})
         return 0
-    last = ending_of(view)
+    last = ending_of(view, engine.store)
     for line in portrait(view, last, full=full):
         result(*line)
     for next_command in last.commands:
@@ -57,7 +57,7 @@ def show(thread: str, following: bool, full: bool, as_json: bool) -> int:
     return 0
 
 
-@command.command("rm")
+@command.command("rm", short_help="Remove threads that do not run.")
 @threads_argument
 @json_option
 def remove(threads: tuple[str, ...], as_json: bool) -> None:
