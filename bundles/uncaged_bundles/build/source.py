@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import symtable
+import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,8 @@ def read_source(module: ModuleType) -> Source:
     """
     name = module.__name__
     try:
-        text = inspect.getsource(module)
+        with tokenize.open(inspect.getsourcefile(module) or "") as file:
+            text = file.read()
         tree = ast.parse(text)
     except (OSError, TypeError) as exc:
         raise BundleError(f"the module {name!r} has no source text to carry; define what the moderator names in a file") from exc
