@@ -134,8 +134,8 @@ def _graph(value: object, roles: Mapping[str, RoleSpec], path: shapes.Path) -> d
         targets = {"": edges} if isinstance(edges, str) else shapes.mapping(edges, (*path, source))
         graph[source] = {}
         for status, target in targets.items():
-            if target != END and target not in roles:
+            if not isinstance(target, str) or (target != END and target not in roles):
                 where = (*path, source, status) if status else (*path, source)
                 raise shapes.ShapeError(where, f"{shapes.shown(target)} is neither a role nor {END!r}; roles: {', '.join(roles) or 'none'}")
-            graph[source][status] = str(target)
+            graph[source][status] = target
     return graph

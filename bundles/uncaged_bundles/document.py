@@ -32,6 +32,10 @@ class Entry:
         """Plain data; ValueError says why it is none."""
         return _constructed(self.node)
 
+    def text(self) -> str | None:
+        """A single value as it is written, whatever it looks like."""
+        return self.node.value if isinstance(self.node, yaml.ScalarNode) else None
+
 
 def load_yaml(data: bytes, where: str) -> object:
     """The plain data in *data*, None when there is none; DamagedError has *where* and the line."""

@@ -103,7 +103,7 @@ class Registry:
             if name not in [entry.key for entry in document.section(FLOWS)]:
                 raise self._unknown(Snapshot.of(document, self._where), name)
             document.drop(FLOWS, name)
-            document.put_top(REMOVED, sorted(removed_names(document) | {name}))
+            document.put_top(REMOVED, sorted(removed_names(document, self._where) | {name}))
 
     def set_enabled(self, name: str, enabled: bool) -> None:
         with self._changing() as document:
@@ -139,7 +139,7 @@ class Registry:
             snapshot = Snapshot.of(document, self._where)
             if snapshot.seeded == version:
                 return  # another process was quicker
-            taken = {entry.key for entry in document.section(FLOWS)} | removed_names(document)
+            taken = {entry.key for entry in document.section(FLOWS)} | removed_names(document, self._where)
             for name, bundle in flows():
                 if name not in taken:
                     self._store.put_bundle(bundle)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from . import shapes
-from .errors import UncagedError, UsageError
+from .errors import DamagedError, UncagedError, UsageError
 from .ids import BundleHash, parse_bundle_hash
 from .names import FlowName, parse_flow_name
 
@@ -86,22 +86,29 @@ class Snapshot:
                 hash, grant = _grant(entry)
                 grants[hash] = grant
         removed: frozenset[str] = frozenset()
-        with _noted(problems, where, 1):
-            removed = removed_names(document)
+        try:
+            removed = removed_names(document, where)
+        except DamagedError as exc:
+            problems.append(str(exc))
         seeded = document.top(SEEDED)
         return cls(
             flows=flows,
             problems=tuple(problems),
             grants=grants,
             removed=removed,
-            seeded=None if seeded is None else str(seeded.value()),
+            seeded=None if seeded is None else seeded.text(),
         )
 
 
-def removed_names(document: Document) -> frozenset[str]:
-    """The names of flows that a person removed; ShapeError when the list cannot be read."""
+def removed_names(document: Document, where: str) -> frozenset[str]:
+    """The names of flows that a person removed; DamagedError when the list cannot be read, and so must not be rewritten."""
     entry = document.top(REMOVED)
-    return frozenset() if entry is None else frozenset(shapes.texts(entry.value() or [], (REMOVED,)))
+    if entry is None:
+        return frozenset()
+    try:
+        return frozenset(shapes.texts(entry.value() or [], (REMOVED,)))
+    except (shapes.ShapeError, ValueError) as exc:
+        raise DamagedError(f"{where}:{entry.line}: {exc}") from exc
 
 
 @contextmanager

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import pytest
+from uncaged_bundles.errors import BundleError
+from uncaged_bundles.policy import KNOWN_EFFECTS, Policy, is_pure, parse_policy, refusal, widening
+
+
+def policy(**limits: object) -> Policy:
+    return parse_policy(limits)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ([], r"policy: must be a mapping"),
+        ({"htpp": {}}, r"policy\.htpp: 'htpp' is not an effect; known effects: all, ask"),
+        ({"http": None}, r"policy\.http: must be a mapping"),
+        ({"http": {"host": []}}, r"policy\.http\.host: unknown key 'host'; known here: hosts"),
+        ({"http": {"hosts": "a.com"}}, r"policy\.http\.hosts: must be a list of texts"),
+        ({"http": {"hosts": ["a.com", 1]}}, r"policy\.http\.hosts\[1\]: must be text"),
+        ({"http": {"secrets": {"GITHUB": "a.com"}}}, r"policy\.http\.secrets\.GITHUB: must be a list"),
+        ({"http": {"private": 1}}, r"policy\.http\.private: must be True or False"),
+        ({"http": {"timeout_s": True}}, r"policy\.http\.timeout_s: must be a positive number"),
+        ({"http": {"maxBytes": -1}}, r"policy\.http\.maxBytes: must be a positive number"),
+        ({"http": {"timeout_s": float("inf")}}, r"policy\.http\.timeout_s: inf is no JSON number"),
+        ({"role": {"workspace": "all"}}, r"policy\.role\.workspace: 'all' is not one of none, read, write"),
+        ({"search": {"any": 1}}, r"policy\.search\.any: unknown key 'any'; known here: none"),
+        ({"trusted": "yes"}, r"policy\.trusted: must be True or False"),
+        ({1: {}}, r"policy: has the key 1; keys must be text"),
+        ({"output": {}}, r"policy\.output: 'output' is not an effect"),
+    ],
+)
+def test_a_slip_of_the_pen_is_no_limit(raw: object, message: str) -> None:
+    """An unknown kind or key, or a limit of the wrong shape, is an error with its dotted path."""
+    with pytest.raises(BundleError, match=message):
+        parse_policy(raw)
+
+
+def test_an_effect_of_another_distribution_has_its_own_keys() -> None:
+    """The shapes of our keys do not bind a foreign effect that uses the same word."""
+    known = {**KNOWN_EFFECTS, "mail": frozenset({"hosts"})}
+    assert parse_policy({"mail": {"hosts": {"smtp": 25}}}, known).limits["mail"] == {"hosts": {"smtp": 25}}
+
+
+def test_an_absent_kind_is_refused_in_words() -> None:
+    """The sentence names the effect and shows how to declare it; a declared kind and output pass."""
+    sentence = refusal(policy(http={}), "role")
+    assert sentence is not None
+    assert "'role'" in sentence
+    assert '"policy": {"role": {}}' in sentence
+    assert refusal(policy(http={}), "http") is None
+    assert refusal(policy(), "output") is None
+
+
+def test_an_empty_policy_is_pure() -> None:
+    """Nothing is asked, so nothing has to be granted; trust alone is something."""
+    assert is_pure(policy())
+    assert not is_pure(policy(null={}))
+    assert not is_pure(policy(trusted=True))
+    assert is_pure(policy(trusted=False))
+
+
+def test_the_first_version_is_told_in_full() -> None:
+    """Without a former version every kind is new, with its limits."""
+    told = widening(None, policy(role={"workspace": "write"}, http={"hosts": ["a.com", "b.com"], "secrets": {"KEY": ["a.com"]}}))
+    assert told == (
+        "role: may ask agents to answer for roles; workspace: write",
+        "http: may send requests to web servers; hosts: a.com, b.com; secrets: KEY for a.com",
+    )
+    assert widening(None, policy()) == ()
+
+
+def test_trust_is_told_first() -> None:
+    """Running outside the sandbox is the widest thing that can be asked."""
+    told = widening(policy(null={}), policy(null={}, search={}, trusted=True))
+    assert told[0].startswith("trusted: runs outside the sandbox")
+    assert told[1] == "search: may search the web"
+    assert widening(policy(trusted=True), policy(trusted=True)) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"http": {"hosts": ["a", "b"]}}, {"http": {"hosts": ["b"]}}),
+        ({"http": {"hosts": ["a", "b"]}}, {"http": {"hosts": ["b", "a"]}}),
+        ({"http": {"secrets": {"K": ["a"], "L": ["a"]}}}, {"http": {"secrets": {"K": ["a"]}}}),
+        ({"http": {"timeout_s": 10}}, {"http": {"timeout_s": 5.0}}),
+        ({"http": {"private": True}}, {"http": {"private": False}}),
+        ({"role": {"workspace": "write"}}, {"role": {"workspace": "read"}}),
+        ({"role": {"workspace": "read"}}, {"role": {}}),
+        ({"role": {}, "search": {}}, {"role": {}}),
+        ({"trusted": True}, {}),
+    ],
+)
+def test_less_than_before_needs_no_yes(before: dict[str, object], after: dict[str, object]) -> None:
+    """What a former yes covers is not asked again."""
+    assert widening(policy(**before), policy(**after)) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({"http": {"hosts": ["a"]}}, {"http": {"hosts": ["a", "b"]}}, "http: hosts now also b (was a)"),
+        ({"http": {"hosts": ["a"]}}, {"http": {}}, "http: hosts is no longer set (was a)"),
+        ({"http": {}}, {"http": {"hosts": ["a"]}}, "http: hosts is now set to a (was left to the default)"),
+        ({"http": {"timeout_s": 5}}, {"http": {"timeout_s": 6}}, "http: timeout_s is now 6 (was 5)"),
+        ({"http": {"private": False}}, {"http": {"private": True}}, "http: private is now yes (was no)"),
+        (
+            {"http": {"secrets": {"K": ["a"]}}},
+            {"http": {"secrets": {"K": ["a", "b"]}}},
+            "http: secrets is now K for a, b (was K for a)",
+        ),
+        ({"http": {"secrets": {"K": ["a"]}}}, {"http": {"secrets": {"L": ["a"]}}}, "http: secrets is now L for a (was K for a)"),
+        ({"role": {"workspace": "read"}}, {"role": {"workspace": "write"}}, "role: workspace is now write (was read)"),
+        ({"role": {}}, {"role": {"workspace": "read"}}, "role: workspace is now set to read (was left to the default)"),
+    ],
+)
+def test_more_than_before_is_told(before: dict[str, object], after: dict[str, object], told: str) -> None:
+    """One plain sentence for each thing that the former version could not do; in doubt it is told."""
+    assert widening(policy(**before), policy(**after)) == (told,)
+
+
+def test_a_limit_cannot_paint_over_the_question() -> None:
+    """Control characters in a limit are shown as Python writes them, in values and in names."""
+    told = widening(None, policy(http={"hosts": ["\x1b[2J\nyes"], "secrets": {"\r": []}}))
+    assert told == ("http: may send requests to web servers; hosts: '\\x1b[2J\\nyes'; secrets: '\\r' for nothing",)
