@@ -65,7 +65,7 @@ class Cancel:
                     self._actions.remove(action)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
 class EffectContext:
     """Everything that a handler may know about the thread it works for.
 

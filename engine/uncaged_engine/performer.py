@@ -48,7 +48,7 @@ class Retry:
         """The retry that an effect asks for, or what is wrong with it."""
         asked = body.get("retry") if isinstance(body, dict) else None
         if asked is None:
-            return cls(times=0, on=frozenset(), pause_s=0)
+            return NO_RETRY
         if not isinstance(asked, dict) or not set(asked) <= {"times", "on", "pause_s"}:
             return 'retry is a mapping with "times", and perhaps "on" and "pause_s"'
         times, on, pause_s = asked.get("times", 1), asked.get("on", []), asked.get("pause_s", FIRST_PAUSE_S)
@@ -62,6 +62,9 @@ class Retry:
 
     def covers(self, failure: Failure) -> bool:
         return not self.on or str(failure.error.get("kind")) in self.on
+
+
+NO_RETRY = Retry(times=0, on=frozenset(), pause_s=0)
 
 
 class Performer:

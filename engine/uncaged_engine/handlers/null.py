@@ -44,8 +44,8 @@ class NullHandler:
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         if isinstance(body, dict):
-            if len(body) == 1 and "value" in body:  # what benchmarks measure
-                return Answer(fields={"outcome": body["value"]})
+            if len(body) == 1 and "value" in body:
+                return answer(body)
             problem = find_problem(body)
             if problem is None:
                 return perform_options(body, context)
