@@ -124,7 +124,12 @@ def change_datetime(module: Any) -> None:
         return Passing
 
     def same(real: type, **refused: str) -> type:
-        members = {name: classmethod(refusing(title, USE_TIME)) for name, title in refused.items()}
+        def show(self: object) -> str:
+            text: str = real.__repr__(self)  # type: ignore[call-arg]  # typed as `object`, bound by hand
+            return f"datetime.{text}" if type(self) is kind else text
+
+        members: dict[str, object] = {name: classmethod(refusing(title, USE_TIME)) for name, title in refused.items()}
+        members["__repr__"] = show
         kind: type = passes_for(real)(real.__name__, (real,), {"__module__": "datetime", "__slots__": (), **members})
         return kind
 

@@ -20,6 +20,7 @@ PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 SIGKILL = 9
+SOCK_DGRAM = 2
 
 
 class _Long(_ctypes._SimpleCData):  # type: ignore[type-arg]  # generic in the stubs only
@@ -111,7 +112,7 @@ def _connect(number: int) -> list[str]:
     found = []
     for name, family in (("unix", 1), ("internet", 2), ("netlink", 16)):
         try:
-            posix.close(syscall(number, family, 1, 0))
+            posix.close(syscall(number, family, SOCK_DGRAM, 0))
         except OSError:
             continue
         found.append(f"open an {name} socket")

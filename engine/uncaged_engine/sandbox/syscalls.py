@@ -81,6 +81,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "ioctl": (16, 29),
     "clone": (56, 220),
     "clone3": (435, 435),
+    "fork": (57, None),
+    "vfork": (58, None),
     "unshare": (272, 97),
     "setns": (308, 268),
     "landlock_create_ruleset": (444, 444),
