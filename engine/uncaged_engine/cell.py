@@ -47,7 +47,7 @@ class CellDied(Exception):
         self.detail = detail
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """An answer. seq: of the effect in *body*, or the place at which the run ended. digest: over a replay's effects, else ``-``."""
 
@@ -57,7 +57,7 @@ class Reply:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Expected:
     """What an answer must be about. seq: for a replay the highest that is possible."""
 
@@ -200,21 +200,22 @@ class Cell:
             end = time.monotonic() + deadline_s
             for chunk in chunks:
                 self._send(chunk, end)
-            if slow is not None and not self._answers.poll(SLOW_MS):
+            ready = slow is not None and bool(self._answers.poll(SLOW_MS))
+            if slow is not None and not ready:
                 before = time.monotonic()
                 slow()
                 end += time.monotonic() - before
-            return self._parsed(self._receive(end), expected)
+            return self._parsed(self._receive(end, ready=ready), expected)
         except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect
             self._end("it was ended by an earlier error")
             raise
 
     def _send(self, data: bytes, end: float) -> None:
         fd = self._launched.request_fd
-        view = memoryview(data)
-        while view:
+        sent = 0
+        while sent < len(data):
             try:
-                view = view[os.write(fd, view) :]
+                sent += os.write(fd, data[sent:] if sent else data)
             except BlockingIOError:
                 ready = dict(self._either.poll(_remaining_ms(end)))
                 if not ready:
@@ -224,14 +225,15 @@ class Cell:
             except BrokenPipeError:
                 self._fail("died", "it was gone before the request")
 
-    def _receive(self, end: float) -> bytes:
-        """One line, and nothing after it."""
+    def _receive(self, end: float, *, ready: bool) -> bytes:
+        """One line, and nothing after it. ready: there is something to read, as was just seen."""
         fd = self._launched.answer_fd
         received: list[bytes] = []
         size = 0
         while True:
-            if not self._answers.poll(_remaining_ms(end)):
+            if not ready and not self._answers.poll(_remaining_ms(end)):
                 self._fail("deadline", "it did not answer in time")
+            ready = False
             chunk = os.read(fd, CHUNK_BYTES)
             if not chunk:
                 self._fail("died", "it ended instead of answering")
@@ -241,12 +243,15 @@ class Cell:
             if at >= 0:
                 if at != len(chunk) - 1:
                     self._fail("protocol", "it wrote more than one answer")
-                return b"".join(received)
+                return b"".join(received) if len(received) > 1 else chunk
             if size > self._limits.answer_bytes:
                 self._fail("protocol", f"its answer is longer than {self._limits.answer_bytes} bytes")
 
     def _parsed(self, line: bytes, expected: _Expected) -> Reply:
         letter, slot, seq = expected.letter, expected.slot, expected.seq
+        usual = b"%d %d effect - " % (slot, seq)
+        if letter == "O" and line.startswith(usual):
+            return Reply(seq, "effect", "-", line[len(usual) : -1])
         parts = line[:-1].split(b" ", 4)
         if len(parts) != 5:
             self._fail("protocol", f"its answer has no header: {line[:80]!r}")

@@ -7,15 +7,14 @@ lone surrogates, stray white space, numbers in another spelling. What remains is
 from __future__ import annotations
 
 import json
-from _json import encode_basestring, make_encoder
+from _json import encode_basestring, make_encoder, make_scanner
 
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 64
 
-_scan = json.JSONDecoder().scan_once
-_pieces = make_encoder(
-    None, json.JSONEncoder().default, encode_basestring, None, ":", ",", False, False, False
-)  # what `json` builds at each call
+# Both are what `json` itself uses, made once instead of at each call.
+_scan = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # any object with a decoder's attributes will do
+_pieces = make_encoder(None, json.JSONEncoder().default, encode_basestring, None, ":", ",", False, False, False)
 
 
 class CodecError(ValueError):
