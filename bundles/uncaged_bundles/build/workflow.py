@@ -100,7 +100,9 @@ def _descriptor(workflow: Workflow, roles: Mapping[str, dict[str, object]]) -> d
         schemas = {role.name: freeze_schema(role.schema, f"role {role.name!r}: schema") for role in workflow.roles}
         if problems := check_table(workflow.moderator, schemas):
             listed = "\n".join(f"- {problem}" for problem in problems)
-            raise BundleError(f"the table of workflow {workflow.name!r} has {len(problems)} problem(s):\n{listed}")
+            raise BundleError(
+                f"the table of workflow {workflow.name!r} has {len(problems)} problem{'s' if len(problems) > 1 else ''}:\n{listed}"
+            )
         descriptor["graph"] = write_graph(workflow.moderator)
     return descriptor
 
@@ -108,18 +110,20 @@ def _descriptor(workflow: Workflow, roles: Mapping[str, dict[str, object]]) -> d
 def _run(workflow: Workflow, carrier: Carrier) -> str:
     """Carry the workflow's functions and return the text of ``run``, which hands them to the driver."""
     arguments = ["input", "options", 'roles=descriptor["roles"]']
+    functions: list[tuple[str, object, list[str]]] = []
     if isinstance(workflow.moderator, Mapping):
         carrier.carry(carried.__name__, "follow_table")
         arguments.append('moderator=follow_table(descriptor["graph"])')
-    for what, function, parameters in (
-        ("moderator", workflow.moderator, ["ctx"]),
-        ("result", workflow.result, ["ctx"]),
-        ("recover", workflow.recover, ["ctx", "failure"]),
-    ):
-        if function is not None and not isinstance(function, Mapping):
-            named = locate(function, what, parameters)
-            carrier.carry(named.module, named.name)
-            arguments.append(f"{what}={named.name}")
+    else:
+        functions.append(("moderator", workflow.moderator, ["ctx"]))
+    if workflow.result is not None:
+        functions.append(("result", workflow.result, ["ctx"]))
+    if workflow.recover is not None:
+        functions.append(("recover", workflow.recover, ["ctx", "failure"]))
+    for what, function, parameters in functions:
+        named = locate(function, what, parameters)
+        carrier.carry(named.module, named.name)
+        arguments.append(f"{what}={named.name}")
     call = f"drive_roles({', '.join(arguments)})"
     if len(call) > WIDTH - len("    return (yield from )"):
         call = "drive_roles(\n" + "".join(f"            {argument},\n" for argument in arguments) + "        )"
