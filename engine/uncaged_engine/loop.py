@@ -24,10 +24,7 @@ from .outcomes import Answer, Failure, Outcome, Void, Wait
 from .recover import Pending
 
 
-# The commands, and what a bundle said, are not frozen: each step makes six of them, and freezing triples what that costs.
-
-
-@dataclass(slots=True)
+@dataclass(slots=True)  # not frozen, like all here that each step makes anew: freezing triples what that costs
 class Write:
     """Append an open record; answered with the sealed line. flush: nothing goes on before it is on disk."""
 
