@@ -18,7 +18,7 @@ from typing import Any, Protocol, assert_never
 
 from . import lines
 from .blobs import effect_mark
-from .codec import CodecError, decode, encode
+from .codec import CodecError, decode
 from .effects import Rule
 from .outcomes import Answer, Failure, Outcome, Void, Wait
 from .recover import Pending
@@ -162,9 +162,9 @@ def _take(turn: _Turn, desk: Desk) -> Generator[Command, Any, bytes | str]:
     try:
         kind, body = _effect(turn.raw)
     except BadYield as exc:
-        return (yield from _fail(desk, kind="yield", message=f"step {turn.seq}: {exc}"))
+        return (yield from _fail(desk, {"kind": "yield", "message": f"step {turn.seq}: {exc}"}))
     if turn.pending is not None and turn.pending.mark != effect_mark(turn.raw):
-        return (yield from _fail(desk, kind="replay", message=mismatch(turn.seq, turn.pending.mark, turn.raw)))
+        return (yield from _fail(desk, {"kind": "replay", "message": mismatch(turn.seq, turn.pending.mark, turn.raw)}))
     over = None if turn.reopened else _limit(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
     if over is not None:
         yield Write(lines.end("limit", over, desk.now_ms()), flush=True)
@@ -241,9 +241,10 @@ def _write_intent(seq: int, raw: bytes, desk: Desk) -> Generator[Command, Any, N
 
 def _write_output(turn: _Turn, body: object, desk: Desk) -> Generator[Command, Any, bytes]:
     """A finished step of the bundle's own: no intent, nothing to perform. A malformed one is answered with an error."""
-    problem = _output_problem(body)
+    problem = _output_problem(body, len(turn.raw))
     if problem is not None or not isinstance(body, dict):
-        yield from _write_intent(turn.seq, turn.raw, desk)
+        if not turn.reopened:
+            yield from _write_intent(turn.seq, turn.raw, desk)
         line: bytes = yield Write(lines.step(turn.seq, {"error": {"kind": "yield", "message": problem}}, desk.now_ms()), flush=True)
         return line
     fields = {"role": body["role"], "content": body["content"], "meta": body["meta"], "by": "bundle"}
@@ -251,13 +252,13 @@ def _write_output(turn: _Turn, body: object, desk: Desk) -> Generator[Command, A
     return line
 
 
-def _output_problem(body: object) -> str | None:
+def _output_problem(body: object, size_bytes: int) -> str | None:
     if not isinstance(body, dict) or set(body) != {"role", "content", "meta"}:
         return "an output has exactly the keys role, content and meta"
     if not (isinstance(body["role"], str) and isinstance(body["content"], str) and isinstance(body["meta"], dict)):
         return "an output's role and content are text, its meta is a mapping"
-    if len(encode(body)) > lines.SPILL_BYTES:
-        return f"an output may be {lines.SPILL_BYTES} characters long at most"
+    if size_bytes > lines.SPILL_BYTES:
+        return f"an output may be {lines.SPILL_BYTES} bytes long at most; this one has {size_bytes}"
     return None
 
 
@@ -305,16 +306,11 @@ def _stop(word: str, pending: Pending | None, desk: Desk) -> Generator[Command, 
 
 def _finish(said: Said, desk: Desk) -> Generator[Command, Any, str]:
     if said.word == "raise":
-        try:
-            error = decode(said.body)
-        except CodecError as exc:
-            error = {"message": f"an error that is no JSON: {exc}"}
-        fields = error if isinstance(error, dict) else {"message": str(error)}
-        return (yield from _fail(desk, **{"kind": "bundle", **fields}))
+        return (yield from _fail(desk, {"kind": "bundle"} | _raised(said.body) | {"kind": "bundle"}))
     try:
         result = decode(said.body)
     except CodecError as exc:
-        return (yield from _fail(desk, kind="yield", message=f"the bundle returned what is no JSON value: {exc}"))
+        return (yield from _fail(desk, {"kind": "yield", "message": f"the bundle returned what is no JSON value: {exc}"}))
     ending: Mapping[str, object] = {"result": result}
     if len(said.body) > lines.SPILL_BYTES:
         ending = yield from _spilt(ending)
@@ -322,7 +318,16 @@ def _finish(said: Said, desk: Desk) -> Generator[Command, Any, str]:
     return "completed"
 
 
-def _fail(desk: Desk, **error: object) -> Generator[Command, Any, str]:
+def _raised(body: bytes) -> dict[str, object]:
+    """The fields of an uncaught error; whatever else the process behind the pipe says becomes a message."""
+    try:
+        error = decode(body, max_bytes=lines.SPILL_BYTES)
+    except CodecError as exc:
+        return {"message": f"an error that cannot be shown: {exc}"}
+    return error if isinstance(error, dict) else {"message": str(error)}
+
+
+def _fail(desk: Desk, error: Mapping[str, object]) -> Generator[Command, Any, str]:
     yield Write(lines.end("failed", {"error": error}, desk.now_ms()), flush=True)
     return "failed"
 
