@@ -6,7 +6,9 @@ import pytest
 from uncaged_engine.codec import MAX_DEPTH, CodecError, decode, depth, encode
 
 
-@pytest.mark.parametrize("value", [None, True, 0, -1, 1.5, 1e300, "", "é\u2028\U0001f600\x00\n\"\\", [], {}, [1, [2, {"a": None}]], {"": {"b": []}}])
+@pytest.mark.parametrize(
+    "value", [None, True, 0, -1, 1.5, 1e300, "", 'é\u2028\U0001f600\x00\n"\\', [], {}, [1, [2, {"a": None}]], {"": {"b": []}}]
+)
 def test_what_was_encoded_decodes_to_the_same(value: object) -> None:
     """decode(encode(x)) is x, and its text is UTF-8 with no escapes but the necessary ones."""
     assert decode(encode(value).encode()) == value
@@ -59,7 +61,7 @@ def test_depth_is_capped(opening: str, closing: str) -> None:
 
 def test_many_shallow_containers_pass() -> None:
     """The cap is on depth, not on number."""
-    value = [{"a": []} for _ in range(1000)]
+    value: list[dict[str, list[int]]] = [{"a": []} for _ in range(1000)]
     assert decode(encode(value).encode()) == value
 
 

@@ -42,7 +42,9 @@ def test_every_line_is_one_json_object_with_a_timestamp_before_its_chain(name: s
     assert record["timestamp"] == NOW_MS
 
 
-@pytest.mark.parametrize("line", [b"", b"{}\n", b'{"seq":1}\n', b'{"seq":x,"intent":1}\n', b'{"seq":1,"other":2}\n', b'{"step":1}\n', b"[1]\n"])
+@pytest.mark.parametrize(
+    "line", [b"", b"{}\n", b'{"seq":1}\n', b'{"seq":x,"intent":1}\n', b'{"seq":1,"other":2}\n', b'{"step":1}\n', b"[1]\n"]
+)
 def test_what_begins_otherwise_is_no_journal_line(line: bytes) -> None:
     """A line of no shape is a ValueError, so that a reader reports it as damage."""
     with pytest.raises(ValueError, match=r"no journal line|invalid literal|not found"):
@@ -57,7 +59,9 @@ def test_only_steps_of_a_role_count_as_rounds() -> None:
     assert not lines.is_role_step(sealed(lines.step(1, {"outcome": {"role": "x"}}, NOW_MS)))
 
 
-@pytest.mark.parametrize("effect", [b'{"null":{}}', b'{"null":{"value":",\\"timestamp\\":1"}}', b'{"null":{"timestamp":5,"intent":{"seq":1}}}'])
+@pytest.mark.parametrize(
+    "effect", [b'{"null":{}}', b'{"null":{"value":",\\"timestamp\\":1"}}', b'{"null":{"timestamp":5,"intent":{"seq":1}}}']
+)
 def test_the_effect_is_cut_out_to_the_letter(effect: bytes) -> None:
     """What stands in the intent are the bundle's own bytes, even if they look like parts of a line."""
     assert lines.effect_of_intent(sealed(lines.intent(7, effect, NOW_MS))) == effect

@@ -112,7 +112,10 @@ def test_steps_that_are_handed_over_stay_out_of_the_proof(read: Read) -> None:
     alone = history_of(Script.begun(forkFrom={**source, "handedOver": 0}).done(1).output(2).done(3), read)
     assert (whole.handed_over, whole.inherited, len(whole.steps), whole.rounds) == (2, 2, 3, 1)
     assert whole.effects.hexdigest() != alone.effects.hexdigest()
-    assert whole.effects.hexdigest() == history_of(Script.begun(forkFrom={**source, "seq": 0}).done(1).done(2).done(3), read).effects.hexdigest()
+    assert (
+        whole.effects.hexdigest()
+        == history_of(Script.begun(forkFrom={**source, "seq": 0}).done(1).done(2).done(3), read).effects.hexdigest()
+    )
 
 
 STRANGE: dict[str, Script] = {
@@ -254,7 +257,7 @@ def test_strict_reading_refuses_a_sealed_line_that_is_no_canonical_json() -> Non
 
 
 def test_effect_marks_show_what_each_step_answered() -> None:
-    """One mark per step: the intent's bytes, the last intent's after a void, a blob's hash, and the output that a bundle's own step stands for."""
+    """One mark per step: the (last) intent's bytes, its blob's hash, or the output that a bundle's own step stands for."""
     script = Script.begun().intent(1, {"null": {"value": 0}}).void(1).control("resume").done(1).output(2, "r", "c", k=1)
     script.add(lines.step(3, lines.spill({}, "intent", "ab" * 16, 600_000), 1)).step(3)
     assert effect_marks(script.data, 3) == [

@@ -1,0 +1,185 @@
+"""The step loop's commands are executed with lists: a journal in memory, a plain generator as bundle, a function as handler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from uncaged_engine import lines
+from uncaged_engine.blobs import blob_hash, effect_mark
+from uncaged_engine.codec import encode
+from uncaged_engine.effects import Rule
+from uncaged_engine.loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from uncaged_engine.outcomes import Answer, Failure, Outcome
+from uncaged_engine.recover import History, recover
+
+from .journals import NOW_MS, Script
+
+Run = Callable[[], Generator[Any, Any, Any]]
+
+
+class EffectError(Exception):
+    """What a failed effect looks like inside a bundle."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(str(error.get("message")))
+        self.error = error
+
+
+class Crash(Exception):
+    """The power went out."""
+
+
+class Puppet:
+    """A generator that is spoken to as a cell's: outcomes go in as sealed lines, Saids come out."""
+
+    def __init__(self, run: Run, blobs: Mapping[str, bytes]) -> None:
+        self._generator = run()
+        self._blobs = blobs
+
+    def start(self) -> Said:
+        return self._advance(self._generator.send, None)
+
+    def tell(self, line: bytes) -> Said:
+        record = json.loads(line)
+        note = record.pop("blob", None)
+        if note is not None:
+            record[note["field"]] = json.loads(self._blobs[note["hash"]])
+        record.pop("chain", None)
+        if "error" in record:
+            return self._advance(self._generator.throw, EffectError(record["error"]))
+        return self._advance(self._generator.send, record if "role" in record else record["outcome"])
+
+    def _advance(self, method: Callable[[Any], Any], argument: object) -> Said:
+        try:
+            return Said("effect", encode(method(argument)).encode())
+        except StopIteration as stop:
+            return Said("return", encode(stop.value).encode())
+        except (EffectError, ValueError, KeyError) as exc:
+            return Said("raise", encode({"type": type(exc).__name__, "message": str(exc), "trace": ""}).encode())
+
+
+def answer_with_its_value(command: Perform | Probe) -> Outcome:
+    """What the null effect does."""
+    body = command.body if isinstance(command.body, dict) else {}
+    return Failure.of("null", str(body["fail"])) if "fail" in body else Answer(fields={"outcome": body.get("value")})
+
+
+@dataclass(slots=True, kw_only=True)
+class Table:
+    """Everything that a loop needs, in memory; `play` runs a thread from wherever its journal stands.
+
+    commands: what the loop asked for. performed: seq and attempt of each effect. flushed: how many lines are on disk.
+    crash_at: the number of the command at which the power goes out, before it is executed.
+    """
+
+    script: Script = field(default_factory=Script.begun)
+    perform: Callable[[Perform], Outcome] = answer_with_its_value
+    probe: Callable[[Probe], Outcome | None] = lambda _command: None
+    stops: Callable[[int], str | None] = lambda _asked: None
+    rounds: int = 10
+    steps: int = 10_000
+    refused: frozenset[str] = frozenset()
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    crash_at: int | None = None
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    commands: list[Command] = field(default_factory=list)
+    performed: list[tuple[int, int]] = field(default_factory=list)
+    flushed: int = 1
+    asked: int = 0
+
+    def now_ms(self) -> int:
+        return NOW_MS + len(self.script.sealed)
+
+    def stop_word(self) -> str | None:
+        self.asked += 1
+        return self.stops(self.asked)
+
+    def max_rounds(self) -> int:
+        return self.rounds
+
+    def max_steps(self) -> int:
+        return self.steps
+
+    def refusal(self, kind: str) -> str | None:
+        return f"{kind} is not in the policy" if kind in self.refused else None
+
+    def rule(self, kind: str, body: object) -> Rule:  # noqa: ARG002 - the desk's signature
+        return self.rules.get(kind, "repeat")
+
+    def history(self) -> History:
+        return recover(self.script.data, self.script.bundle, self.script.thread)
+
+    def play(self, run: Run, *, redo: bool = False, skip: bool = False) -> str:
+        """Take the thread up and drive it until it is left."""
+        history = self.history()
+        self.flushed = len(self.script.sealed)  # whoever wrote before us flushed, or lost it
+        puppet = Puppet(run, self.blobs)
+        said = puppet.start()
+        for line in history.steps:
+            said = puppet.tell(line)
+        position = Position(
+            steps=len(history.steps),
+            rounds=history.rounds,
+            pending=history.pending,
+            answered=history.answer is not None,
+            redo=redo,
+            skip=skip,
+        )
+        loop = run_loop(position, said, self)
+        reply: object = None
+        while True:
+            try:
+                command = loop.send(reply)
+            except StopIteration as stop:
+                return str(stop.value)
+            if self.crash_at == len(self.commands):
+                raise Crash
+            self.commands.append(command)
+            reply = self._execute(command, puppet)
+
+    def lose_what_was_not_flushed(self) -> None:
+        """The disk after a power cut."""
+        kept = self.script.sealed[: self.flushed]
+        digest = recover(b"".join(kept), self.script.bundle, self.script.thread).digest
+        self.script = Script(bundle=self.script.bundle, thread=self.script.thread, sealed=kept, digest=digest)
+
+    def _execute(self, command: Command, puppet: Puppet) -> object:
+        match command:
+            case Write(body, flush):
+                line = self.script.add(body).sealed[-1]
+                if flush:
+                    self.flushed = len(self.script.sealed)
+                return line
+            case Flush():
+                self.flushed = len(self.script.sealed)
+                return None
+            case Spill(fields):
+                return self._spill(fields)
+            case Ask(_, line):
+                return puppet.tell(line)
+            case Perform(seq, _, _, attempt):
+                assert self.flushed == len(self.script.sealed), "the world may see an effect only after the flush"
+                self.performed.append((seq, attempt))
+                return self.perform(command)
+            case Probe():
+                return self.probe(command)
+
+    def _spill(self, fields: Mapping[str, object]) -> dict[str, object]:
+        encoded = {name: encode(value).encode() for name, value in fields.items()}
+        largest = max(encoded, key=lambda name: len(encoded[name]))
+        name = blob_hash(encoded[largest])
+        self.blobs[name] = encoded[largest]
+        return lines.spill(fields, largest, name, len(encoded[largest]))
+
+
+def marks_of(run: Run, table: Table) -> list[bytes]:
+    """The marks of the effects that *run* yields for the outcomes of a table's journal."""
+    puppet = Puppet(run, table.blobs)
+    said, marks = puppet.start(), []
+    for line in table.history().steps:
+        marks.append(effect_mark(said.body))
+        said = puppet.tell(line)
+    return marks
