@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,9 +47,12 @@ class Streams:
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
     overlong: bool = False
+    on_stderr: Callable[[bytes], None] | None = None
 
     def take(self, name: str, data: bytes) -> None:
         if name == "stderr":
+            if self.on_stderr is not None:
+                self.on_stderr(data)
             self.stderr += data
             del self.stderr[: -self.max_stderr_bytes]
             return
@@ -71,6 +74,7 @@ def run_program(
     grace_s: float = 5.0,
     max_stdout_bytes: int = 1 << 20,
     max_stderr_bytes: int = 1 << 16,
+    on_stderr: Callable[[bytes], None] | None = None,
 ) -> Finished:
     """Run *argv* without a shell, feed it *stdin*, and return what came of it.
 
@@ -78,6 +82,7 @@ def run_program(
 
     Args:
         environment: all of it, the mark included. scratch, key: where and for which step the program is recorded while it may run.
+        on_stderr: gets each piece of standard error as it comes; must not block.
     Raises:
         OSError: the program could not be started.
     """
@@ -93,7 +98,9 @@ def run_program(
         start_new_session=True,
     )
     record_process(ledger, process.pid)
-    streams = Streams(stdin=memoryview(stdin), max_stdout_bytes=max_stdout_bytes, max_stderr_bytes=max_stderr_bytes)
+    streams = Streams(
+        stdin=memoryview(stdin), max_stdout_bytes=max_stdout_bytes, max_stderr_bytes=max_stderr_bytes, on_stderr=on_stderr
+    )
     wake_read, wake_write = os.pipe()
     try:
         with cancel.on_request(lambda: _wake(wake_write)), selectors.DefaultSelector() as selector:

@@ -124,6 +124,7 @@ def compose(
         scratch=scratch,
         cancel=context.cancel,
         progress=progress,
+        sandbox=context.config.sandbox,
     )
 
 

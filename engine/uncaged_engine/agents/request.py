@@ -31,6 +31,7 @@ class AgentRequest:
     attempt: above 1 after a crash, a kill or a lack of the environment. key: the same for every attempt.
     calls, role_calls: answers that this thread's agents (those for this role) gave in earlier steps and in this one, repairs included.
     session: what the agent's answer before a repair carried, for its own use. scratch: a directory for its private files.
+    sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it.
     """
 
     thread_id: str
@@ -53,6 +54,7 @@ class AgentRequest:
     scratch: Path
     cancel: Cancel
     progress: Callable[[Mapping[str, object]], None]
+    sandbox: str = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
