@@ -1,0 +1,1 @@
+"""Another distribution: everything in it is found through entry points."""

@@ -1,0 +1,27 @@
+"""An effect of another distribution: ``{"shout": {"text": "hello"}}`` comes back in capitals."""
+
+from __future__ import annotations
+
+from uncaged_bundles.validate import Bundle
+from uncaged_engine.effects import EffectContext, Rule
+from uncaged_engine.outcomes import Answer, Failure, Outcome
+
+
+class ShoutHandler:
+    kind = "shout"
+    limits = frozenset({"maxCharacters"})
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+        return "repeat"
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        text = body.get("text") if isinstance(body, dict) else None
+        if not isinstance(text, str):
+            return Failure.of("effect", "shout: it takes a text")
+        most = context.bundle.descriptor.policy.limits["shout"].get("maxCharacters")
+        if isinstance(most, int) and len(text) > most:
+            return Failure.of("refused", f"shout: the policy allows {most} characters, not {len(text)}")
+        return Answer(fields={"outcome": text.upper()})
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - never asked: the rule is repeat
+        return None

@@ -1,0 +1,57 @@
+"""Another distribution brings a role, an agent, an effect and flows, all found through entry points."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+OUTSIDE = Path(__file__).parent / "outside"
+CODE = """
+import json
+from importlib.metadata import entry_points
+from types import SimpleNamespace
+from uncaged_bundles.build import build_workflow
+from uncaged_bundles.validate import read_bundle
+from uncaged_engine.known_effects import KNOWN
+
+def load(group, name):
+    return entry_points(group="uncaged_workflow." + group)[name].load()
+
+greet = read_bundle(build_workflow(load("templates", "greet"), KNOWN), KNOWN)
+loudly = read_bundle(load("templates", "greet-loudly"), KNOWN)
+agent = load("agents", "polite")({"word": "Good day"})
+handler = load("effects", "shout")()
+context = SimpleNamespace(bundle=loudly)
+print(json.dumps({
+    "role": load("roles", "greeter").name,
+    "roles": [*greet.descriptor.roles, *loudly.descriptor.roles],
+    "graph": greet.descriptor.raw["graph"],
+    "answer": agent.answer(SimpleNamespace(task="Ada")).text,
+    "loud": handler.perform({"text": "hello"}, context).fields,
+    "too loud": handler.perform({"text": "x" * 41}, context).error,
+    "policy": loudly.descriptor.raw["policy"],
+    "known": sorted(KNOWN["shout"]),
+}))
+"""
+
+
+@pytest.mark.slow
+def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
+    """One directory with a package and its metadata is all that it takes; nothing of ours names it."""
+    environment = {**os.environ, "PYTHONPATH": str(OUTSIDE), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["role"] == "greeter"
+    assert found["roles"] == ["greeter", "greeter"]
+    assert found["graph"]["__start__"] == "greeter"
+    assert '{"status": "greeted", "greeting": "Good day, Ada!"}' in found["answer"]
+    assert found["loud"] == {"outcome": "HELLO"}
+    assert found["too loud"] == {"kind": "refused", "message": "shout: the policy allows 40 characters, not 41"}
+    assert found["policy"] == {"role": {}, "shout": {"maxCharacters": 40}}
+    assert found["known"] == ["maxCharacters"]
