@@ -24,9 +24,12 @@ from .effects import Cancel, Rule
 from .infolog import InfoLog
 from .journal import Journal
 from .loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from .observe import facts_of
 from .performer import Performer
 from .recover import History
 from .seat import Seat
+from .states import allowed, status
+from .states import refusal as state_refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,18 +87,31 @@ class Driver:
         journal, thread, around = self._journal, self.thread, self._around
         journal.on_flush = lambda size: around.publish(thread, {"flushed": size})
         try:
-            return self._drive()
-        except (ReplayError, BundleError) as exc:
-            journal.append(lines.end("failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()))
-            journal.flush()
-            return "failed"
+            return self._drive_or_fail()
         except UncagedError as exc:
             self._info.note("4TQ8ZJ1M", f"left: {exc}")
             around.publish(thread, {"left": "interrupted", "message": str(exc)})
             return "interrupted"
         finally:
             journal.on_flush = _nobody
-            journal.close()
+
+    def accept(self) -> None:
+        """Take the thread over: what the caller asked for is on disk when this returns.
+
+        Raises:
+            RefusedError: somebody else was quicker, and the thread's state forbids it by now.
+        """
+        resume, history = self._request.resume, self._journal.history
+        state = status(facts_of(history, self._around.store, self._bundle.hash), locked=False)
+        if history.end is not None if resume is None else not allowed(state, "resume"):
+            raise RefusedError(state_refusal(state, "resume", self.thread))
+        if resume is not None:
+            self._journal.append(lines.control("resume", resume, self.now_ms()))
+            self._journal.flush()
+
+    def close(self) -> None:
+        """Give the journal's lock back."""
+        self._journal.close()
 
     @property
     def flushed_bytes(self) -> int:
@@ -132,11 +148,17 @@ class Driver:
     def rule(self, kind: str, body: object) -> Rule:
         return self._performing().rule(kind, body)
 
+    def _drive_or_fail(self) -> str:
+        journal = self._journal
+        try:
+            return self._drive()
+        except (ReplayError, BundleError) as exc:
+            journal.append(lines.end("failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()))
+            journal.flush()
+            return "failed"
+
     def _drive(self) -> str:
         journal, bundle = self._journal, self._bundle
-        if self._request.resume is not None:
-            journal.append(lines.control("resume", self._request.resume, self.now_ms()))
-            journal.flush()
         history = journal.reread(bundle.hash, self.thread)
         start = self._blobs.expand_record(history.start)
         options = start["parameters"]["options"]

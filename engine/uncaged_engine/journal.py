@@ -3,6 +3,7 @@
 Rule 1: one owner at a time; the lock is taken before the first byte is read.
 Rule 2: a write or flush that failed is final for this handle: the kernel may have dropped the pages, so nothing later can be trusted.
 Rule 3: a torn tail is kept aside before it is cut.
+Rule 4: a handle that was closed takes nothing more, whoever still knows it: its number may be another file's by now.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Journal:
         self.path = path
         self.history = history
         self.size_bytes = history.good_bytes
-        self.flushed_bytes = history.good_bytes
+        self.flushed_bytes = 0  # what a killed owner wrote may be in memory only
         self.on_flush: Callable[[int], None] = _nobody
         self._fd = fd
         self._digest = history.digest
@@ -61,6 +62,9 @@ class Journal:
             if history.damage is not None:
                 _cut(fd, path, thread, history)
             return cls(path, fd, history)
+        except OSError as exc:
+            os.close(fd)
+            raise JournalBroken(f"{path}: cannot be taken up ({exc.strerror or exc}); mend the disk, then `resume`") from exc
         except BaseException:
             os.close(fd)
             raise
@@ -104,11 +108,14 @@ class Journal:
 
     def close(self) -> None:
         """Give the lock back. Idempotent."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        with self._lock:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
 
     def _refuse_if_broken(self) -> None:
+        if self._fd < 0:
+            raise JournalBusy(f"{self.path.name}: the thread was left just now; look at it again")
         if self._broken is not None:
             raise JournalBroken(self._broken)
 
@@ -124,8 +131,11 @@ def create(path: Path, body: bytes, bundle: BundleHash, thread: ThreadId, *, mor
         body: the open start record. more: sealed lines that follow it (a fork's copy).
     """
     line, _ = chain.seal(chain.seed(bundle, thread), body)
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    sync_directory(path.parent.parent)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        sync_directory(path.parent.parent)
+    except OSError as exc:
+        raise JournalBroken(f"{path.parent}: cannot be made ({exc.strerror or exc}); nothing was started") from exc
     write_atomically(path, line + more)
 
 

@@ -2,7 +2,7 @@
 
 Rule 1: the socket is bound and unlinked only by the holder of the worker lock, so there is one worker per bundle.
 Rule 2: before it leaves, it unlinks the socket, then serves whoever had connected already; a caller that gets no answer asks again.
-Rule 3: a thread is accepted once its journal is locked by us; the caller hears of it then, not earlier.
+Rule 3: a thread is accepted once its journal is locked by us and what was asked for stands in it; the caller hears of it then.
 """
 
 from __future__ import annotations
@@ -60,32 +60,39 @@ class Server:
         """Listen until there is nothing left to do. ready: called once callers can connect."""
         threading.stack_size(STACK_BYTES)
         path = address.socket_path(self._store, self._hash)
-        listener = _listen(path)
-        self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
-        ready()
         try:
-            while self._serve_until_idle(listener):
-                pass
-            path.unlink(missing_ok=True)
-            # crash here, or a caller that connected just now: nobody new can come, whoever came is still served
-            while self._serve_once(listener, timeout_s=0.05) or self._drivers:
-                pass
+            self._serve_at(path, ready)
+            while self._drivers:  # somebody's thread was accepted while we were leaving: stay for others to reach it
+                self._serve_at(path, _nobody_waits)
         finally:
-            path.unlink(missing_ok=True)
-            listener.close()
             if self._around is not None:
                 self._around.cells.close()
 
-    def _serve_until_idle(self, listener: socket.socket) -> bool:
-        """Serve; False once idle for the lingering time."""
+    def _serve_at(self, path: Path, ready: Callable[[], None]) -> None:
+        """Listen at *path* until idle, then leave it to others and serve whoever had come already."""
+        with _listen(path) as listener:
+            self._selector.register(listener, selectors.EVENT_READ)
+            try:
+                ready()
+                self._serve_until_idle(listener)
+                path.unlink(missing_ok=True)
+                # crash here, or a caller that connected just now: nobody new can come, whoever came is still served
+                while self._serve_once(listener, timeout_s=0.05):
+                    pass
+            finally:
+                path.unlink(missing_ok=True)
+                self._selector.unregister(listener)
+
+    def _serve_until_idle(self, listener: socket.socket) -> None:
+        """Serve until there was nothing to do for the lingering time."""
         idle_since = time.monotonic()
         while True:
             served = self._serve_once(listener, timeout_s=self._linger_s)
             if served or self._drivers or len(self._selector.get_map()) > 2:
                 idle_since = time.monotonic()
             elif time.monotonic() - idle_since >= self._linger_s * 0.9:
-                return False
+                return
 
     def _serve_once(self, listener: socket.socket, *, timeout_s: float) -> bool:
         events = self._selector.select(timeout_s)
@@ -126,8 +133,8 @@ class Server:
             self._answer(incoming.connection, bytes(incoming.data))
         except UncagedError as exc:
             _send(incoming.connection, error_message(exc))
-        except ValueError as exc:
-            _send(incoming.connection, error_message(UsageError(f"the worker did not understand a request: {exc}")))
+        except (ValueError, KeyError, TypeError, RecursionError) as exc:
+            _send(incoming.connection, error_message(UsageError(f"the worker did not understand a request: {exc!r}")))
 
     def _answer(self, connection: socket.socket, line: bytes) -> None:
         message = unpack(line)
@@ -183,7 +190,12 @@ class Server:
             skip=bool(message.get("skip")),
         )
         self._slots += 1
-        driver = Driver(thread=thread, slot=self._slots, journal=journal, request=request, config=load(self._store), around=around)
+        try:
+            driver = Driver(thread=thread, slot=self._slots, journal=journal, request=request, config=load(self._store), around=around)
+            driver.accept()
+        except BaseException:
+            journal.close()
+            raise
         with self._lock:
             self._drivers[thread] = driver
         _send(connection, {"ok": True})
@@ -196,8 +208,9 @@ class Server:
         except Exception:  # worker top level: a bug of ours, not of the bundle
             self._report(driver)
         finally:
-            with self._lock:
+            with self._lock:  # both at once: whoever finds the journal free must not find a driver
                 self._drivers.pop(driver.thread, None)
+                driver.close()
             self._hub.leave(driver.thread, word)
             self._wake()
 
@@ -220,6 +233,10 @@ class Server:
     def _wake(self) -> None:
         with suppress(BlockingIOError):  # it is awake already
             os.write(self._wake_write, b"w")
+
+
+def _nobody_waits() -> None:
+    """Callers know already how to find us."""
 
 
 class _Incoming:
