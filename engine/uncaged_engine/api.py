@@ -10,11 +10,12 @@ for event in engine.follow(thread):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.names import FlowName, parse_flow_name
 from uncaged_bundles.policy import widening
@@ -31,7 +32,7 @@ from .following import Event, follow
 from .forking import Cut, copied_lines, fork_start, kept_steps
 from .journal import Journal, create
 from .known_effects import KNOWN
-from .observe import ThreadSummary, ThreadView, step_records, summarise, view
+from .observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
 from .recover import recover
 from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
 from .verify import Verdict, verify
@@ -207,6 +208,7 @@ class Engine:
         check_answer(found.records, value)
         journal = Journal.open(path, bundle_hash, thread)
         try:
+            self._still_allowed(journal, bundle_hash, thread, "answer")
             journal.append(lines.control("answer", {"value": value}, self._chance.clock_ms()))
             journal.flush()
         finally:
@@ -282,10 +284,12 @@ class Engine:
         """Let the worker do it, or, where there is none, take the lock and write it down ourselves."""
         bundle_hash, thread, path = self.store.locate_thread(text)
         self._allowed(summarise(self.store, bundle_hash, thread, path), event)
-        if client.request(self.store, bundle_hash, {"op": event, "threadId": thread}, start=False) is not None:
-            return thread
+        with suppress(NotFoundError):  # the worker lives, and does not drive this thread
+            if client.request(self.store, bundle_hash, {"op": event, "threadId": thread}, start=False) is not None:
+                return thread
         journal = Journal.open(path, bundle_hash, thread)
         try:
+            self._still_allowed(journal, bundle_hash, thread, event)
             now = self._chance.clock_ms()
             pending = journal.history.open
             if event == "kill" and pending is not None:
@@ -299,6 +303,12 @@ class Engine:
     def _allowed(self, summary: ThreadSummary, event: states.Event) -> None:
         if not states.allowed(summary.status, event):
             raise RefusedError(states.refusal(summary.status, event, summary.thread_id))
+
+    def _still_allowed(self, journal: Journal, bundle: BundleHash, thread: ThreadId, event: states.Event) -> None:
+        """The same, once nobody else can change it."""
+        state = states.status(facts_of(journal.history, self.store, bundle), locked=False)
+        if not states.allowed(state, event):
+            raise RefusedError(states.refusal(state, event, thread))
 
     def _refit(self, begin: dict[str, Any], bundle: Bundle, options: RunOptions) -> None:
         """What a fork may change of its source's start record: limits and agents; and it works on a branch of its own."""

@@ -66,10 +66,16 @@ class Replay:
             CellDied: the bundle did not answer.
         """
         if not self._outcomes:
-            return said(cell.ask("S", slot, 0, self._start, deadline_s=deadline_s))
+            reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
+            return said(reply) if self._goes_on(reply) else None
         reply = cell.replay(slot, self._start, self._outcomes, deadline_s=deadline_s)
         same = reply.digest == self._history.effects.hexdigest() and reply.seq == len(self._outcomes) + 1
-        return said(reply) if same else None
+        return said(reply) if same and self._goes_on(reply) else None
+
+    def _goes_on(self, reply: Reply) -> bool:
+        """Whether the next effect is the one that the journal holds an intent of, if it holds one."""
+        pending = self._history.pending
+        return pending is None or (reply.word == "effect" and effect_mark(reply.body) == pending.mark)
 
     def run_slowly(self, cell: Cell, slot: int, recorded: bytes, *, deadline_s: float) -> Said:
         """The same, one step at a time.
