@@ -20,6 +20,7 @@ UNFINISHED_DIRECTORIES = ("rebase-merge", "rebase-apply", "sequencer")
 EMBEDDED = (("warning: adding embedded git repository: ", ""), ("error: '", "' does not have a commit checked out"))
 """What ``git add`` says of a repository inside the worktree: one with a commit, one without."""
 MAX_EMBEDDED = 100
+TORN_INDEX = ("index file smaller", "index file corrupt", "bad signature", "bad index", "index uses", "index entry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +63,7 @@ class Snapshots:
         (self.private / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
         (self.private / "info" / "attributes").write_text(NO_CONVERSION, "utf-8")
         (self.private / "config").write_text(self._config(), "utf-8")
-        index = self.admin / "index"
-        if index.exists():
-            shutil.copyfile(index, self.private / "index")
-        if converted:
-            self._write_excludes()
-            self._files().run("add", "--update", "--renormalize")
+        self._seed_index(read_all=converted)
 
     def take(self, message: str, *, previous: str | None, now_ms: int) -> str:
         """Commit the worktree as it stands and let the thread's ref name it; return the commit."""
@@ -92,15 +88,8 @@ class Snapshots:
         self._write_pointer()
         self._set_head(head)
         self._write_excludes()
-        files = self._files()
-        try:
-            files.run("read-tree", "--reset", "-u", tree)
-        except GitError as exc:
-            if exc.code is None or not (self.private / "index").exists():
-                raise
-            (self.private / "index").unlink()  # torn by a crash: git can build it anew, only slower
-            files.run("read-tree", "--reset", "-u", tree)
-        files.run("clean", "-ffdq")
+        self._speak("read-tree", "--reset", "-u", tree)
+        self._speak("clean", "-ffdq")
         kept = self._kept_index(commit)
         if kept.exists():
             shutil.copyfile(kept, self.admin / "index")
@@ -109,23 +98,43 @@ class Snapshots:
 
     def _write_tree(self) -> str:
         self._write_excludes()
-        files = self._files()
         for _ in range(MAX_EMBEDDED):
             try:
-                _, words = files.speak("add", "--all")
+                _, words = self._speak("add", "--all")
             except GitError as exc:
                 words = exc.words
                 if not embedded_in(words):
                     raise
             embedded = embedded_in(words)
             if not embedded:
-                return files.run("write-tree").decode().strip()
+                return self._speak("write-tree")[0].decode().strip()
             # An agent made a repository inside the worktree. Its files stay where they are, but no snapshot can hold them.
             with (self.private / "embedded").open("a", encoding="utf-8", errors="surrogateescape") as known:
                 known.writelines(f"/{path}\n" for path in embedded)
             self._write_excludes()
-            files.run("rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", *embedded)
+            self._speak("rm", "-r", "-f", "--cached", "--quiet", "--ignore-unmatch", "--", *embedded)
         raise WorkspaceError(f"{self.tree} holds more than {MAX_EMBEDDED} repositories of its own; remove them, then resume")
+
+    def _speak(self, *arguments: str) -> tuple[bytes, str]:
+        """Run git for the files; a private index that a crash tore is made anew once."""
+        try:
+            return self._files().speak(*arguments)
+        except GitError as exc:
+            if not any(sign in exc.words for sign in TORN_INDEX):
+                raise
+            self._seed_index(read_all=True)
+            return self._files().speak(*arguments)
+
+    def _seed_index(self, *, read_all: bool) -> None:
+        """Begin with the worktree's own index, which knows the files that were checked out; or have all files read again."""
+        own = self.admin / "index"
+        if own.exists():
+            shutil.copyfile(own, self.private / "index")
+        else:
+            (self.private / "index").unlink(missing_ok=True)
+        if read_all:
+            self._write_excludes()
+            self._files().run("add", "--update", "--renormalize")
 
     def _head(self) -> Head:
         git = self._worktree()

@@ -126,12 +126,17 @@ class Workspace:
         if self.repository.is_dir():
             git = self._git()
             with self._alone():
-                git.run("worktree", "remove", "--force", "--force", str(self.tree), accept=(0, 128))
+                self._drop_tree(git)
                 git.run("update-ref", "-d", self.ref)
                 kept = self._drop_branch(git)
         shutil.rmtree(self.tree, ignore_errors=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
         return kept
+
+    def _drop_tree(self, git: Git) -> None:
+        """Remove the files first: git then forgets the worktree in whatever state a crash or an agent left it (128: it knows none)."""
+        shutil.rmtree(self.tree, ignore_errors=True)
+        git.run("worktree", "remove", "--force", "--force", str(self.tree), accept=(0, 128))
 
     def _drop_branch(self, git: Git) -> str | None:
         ref = f"refs/heads/{self.branch}"
@@ -159,7 +164,7 @@ class Workspace:
             raise WorkspaceError(f"the repository {self.repository} is gone; bring it back, then resume")
         git = self._git()
         self._refuse_branch_in_use(git)
-        shutil.rmtree(self.tree, ignore_errors=True)
+        self._drop_tree(git)
         self._ready_path.unlink(missing_ok=True)
         self.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         start = latest or self.base

@@ -1,0 +1,34 @@
+"""Names in registries."""
+
+from __future__ import annotations
+
+import pytest
+from uncaged_bundles.errors import NotFoundError
+from uncaged_engine import agents, handlers, plugins
+from uncaged_engine.agents.command import CommandAgent
+from uncaged_engine.agents.scripted import ScriptedAgent
+from uncaged_engine.handlers.null import NullHandler
+
+
+def test_known_names_lead_to_their_objects() -> None:
+    """Our own handlers and agents are found without a search of installed distributions."""
+    assert isinstance(handlers.handler_for("null"), NullHandler)
+    assert handlers.handler_for("null") is handlers.handler_for("null")
+    assert agents.factory_of("command") is CommandAgent
+    assert agents.factory_of("scripted") is ScriptedAgent
+    assert {"null", "role"} <= set(handlers.kinds())
+    assert {"command", "scripted", "repair"} <= set(agents.kinds())
+
+
+@pytest.mark.parametrize("reference", [*handlers.BUILT_IN.values(), *agents.BUILT_IN.values()])
+def test_every_entry_of_our_tables_exists(reference: str) -> None:
+    """A table entry that leads nowhere would be found by a person, at run time."""
+    assert callable(plugins.find("x", built_in={"x": reference}, group="none"))
+
+
+def test_an_unknown_name_is_answered_with_near_ones() -> None:
+    """The message names the group, so that an author of a distribution knows where to register."""
+    with pytest.raises(NotFoundError, match=r"'comand' in uncaged_workflow\.agents \(known: command\)"):
+        agents.factory_of("comand")
+    with pytest.raises(NotFoundError, match=r"'zzz' in uncaged_workflow\.effects \(known: .*null"):
+        handlers.handler_for("zzz")
