@@ -69,6 +69,7 @@ def script_command(
     root: bool,
     temporary_bytes: int,
     accounts_fd: int,
+    info_fd: int,
     arguments: Sequence[str],
 ) -> list[str]:
     """The command that starts the stage, which becomes the script, in the file system that *view* describes.
@@ -77,11 +78,11 @@ def script_command(
         root: we are root: bubblewrap mounts with real rights, since in a user namespace of ours every user is root outside;
             the stage drops them.
         temporary_bytes: size of each private file system in memory.
-        accounts_fd: an inherited descriptor with the script's /etc/passwd.
+        accounts_fd: an inherited descriptor with the script's /etc/passwd. info_fd: one to which bubblewrap writes its process 1.
         arguments: the stage's command.
     """
     command = [str(program), "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    command += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+    command += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--info-fd", str(info_fd)]
     if root:
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:

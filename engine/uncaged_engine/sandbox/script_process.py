@@ -1,0 +1,92 @@
+"""A running script is a process tree with three pipes, and it ends as a whole: when nothing is waited for any more, nothing of it runs."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+KILL_TIMEOUT_S = 10.0
+
+
+class ScriptProcess:
+    """A running script; leave its ``with`` block, or call `kill`, and its whole process tree is gone."""
+
+    def __init__(self, process: subprocess.Popen[bytes], *, tree_fd: int | None, private: Path | None) -> None:
+        """Take over a started script.
+
+        Args:
+            process: bubblewrap, or the supervisor.
+            tree_fd: of bubblewrap's process 1, whose end is the end of all others; None: the supervisor sees to that.
+            private: a directory to remove at the end.
+        """
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise ValueError("a script needs three pipes")
+        self.stdin: IO[bytes] = process.stdin
+        self.stdout: IO[bytes] = process.stdout
+        self.stderr: IO[bytes] = process.stderr
+        self._process = process
+        self._tree_fd = tree_fd
+        self._private = private
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.kill()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that holds the tree together."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+        code = self._process.poll()
+        return None if code is None else self._ended(code)
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for the end of the script, end what it left running, and return its exit code; 128 and more: a signal ended it.
+
+        Raises:
+            subprocess.TimeoutExpired: it still runs.
+        """
+        return self._ended(self._process.wait(timeout_s))
+
+    def kill(self) -> None:
+        """End the whole tree, reap it and close the pipes; calling it twice does no harm."""
+        if self._process.poll() is None:
+            if self._tree_fd is not None:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._tree_fd, signal.SIGKILL)
+            else:
+                self._process.send_signal(signal.SIGTERM)  # the supervisor ends the rest; it cannot if it is killed itself
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(KILL_TIMEOUT_S)
+            self._process.kill()
+            self._process.wait()
+        self._ended(self._process.returncode)
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            with suppress(OSError):  # what was not written yet has nobody to read it
+                pipe.close()
+
+    def _ended(self, code: int) -> int:
+        """Make sure that the tree is gone, too: bubblewrap returns before its process 1 has died."""
+        if self._tree_fd is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._tree_fd, signal.SIGKILL)
+            poll = select.poll()
+            poll.register(self._tree_fd, select.POLLIN)
+            poll.poll(KILL_TIMEOUT_S * 1000)
+            os.close(self._tree_fd)
+            self._tree_fd = None
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+            self._private = None
+        return 128 - code if code < 0 else code

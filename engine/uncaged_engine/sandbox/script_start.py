@@ -1,0 +1,181 @@
+"""A script is started behind its walls: what it needs is gathered, the walls are raised around it, and only then it begins."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from uncaged_bundles.errors import SandboxUnavailable
+
+from . import bubblewrap, seccomp
+from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
+from .interpreter import find_interpreter
+from .mechanism import Mechanism
+from .parcel import LOADER, call_numbers, make_parcel
+from .reach import carries, script_landlock
+from .rlimits import count_tasks, script_limits
+from .scratch import ScratchUser, scratch_user
+from .script_process import ScriptProcess
+
+START_TIMEOUT_S = 20.0
+
+
+def start_script(
+    argv: Sequence[str],
+    bounds: ScriptBounds,
+    *,
+    mechanism: Mechanism,
+    cwd: Path,
+    environment: Mapping[str, str],
+    user: ScratchUser | None = None,
+) -> ScriptProcess:
+    """Start a script and return when its walls stand. Its time is not watched here; all other bounds hold.
+
+    Raises:
+        SandboxUnavailable, FileNotFoundError: as in `run_script`.
+    """
+    program = find_program(argv[0], environment, cwd)
+    if program is None:
+        raise FileNotFoundError(f"no program {argv[0]!r} on PATH {environment.get('PATH', DEFAULT_PATH)!r}")
+    view = view_of(bounds, program)
+    root = os.geteuid() == 0
+    user = user or scratch_user(cwd)
+    private = _private_directory(user) if mechanism.name == "landlock" else None
+    home = str(private or "/tmp")  # noqa: S108 - a private one, inside
+    settings: dict[str, object] = {
+        "numbers": call_numbers(mechanism.machine),
+        "parent": os.getpid(),
+        "program": str(program),
+        "argv": list(argv),
+        "environment": {"HOME": home, "TMPDIR": home, "PATH": DEFAULT_PATH, **environment},
+        "directory": str(cwd),
+        "user": (user.uid, user.gid) if root else None,
+        "carry": False,
+        "filter": seccomp.assemble(
+            seccomp.script_rules(network=bounds.network, unix_sockets=mechanism.name == "bubblewrap"), mechanism.machine
+        ),
+    }
+    others = 0 if root or mechanism.name == "bubblewrap" else count_tasks(user.uid)
+    settings["limits"] = script_limits(
+        memory_bytes=bounds.memory_bytes, cpu_s=bounds.cpu_s, file_bytes=bounds.file_bytes, tasks=bounds.processes + others + 1
+    )
+    modules = ["lockdown"]
+    if private is not None:
+        modules.append("landlock")
+        settings["landlock"] = script_landlock(view, private, network=bounds.network, abi=mechanism.landlock_abi)
+        settings["carry"] = root and carries(view, program, cwd, user)
+    try:
+        process, tree_fd = _start(mechanism, view, bounds, user, make_parcel("stage", modules, settings))
+    except BaseException:
+        if private is not None:
+            shutil.rmtree(private)
+        raise
+    return ScriptProcess(process, tree_fd=tree_fd, private=private)
+
+
+def _private_directory(user: ScratchUser) -> Path:
+    directory = tempfile.mkdtemp(prefix="uncaged-script-")
+    if os.geteuid() == 0:
+        os.chown(directory, user.uid, user.gid)
+    return Path(directory)
+
+
+def _start(
+    mechanism: Mechanism, view: View, bounds: ScriptBounds, user: ScratchUser, parcel: bytes
+) -> tuple[subprocess.Popen[bytes], int | None]:
+    """Start the stage and wait until it says that the walls stand.
+
+    Returns:
+        The process, and for bubblewrap a descriptor of the process whose end is everybody's end.
+    """
+    parcel_read, parcel_write = os.pipe()
+    status_read, status_write = os.pipe()
+    info_read, info_write = os.pipe()
+    accounts = _accounts_file(user)
+    passed = (parcel_read, status_write, info_write, accounts)
+    try:
+        process = subprocess.Popen(
+            _command(mechanism, view, bounds, passed),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=passed,
+            env=bubblewrap.ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+            bufsize=0,
+        )
+    except OSError as exc:
+        for fd in (parcel_write, status_read, info_read):
+            os.close(fd)
+        raise SandboxUnavailable(f"a script's sandbox cannot be started: {exc}") from exc
+    finally:
+        for fd in passed:
+            os.close(fd)
+    with os.fdopen(status_read, "rb", buffering=0) as status, os.fdopen(info_read, "rb", buffering=0) as info:
+        tree_fd = _tree_fd(info.fileno()) if mechanism.program is not None else None  # before the parcel, so that it cannot have ended yet
+        with suppress(BrokenPipeError), os.fdopen(parcel_write, "wb", buffering=0) as pipe:
+            pipe.write(parcel)
+        word = _read_within(status.fileno(), START_TIMEOUT_S)
+    if word == b"ok":
+        return process, tree_fd
+    if tree_fd is not None:
+        os.close(tree_fd)
+    process.kill()
+    _, complaint = process.communicate()
+    why = word[2:].decode(errors="replace") or complaint.decode(errors="replace").strip()[:1000] or "it did not start in time"
+    raise SandboxUnavailable(f"the {mechanism.name} sandbox for scripts does not work here: {why}")
+
+
+def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tuple[int, int, int, int]) -> list[str]:
+    parcel, status, info, accounts = passed
+    interpreter = find_interpreter()
+    stage = [str(interpreter.executable), *bubblewrap.PYTHON_FLAGS, "-c", LOADER, str(parcel), str(status)]
+    if mechanism.program is None:
+        return stage
+    return bubblewrap.script_command(
+        mechanism.program,
+        view,
+        interpreter,
+        disable_userns=mechanism.disable_userns,
+        network=bounds.network,
+        root=os.geteuid() == 0,
+        temporary_bytes=bounds.file_bytes,
+        accounts_fd=accounts,
+        info_fd=info,
+        arguments=stage,
+    )
+
+
+def _tree_fd(info_fd: int) -> int | None:
+    """A descriptor of bubblewrap's process 1, which cannot end before it was told what to run."""
+    text = b""
+    while b"}" not in text:
+        more = _read_within(info_fd, START_TIMEOUT_S)
+        if not more:
+            return None  # bubblewrap failed; its complaint is read later
+        text += more
+    with suppress(ProcessLookupError):
+        return os.pidfd_open(int(json.loads(text)["child-pid"]))
+    return None
+
+
+def _read_within(fd: int, timeout_s: float) -> bytes:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return os.read(fd, 4096) if poll.poll(timeout_s * 1000) else b""
+
+
+def _accounts_file(user: ScratchUser) -> int:
+    """An /etc/passwd that knows one user, as an open file."""
+    fd = os.memfd_create("passwd")
+    os.write(fd, f"script:x:{user.uid}:{user.gid}::/tmp:/bin/sh\n".encode())
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
