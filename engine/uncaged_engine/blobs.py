@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import DamagedError
-from uncaged_bundles.files import write_atomically
+from uncaged_bundles.errors import DamagedError, UncagedError
+from uncaged_bundles.files import sync_directory, write_atomically
 
 from . import lines
 from .codec import encode
@@ -35,7 +35,15 @@ class Blobs:
         """Make *data* durable and return its hash."""
         name = blob_hash(data)
         path = self.directory / name
-        if not path.exists():
+        try:
+            there = path.read_bytes() == data
+            if there:
+                sync_directory(self.directory)  # whoever put it may not have come as far as that
+        except FileNotFoundError:
+            there = False
+        except OSError as exc:
+            raise UncagedError(f"cannot put {path}: {exc.strerror or exc}; mend the disk, then `resume`") from exc
+        if not there:
             write_atomically(path, data)
         return name
 
