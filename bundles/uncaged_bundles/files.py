@@ -27,6 +27,16 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise UncagedError(f"cannot write {path}: {exc.strerror or exc}; nothing was acknowledged, try again once that is mended") from exc
 
 
+def read_if_there(path: Path) -> bytes | None:
+    """The file's bytes; None when there is no such file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise UncagedError(f"cannot read {path}: {exc.strerror or exc}") from exc
+
+
 def sync_directory(directory: Path) -> None:
     """Make the names in *directory* as durable as the files behind them."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .errors import NotFoundError, RefusedError, UsageError
-from .files import remove_stale_temporaries, write_atomically
+from .errors import NotFoundError, RefusedError, UncagedError, UsageError
+from .files import read_if_there, remove_stale_temporaries, sync_directory, write_atomically
 from .ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_hash
 from .names import FlowName, parse_flow_name
 from .policy import is_pure
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Flow", "Registry", "Snapshot", "Version"]
 
 LOCK_TIMEOUT_S = 120.0
-_LOCK_POLL_S = 0.01
+_LOCK_POLL_S = 0.03
 _STALE_AFTER_S = 600.0
 _SHORTEST_PREFIX = 4
 
@@ -161,16 +161,17 @@ class Registry:
                 encoded = document.encode()
                 if encoded != former:
                     write_atomically(path, encoded)
+                else:
+                    sync_directory(path.parent)  # a former try may have renamed the file and failed there
         except Timeout as exc:
             raise RefusedError(f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again") from exc
+        except OSError as exc:
+            raise UncagedError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
     def _load(self) -> tuple[bytes, Document]:
         from .document import Document
 
-        try:
-            data = self._store.registry_path.read_bytes()
-        except FileNotFoundError:
-            data = b""
+        data = read_if_there(self._store.registry_path) or b""
         return data, Document.parse(data, self._where)
 
     def _flow(self, document: Document, name: str) -> Flow:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from .errors import DamagedError, NotFoundError, UsageError
-from .files import write_atomically
+from .files import read_if_there, sync_directory, write_atomically
 from .ids import (
     THREAD_ID_LENGTH,
     BundleHash,
@@ -96,10 +96,12 @@ class Store:
             DamagedError: other bytes stand under this hash, which XXH64 does not rule out; they are not replaced.
         """
         path = self.bundle_path(bundle.hash)
-        stored = _read_if_there(path)
+        stored = read_if_there(path)
         if stored is None:
             write_atomically(path, bundle.source)
-        elif stored != bundle.source:
+        elif stored == bundle.source:
+            sync_directory(self.bundles)  # crash here, at the former try: renamed, and the name not yet on disk
+        else:
             raise DamagedError(f"{path} holds other bytes than the bundle that is to be stored under this hash; move that file away")
         copy = path.with_suffix(".yaml")
         if not copy.exists():
@@ -116,7 +118,7 @@ class Store:
             DamagedError: the file's bytes have another hash.
         """
         path = self.bundle_path(hash)
-        source = _read_if_there(path)
+        source = read_if_there(path)
         if source is None:
             raise NotFoundError(f"no bundle {hash} in {self.bundles}; 'uncaged-workflow list' shows what there is")
         found = bundle_hash(source)
@@ -136,8 +138,7 @@ class Store:
             hashes = [entry.name for entry in directories if is_bundle_hash(entry.name) and entry.is_dir()]
         for hash in hashes:
             directory = self.logs / hash
-            with os.scandir(directory) as entries:
-                names = {entry.name for entry in entries}
+            names = _names_in(directory)
             for name in names:
                 plain = name.removesuffix(ARCHIVED_SUFFIX)
                 thread_id = plain.removesuffix(DATA_SUFFIX)
@@ -174,15 +175,16 @@ class Store:
         return latest
 
 
+def _names_in(directory: Path) -> set[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return {entry.name for entry in entries}
+    except FileNotFoundError:
+        return set()  # its last thread was removed meanwhile
+
+
 def _make_private(directory: Path) -> None:
     """Make *directory* and what is missing above it, for its owner alone."""
     missing = [path for path in (directory, *directory.parents) if not path.is_dir()]
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
-
-
-def _read_if_there(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None

@@ -32,6 +32,7 @@ def test_a_blank_file_is_an_empty_document(blank: str) -> None:
         (b"a: [1]\nb: *a\n", r"^file:2: anchors and aliases"),
         (b"a: &x 1\n", r"^file:1: anchors and aliases"),
         (b"[" * 100_000, r"^file:1: nested deeper than 48 levels"),
+        (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), r"^file:1: nested deeper than 48 levels"),
         (b"{a: " * 50_000, r"^file:1: nested deeper than 48 levels"),
         (b"- " * 50_000, r"^file:1: nested deeper than 48 levels"),
         (b"a: 1\nb: [\n", r"^file:\d: not YAML: "),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import UncagedError
-from uncaged_bundles.files import remove_stale_temporaries, sync_directory, write_atomically
+from uncaged_bundles.files import read_if_there, remove_stale_temporaries, sync_directory, write_atomically
 
 
 @pytest.fixture
@@ -85,6 +85,15 @@ def test_only_old_temporaries_are_removed(tmp_path: Path) -> None:
     os.utime(tmp_path / ".file.bbb.tmp", (5000, 5000))
     remove_stale_temporaries(tmp_path, before_s=2000)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])
+
+
+def test_a_missing_file_is_none_and_an_unreadable_one_an_error(tmp_path: Path) -> None:
+    """Only absence is an answer; anything else is told with the path."""
+    (tmp_path / "file").write_bytes(b"x")
+    assert read_if_there(tmp_path / "file") == b"x"
+    assert read_if_there(tmp_path / "missing") is None
+    with pytest.raises(UncagedError, match=r"cannot read .*: Is a directory"):
+        read_if_there(tmp_path)
 
 
 def test_syncing_a_missing_directory_fails(tmp_path: Path) -> None:

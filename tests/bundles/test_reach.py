@@ -11,6 +11,7 @@ from uncaged_bundles.reach import forbidden_reach
     [
         "def run(input, options):\n    return input['prompt']",
         "def f(*vars, **locals): return vars, locals",
+        "async def execute(api, input):\n    return await api.ask(input)",
         "f = lambda compile: compile",
         "def f():\n    vars = 1\n    return [vars for x in y]",
         "def f():\n    def g():\n        return input\n    input = 1",

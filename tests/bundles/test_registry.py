@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.names import FlowName, parse_flow_name
 from uncaged_bundles.registry import Registry, Version
@@ -374,6 +374,16 @@ def test_a_list_of_removed_names_that_cannot_be_read_is_kept(registry: Registry,
         registry.seed("1", shipped(("a", versions[0])), now_ms=1)
     assert registry.add("other", versions[0], now_ms=1)
     assert yaml.safe_load(store.registry_path.read_text())["removed"] == "all"
+
+
+def test_a_store_that_cannot_be_written_is_told(registry: Registry, store: Store, versions: list[Bundle]) -> None:
+    """No bare OSError reaches a person: the path that failed is named."""
+    (store.root / "workflow.yaml.lock").mkdir()
+    with pytest.raises(UncagedError, match=r"cannot change .*workflow\.yaml: "):
+        registry.add("demo", versions[0], now_ms=1)
+    store.registry_path.mkdir()
+    with pytest.raises(UncagedError, match=r"cannot read .*workflow\.yaml: Is a directory"):
+        registry.read()
 
 
 def test_what_killed_writers_left_is_cleaned(registry: Registry, store: Store, versions: list[Bundle]) -> None:
