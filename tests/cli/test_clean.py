@@ -42,6 +42,7 @@ def test_known_sequences_leave_only_their_text(name: str) -> None:
 def test_an_unterminated_string_sequence_hides_nothing() -> None:
     """What follows an introducer that is never closed is shown, not swallowed."""
     assert clean("\x1b]0;title and all that follows\nnext line") == "0;title and all that follows\nnext line"
+    assert clean("\x1b]0;title\nnext line\x07") == "0;title\nnext line"
 
 
 def test_a_carriage_return_cannot_paint_over_a_line() -> None:

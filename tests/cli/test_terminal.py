@@ -67,6 +67,13 @@ def test_no_color_means_no_colour(flow: AddFlow, environment: dict[str, str], tm
         assert not re.search(r"\x1b\[[0-9;]*m", seen), words
 
 
+def test_a_dumb_terminal_gets_plain_lines(flow: AddFlow, environment: dict[str, str], tmp_path: Path) -> None:
+    """Nothing moves and nothing is coloured where TERM says that it cannot be."""
+    flow("dirty")
+    code, seen = on_terminal(["run", "dirty"], {**environment, "TERM": "dumb"}, tmp_path)
+    assert (code, "\x1b" in seen) == (0, False)
+
+
 def test_a_person_is_asked_once(environment: dict[str, str], tmp_path: Path, flow: AddFlow) -> None:
     """On a terminal `add` asks; a yes adds, and the same bytes are not asked about again."""
     flow("echo")

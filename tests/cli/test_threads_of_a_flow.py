@@ -125,10 +125,13 @@ def test_an_interrupt_leaves_the_thread_running(command: Command, flow: AddFlow,
     running = command("ps").stdout
     assert "null" in running
     assert command("thread", "rm", "latest").returncode == 1
+    assert "will pause when the step in flight is finished" in command("pause", "latest").stdout
     assert command("kill", "latest").returncode == 0
     killed = command("kill", "latest")
     assert killed.returncode == 1
     assert "killed" in killed.stderr
+    assert command("thread", "rm", "latest").returncode == 0
+    assert command("thread", "latest").returncode == 5
 
 
 def test_followers_see_the_end_that_another_command_makes(flow: AddFlow, command: Command, environment: dict[str, str]) -> None:
@@ -226,14 +229,23 @@ def test_words_that_make_no_sense_are_exit_code_2_or_5(command: Command, flow: A
         assert hint in done.stderr, words
 
 
-def test_a_reader_that_goes_away_is_no_bug(command: Command, flow: AddFlow, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("words", ["threads", "build echo.py", "thread latest --follow"])
+def test_a_reader_that_goes_away_is_no_bug(
+    command: Command, flow: AddFlow, environment: dict[str, str], tmp_path: Path, words: str
+) -> None:
     """`threads | head -1` ends quietly."""
     flow("echo")
     assert command("run", "echo").returncode == 0
-    done = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m uncaged_cli threads | true"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
+    with subprocess.Popen(
+        [sys.executable, "-m", "uncaged_cli", *words.split()], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert process.returncode == 1
+    assert "Error" not in said
+    assert "error" not in said
 
 
 def test_following_as_json_is_one_object_a_line(command: Command, flow: AddFlow) -> None:

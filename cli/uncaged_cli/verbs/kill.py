@@ -19,6 +19,8 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
     ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
     for thread_id in ids:
         engine.kill(thread_id)
+        for _event in engine.follow(thread_id):
+            pass  # until the agent in flight and all that it started are gone
         if not as_json:
             result(f"killed {thread_id}")
             next_step(f"uncaged-workflow resume {thread_id}")

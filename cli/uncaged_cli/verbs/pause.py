@@ -20,7 +20,8 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
     for thread_id in ids:
         engine.pause(thread_id)
         if not as_json:
-            result(f"paused {thread_id}")
+            busy = engine.thread(thread_id).summary.status == "running"
+            result(f"{thread_id} will pause when the step in flight is finished" if busy else f"paused {thread_id}")
             next_step(f"uncaged-workflow resume {thread_id}")
     if as_json:
         jsonout.document({"paused": ids})
