@@ -36,7 +36,7 @@ class Registry:
 
     def read(self) -> Snapshot:
         """The registry as it is now. A missing or blank file is an empty one; entries that cannot be read become problems."""
-        return Snapshot.of(self._load()[1], self._where)
+        return Snapshot.of(self._load(), self._where)
 
     def add(self, name: str, bundle: Bundle, *, now_ms: int, source: str = "person", granted: bool = False) -> bool:
         """Store the bundle and make it the head of *name*; the former head becomes the newest entry of its history.
@@ -116,7 +116,7 @@ class Registry:
             RefusedError: the flow is disabled or its entry cannot be read.
             NotFoundError: neither; the message has the closest names.
         """
-        document = self._load()[1]
+        document = self._load()
         snapshot = Snapshot.of(document, self._where)
         flow = snapshot.flows.get(text)
         if flow is not None:
@@ -156,11 +156,11 @@ class Registry:
         lock = FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S, poll_interval=_LOCK_POLL_S)
         try:
             with lock:
-                former, document = self._load()
+                document = self._load()
+                former = document.encode()  # not the file's own bytes: what a person only spelled otherwise is no change
                 yield document
-                encoded = document.encode()
-                if encoded != former:
-                    write_atomically(path, encoded)
+                if document.encode() != former:
+                    write_atomically(path, document.encode())
                 else:
                     sync_directory(path.parent)  # a former try may have renamed the file and failed there
         except Timeout as exc:
@@ -168,11 +168,10 @@ class Registry:
         except OSError as exc:
             raise UncagedError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
-    def _load(self) -> tuple[bytes, Document]:
+    def _load(self) -> Document:
         from .document import Document
 
-        data = read_if_there(self._store.registry_path) or b""
-        return data, Document.parse(data, self._where)
+        return Document.parse(read_if_there(self._store.registry_path) or b"", self._where)
 
     def _flow(self, document: Document, name: str) -> Flow:
         snapshot = Snapshot.of(document, self._where)
