@@ -1,7 +1,8 @@
 """A flow thread keeps its place in a cell, and finds it again in a new one when the cell dies.
 
 Rule 1: whoever held the cell's lock when it died is the culprit; it goes on alone in a cell of its own, the others in a new shared one.
-Rule 2: a culprit that kills its own cell too has failed. One retry separates a slow machine from an endless loop.
+Rule 2: a culprit that kills its own cell too, without one answer in between, has failed. One retry separates a slow machine, or an
+    allowance that was used up, from an endless loop.
 Rule 3: the journal is flushed before anything is rebuilt from it, so that nothing performed is lost to a bundle that hangs.
 """
 
@@ -39,6 +40,7 @@ class Seat:
         self._handed_over = 0
         self._cell: Cell | None = None
         self._alone = False
+        self._answered = False
 
     def begin(self, history: History) -> Said:
         """Start or replay the generator in the shared cell.
@@ -57,9 +59,10 @@ class Seat:
             except CellDied as died:
                 self._blame(died)
                 continue
-            if now is not None:
-                return now
-            return self._prove(replay, history)
+            if now is None:
+                now = self._prove(replay, history)
+            self._answered = True
+            return now
 
     def ask(self, seq: int, line: bytes) -> Said:
         """Send the outcome of step *seq*; the same errors as `begin`."""
@@ -74,6 +77,7 @@ class Seat:
             self._journal.flush()  # the outcome is on disk before anybody is blamed
             self._blame(died)
             return self.begin(self._reread())
+        self._answered = True
         return said(reply)
 
     def leave(self) -> None:
@@ -103,8 +107,10 @@ class Seat:
     def _blame(self, died: CellDied) -> None:
         if self._cell is not None and self._alone:
             self._cell.close()
-            raise self._hopeless(died) from died
+            if not self._answered:
+                raise self._hopeless(died) from died
         self._cell = None
+        self._answered = False
         if died.reason != "closed":
             self._alone = True
 
