@@ -15,16 +15,24 @@ NOW_MS = 1_714_963_200_000
 THREAD = new_thread_id(NOW_MS, b"0123456789")
 
 
-def start_fields(bundle: BundleHash = BUNDLE, thread: ThreadId = THREAD, **more: object) -> dict[str, object]:
+def start_fields(
+    bundle: BundleHash = BUNDLE,
+    thread: ThreadId = THREAD,
+    *,
+    prompt: str = "do it",
+    params: Mapping[str, object] | None = None,
+    limits: Mapping[str, int] | None = None,
+    **more: object,
+) -> dict[str, object]:
     """A start record's fields, as `run` composes them."""
-    options = {"maxRounds": 10, "maxSteps": 10_000, "threadId": thread, "startedAt": NOW_MS, "seed": 7}
+    options = {"maxRounds": 10, "maxSteps": 10_000, "threadId": thread, "startedAt": NOW_MS, "seed": 7, **(limits or {})}
     return {
         "engine": "0",
         "python": "3",
         "name": "demo",
         "hash": bundle,
         "threadId": thread,
-        "parameters": {"prompt": "do it", "params": {}, "options": options},
+        "parameters": {"prompt": prompt, "params": dict(params or {}), "options": options},
         "agents": {},
         "sandbox": "bubblewrap",
         **more,
@@ -41,7 +49,7 @@ class Script:
     digest: bytes = b""
 
     @classmethod
-    def begun(cls, bundle: BundleHash = BUNDLE, thread: ThreadId = THREAD, **start: object) -> Self:
+    def begun(cls, bundle: BundleHash = BUNDLE, thread: ThreadId = THREAD, **start: Any) -> Self:
         script = cls(bundle=bundle, thread=thread, digest=chain.seed(bundle, thread))
         return script.add(lines.start(start_fields(bundle, thread, **start), NOW_MS))
 
