@@ -65,11 +65,8 @@ def test_light_commands_load_no_heavy_library(words: list[str], tmp_path: Path) 
     """`--help`, `list`, `threads` and completion must start quickly, so they import none of the heavy libraries."""
     code = (
         "import sys\n"
-        "from uncaged_cli.main import main\n"
-        "try:\n"
-        f"    main({words!r})\n"
-        "except SystemExit as stop:\n"
-        "    assert not stop.code, stop.code\n"
+        "from uncaged_cli.main import run\n"
+        f"assert run({words!r}) == 0\n"
         f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)\n"
     )
     environment = {"UNCAGED_WORKFLOW_HOME": str(tmp_path), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
