@@ -15,6 +15,9 @@ TARGETS = ("name", "url", "path", "command", "query", "prompt")
 """Keys of an effect's body that say best what it is about, in order of preference."""
 
 
+PROSE = ("summary", "reason", "message", "error")
+"""Keys of a meta whose text speaks for itself; it stands before the rest."""
+
 CONTROL_TEXTS = ("message", "question", "note", "value", "null")
 
 
@@ -146,8 +149,11 @@ def role_summary(record: Record) -> str:
     if not isinstance(meta, Mapping) or not meta:
         return _first_line(str(record.get("content", "")))
     status = clean_line(str(meta.get("status", "")))
-    rest = [text for key, value in meta.items() if key != "status" and (text := _item_summary(str(key), value))]
-    return ": ".join(part for part in (status, "; ".join(rest)) if part) or _first_line(str(record.get("content", "")))
+    items = sorted(((str(key), value) for key, value in meta.items() if key != "status"), key=lambda item: item[0] not in PROSE)
+    rest = [text for key, value in items if (text := _item_summary(key, value))]
+    return ": ".join(part for part in (status, "; ".join(text.rstrip(".") for text in rest)) if part) or _first_line(
+        str(record.get("content", ""))
+    )
 
 
 def progress_text(body: Record) -> str:
@@ -176,7 +182,7 @@ def _item_summary(key: str, value: object) -> str:
     if isinstance(value, Mapping):
         return f"{key} {{{', '.join(map(str, list(value)[:3]))}}}"
     text = clean_line(str(value))
-    return text if key in ("summary", "reason", "message", "error") else f"{key} {text}"
+    return text if key in PROSE else f"{key} {text}"
 
 
 def _error_text(error: object) -> str:

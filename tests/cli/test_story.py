@@ -119,6 +119,7 @@ def test_rows_are_clean() -> None:
         ({"status": "rejected", "issues": [{"line": 1}, {"line": 2}]}, "rejected: 2 issues"),
         ({"files": ["a", "b", "c", "d"]}, "files a, b, c …"),
         ({"status": "aborted", "reason": "no failing test", "phases": []}, "aborted: no failing test"),
+        ({"files": ["a.py"], "status": "done", "summary": "off by one."}, "done: off by one; files a.py"),
         ({"score": {"a": 1}}, "score {a}"),
         ({}, "first line"),
     ],
