@@ -16,11 +16,14 @@ def is_archived(path: Path) -> bool:
 
 
 def read(path: Path) -> bytes:
-    """The journal's bytes. Raises: DamagedError: the file is no whole zstandard frame, or larger than 1 GiB unpacked."""
+    """The journal's bytes. Raises: DamagedError: the file is not exactly one zstandard frame, or larger than 1 GiB unpacked."""
     import zstandard
 
+    packed = path.read_bytes()
     try:
-        return zstandard.ZstdDecompressor().decompress(path.read_bytes(), max_output_size=MAX_BYTES)
+        if zstandard.frame_content_size(packed) > MAX_BYTES:  # a size that the frame states is believed when it is unpacked
+            raise DamagedError(f"{path} cannot be unpacked: it says that it holds more than {MAX_BYTES} bytes")
+        return zstandard.ZstdDecompressor().decompress(packed, max_output_size=MAX_BYTES, allow_extra_data=False)
     except zstandard.ZstdError as exc:
         raise DamagedError(f"{path} cannot be unpacked: {exc}") from exc
 

@@ -47,6 +47,8 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
                     yield from records
                 elif "progress" in event:
                     yield Event(kind="progress", body=event["progress"])
+                elif "error" in event:
+                    time.sleep(PAUSE_S)  # the worker lives, but somebody else holds this thread's lock for a moment
     data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
     history = recover(data, bundle, thread)
     for record in parse_records(data[shown : history.good_bytes], blobs):

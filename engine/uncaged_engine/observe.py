@@ -87,8 +87,8 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
         DamagedError: not even its start can be read.
     """
     archived = archive.is_archived(path)
+    locked = not archived and lock.is_live(path)  # before the bytes: a thread that ends in between is not taken for a dead one
     data = archive.read(path) if archived else path.read_bytes()
-    locked = not archived and lock.is_live(path)
     summary = _summary_of_all(store, bundle, thread, data, locked=locked)
     history = recover(data, bundle, thread)
     blobs = Blobs(store.blobs)
@@ -148,7 +148,7 @@ def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: by
         status=state,
         steps=len(history.steps),
         started_ms=int(history.start["timestamp"]),
-        updated_ms=_last_timestamp(data),
+        updated_ms=_last_timestamp(data[: history.good_bytes]),
         message=_message(history.end) or _void_message(data) if history.lacking else _message(history.end),
         problem=problem,
     )
@@ -213,7 +213,7 @@ def _last_step(texts: list[bytes]) -> int | None:
     for text in reversed(texts):
         shape, seq = lines.shape_of(text)
         if shape == "step":
-            return seq
+            return seq - lines.is_sub_step(text)
         if shape == "intent":
             return seq - 1
     return None
