@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from testbed.bundles import COUNT, PLANNED, script_of
@@ -142,7 +143,8 @@ def test_contents_in_blobs_replay(planned: Cell, blobs: Blobs) -> None:
     big = {"null": {"value": "b" * (lines.SPILL_BYTES + 1)}}
     parameters = script_of(bundle_of(PLANNED), params={"plan": [big, {"null": {}}]})
     start = json.loads(parameters.sealed[0])
-    script = script_of(bundle_of(PLANNED), **blobs.spilt({"parameters": start["parameters"]}))
+    spilt: dict[str, Any] = blobs.spilt({"parameters": start["parameters"]})
+    script = script_of(bundle_of(PLANNED), **spilt)
     script.add(lines.step(1, blobs.spilt({"intent": big}), NOW_MS)).add(lines.step(1, blobs.spilt({"outcome": "o" * 600_000}), NOW_MS))
     assert max(map(len, script.sealed)) < 1000
     assert run(script, planned, blobs) == Said("effect", b'{"null":{}}')
