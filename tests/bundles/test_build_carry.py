@@ -200,6 +200,25 @@ def test_the_first_line_of_a_program_is_no_comment(load: Load) -> None:
     assert "#!" not in text
 
 
+def test_constants_stand_together_and_comments_apart(load: Load) -> None:
+    """Layout follows the rules of a formatter, wherever the statements came from."""
+    flow = load({"flow.py": "A = 1\n\nB = 2\n\n# Why.\nC = 3\ndef moderator(ctx):\n    return A + B + C\n"})
+    assert "\nA = 1\nB = 2\n\n# Why.\nC = 3\n\n\ndef moderator(ctx):\n" in build(flow.moderator)
+
+
+def test_a_file_named_like_a_standard_module_is_still_the_authors(load: Load) -> None:
+    """What was imported counts, not what it is called."""
+    flow = load(
+        {
+            "flow.py": "from colorsys import pick\n\ndef moderator(ctx):\n    return pick()\n",
+            "colorsys.py": "def pick():\n    return 'coder'\n",
+        }
+    )
+    text = build(flow.moderator)
+    assert "def pick():" in text
+    assert "colorsys" not in text
+
+
 def test_a_function_under_another_name_is_found(load: Load) -> None:
     """A lambda with a name at the top level is a function like any other; so is an imported one."""
     flow = load({"flow.py": "choose = lambda ctx: 'coder'\nfrom rules import pick\n", "rules.py": "def pick(ctx):\n    return 'coder'\n"})

@@ -29,14 +29,17 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_definition_is_built(path: Path) -> None:
+def test_a_definition_is_built(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bundle is the workflow that the file defines; nothing of the file stays loaded, nothing is left beside it."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     before = list(sys.path)
+    (path.parent / "rules.py").write_text("LAST = 3\n")
+    path.write_text(DEFINITION + "import rules\n")
     bundle = read_bundle(build_definition(path))
     assert bundle.descriptor.name == "flow"
     assert "flow" not in sys.modules
     assert sys.path == before
-    assert [file.name for file in path.parent.iterdir()] == ["flow.py"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["flow.py", "rules.py"]
 
 
 @pytest.mark.slow

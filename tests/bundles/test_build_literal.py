@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +31,17 @@ def test_a_quoted_text_is_one_line_without_unseen_characters(text: str) -> None:
     quoted = quote(text)
     assert ast.literal_eval(quoted) == text
     assert not set(quoted) & set("\n\r\t\x00\x1b\x7f\x85\u00ad\u200b\u200f\u2028\u202e\u2066\ufeff")
+
+
+@pytest.mark.parametrize("character", "\x00\x1b\x7f\x85\u00ad\u200b\u200f\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufeff\ud800")
+def test_characters_that_hide_or_turn_text_are_escaped(character: str) -> None:
+    """What a reviewer sees is what stands there: the escape, not its effect."""
+    assert re.fullmatch(r'"a\\(x[0-9a-f]{2}|u[0-9a-f]{4})b"', quote(f"a{character}b"))
+
+
+def test_letters_of_all_scripts_stay_readable() -> None:
+    """Only what hides is escaped."""
+    assert quote("Größe 大 😀") == '"Größe 大 😀"'
 
 
 def test_long_prompts_are_readable() -> None:

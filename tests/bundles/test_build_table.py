@@ -78,6 +78,12 @@ def test_a_table_needs_a_start_that_is_one_role() -> None:
     assert check_table(table, SCHEMAS) == ("START leads to {'x': 'planner'}: it must name one role, since there is no status yet",)
 
 
+def test_a_start_that_is_no_word_is_one_problem() -> None:
+    """A role object in place of its name is reported once."""
+    table: Any = {**GOOD, START: 3}
+    assert check_table(table, SCHEMAS) == ("START leads to 3: it must name one role, since there is no status yet",)
+
+
 def test_a_target_that_is_no_word_is_named() -> None:
     """A role object in place of its name is an error like any other, not a crash."""
     table: Any = {**GOOD, "coder": {"done": ["planner"], "stuck": END}}

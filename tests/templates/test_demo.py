@@ -54,8 +54,9 @@ def test_it_is_a_clean_repository_with_one_commit(tmp_path: Path) -> None:
 def test_it_is_the_same_commit_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a person's git settings nor the day change a byte."""
     write_demo(tmp_path / "one")
-    (tmp_path / "gitconfig").write_text("[core]\nautocrlf = true\n[init]\ndefaultBranch = trunk\n[commit]\ngpgsign = true\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    (tmp_path / ".gitconfig").write_text("[core]\nautocrlf = true\n[init]\ndefaultBranch = trunk\n[commit]\ngpgsign = true\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("TZ", "Asia/Tokyo")

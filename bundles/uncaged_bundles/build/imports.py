@@ -48,7 +48,7 @@ def is_standard(module: str) -> bool:
     if file is None:  # built in, frozen, or not loaded
         return True
     homes = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
-    return any(Path(file).is_relative_to(home) for home in homes) and not is_installed(file)
+    return any(Path(file).is_relative_to(home) for home in homes)
 
 
 def is_installed(file: str) -> bool:
