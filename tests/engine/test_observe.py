@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import pytest
 from testbed.bundles import COUNT, MARKED, granted, place, place_script, script_of, thread_id
@@ -35,7 +36,7 @@ def long(script: Script, steps: int = 60) -> Script:
     return script
 
 
-STATES = {
+STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
     "started": (lambda s: s, "interrupted", 0, ""),
     "in flight": (lambda s: s.done(1).intent(2), "interrupted", 1, ""),
     "in flight, and only a person can tell": (lambda s: s.intent(1, ASKING), "unknown", 0, ""),
@@ -71,7 +72,7 @@ def test_a_listing_of_a_long_journal_is_that_of_a_full_reading(name: str, store:
     class Later(Script):
         """The same lines, sixty steps later."""
 
-        def add(self, body: bytes) -> Script:
+        def add(self, body: bytes) -> Self:
             return super().add(body.replace(b'{"seq":1,', b'{"seq":61,').replace(b'{"seq":2,', b'{"seq":62,'))
 
     begun = long(script_of(bundle))
@@ -162,11 +163,11 @@ def test_a_view_puts_blobs_back(store: Store, bundle: Bundle) -> None:
 
 
 @pytest.fixture
-def many(store: Store, bundle: Bundle) -> Iterator[list[Path]]:
-    yield [place_script(store, bundle, script_of(bundle, number=number).done(1)).path for number in range(5)]
+def many(store: Store, bundle: Bundle) -> list[Path]:
+    return [place_script(store, bundle, script_of(bundle, number=number).done(1)).path for number in range(5)]
 
 
-def test_one_bad_thread_hides_no_other(many: list[Path], store: Store, bundle: Bundle) -> None:
+def test_one_bad_thread_hides_no_other(many: list[Path], store: Store) -> None:
     """A listing has a line for each."""
     many[2].write_bytes(b"\xff" * 9000)
     found = [summarise(store, *place) for place in sorted(store.find_threads(), key=lambda one: one[1])]
