@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import cast
 
 Schema = Mapping[str, object]
 
 MAX_LEVEL = 6
+MAX_WORD_LEVEL = 2
+MAX_FORMS = 8
+MAX_LINES = 200
+"""A schema of a few lines can unfold to millions; these bounds cut it, and then it stands word for word."""
+
 TYPE_WORDS = {
     "string": "text",
     "integer": "whole number",
@@ -38,10 +44,9 @@ TOLD = frozenset(
 
 def describe_fields(schema: Schema) -> str:
     """Return the fields of the object that *schema* describes, one line each."""
-    lines = list(fields_of(schema, schema, 0))
-    if not lines:
-        lines = ["(no field is prescribed)"]
-    if not all_told(schema):
+    lines = list(islice(fields_of(schema, schema, 0), MAX_LINES + 1)) or ["(no field is prescribed)"]
+    if len(lines) > MAX_LINES or not all_told(schema):
+        lines = lines[:MAX_LINES]
         lines += ["", f"The whole JSON Schema: {json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}"]
     return "\n".join(lines)
 
@@ -86,33 +91,35 @@ def forms_of(schema: Schema, root: Schema, level: int) -> Iterator[str]:
             yield from fields_of(form, root, level + 2)
 
 
-def words_of(value: Schema, root: Schema) -> str:
+def words_of(value: Schema, root: Schema, level: int = 0) -> str:
     """Return the type and the bounds of a value in words."""
     value = resolved(value, root)
     limits = [words.format(value[key]) for key, words in LIMIT_WORDS.items() if key in value]
-    return ", ".join([kind_of(value, root), *limits])
+    return ", ".join([kind_of(value, root, level), *limits])
 
 
-def kind_of(value: Schema, root: Schema) -> str:
+def kind_of(value: Schema, root: Schema, level: int) -> str:
+    if level > MAX_WORD_LEVEL:
+        return "…"
     if "const" in value:
         return f"always {shown(value['const'])}"
     if "enum" in value:
         return f"one of {', '.join(shown(word) for word in cast('Sequence[object]', value['enum']))}"
     choices = forms(value)
     if choices:
-        return " or ".join(dict.fromkeys(words_of(form, root) for form in choices))
+        return " or ".join(dict.fromkeys(words_of(form, root, level + 1) for form in choices))
     kind = value.get("type", "object" if "properties" in value else "any value")
     if isinstance(kind, list):
         return " or ".join(TYPE_WORDS.get(str(word), str(word)) for word in kind)
     if kind == "array":
-        return f"list of {words_of(mapping(value['items']), root)}" if "items" in value else "list"
+        return f"list of {words_of(mapping(value['items']), root, level + 1)}" if "items" in value else "list"
     return TYPE_WORDS.get(str(kind), str(kind))
 
 
 def forms(value: Schema) -> list[Schema]:
     """The alternatives of a value; a mere table of bounds beside them is told by the value itself."""
     found = value.get("oneOf") or value.get("anyOf") or ()
-    return [mapping(form) for form in cast("Sequence[object]", found)]
+    return [mapping(form) for form in cast("Sequence[object]", found)][:MAX_FORMS]
 
 
 def resolved(schema: Schema, root: Schema) -> Schema:
@@ -134,8 +141,11 @@ def all_told(schema: object) -> bool:
         return False
     if isinstance(schema.get("additionalProperties"), Mapping) or not isinstance(schema.get("items", {}), Mapping):
         return False
-    named = (inner for key in ("properties", "$defs") for inner in mapping(schema.get(key)).values())
-    return all(all_told(inner) for inner in (*named, schema.get("items", {}), *forms(schema)))
+    if any(len(cast("Sequence[object]", schema.get(key, ()))) > MAX_FORMS for key in ("oneOf", "anyOf")):
+        return False
+    inner = [part for key in ("properties", "$defs") for part in mapping(schema.get(key)).values()]
+    inner += [schema["items"]] if "items" in schema else []
+    return all(all_told(part) for part in (*inner, *forms(schema)))
 
 
 def mapping(value: object) -> Schema:

@@ -6,7 +6,8 @@ A process is ours when its number and its start time both stand in the thread's 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ MARK = "UNCAGED_WORKFLOW_STEP"
 
 SAME_START_S = 1.0
 """Start times are computed from the clock at boot, which moves a little."""
+
+POLL_S = 0.02
 
 
 def ledger_of(scratch: Path, key: str) -> Path:
@@ -51,14 +54,29 @@ def kill_leftovers(scratch: Path, owner: str, *, grace_s: float = 2.0) -> int:
     for process in found.values():
         with suppress(psutil.Error):
             process.terminate()  # psutil looks again whether the number still belongs to this process
-    _, alive = psutil.wait_procs(found.values(), timeout=grace_s)
-    for process in alive:
+    for process in still_running(found.values(), grace_s):
         with suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(alive, timeout=grace_s)
+    still_running(found.values(), grace_s)
     for ledger in ledgers:
         ledger.unlink(missing_ok=True)
     return len(found)
+
+
+def still_running(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
+    """Wait for them to end and return those that did not. One that only its parent has not reaped yet has ended."""
+    import psutil
+
+    def runs(process: psutil.Process) -> bool:
+        try:
+            return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+    deadline = time.monotonic() + timeout_s
+    while (alive := [process for process in processes if runs(process)]) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    return alive
 
 
 def recorded(ledger: Path) -> Iterator[psutil.Process]:

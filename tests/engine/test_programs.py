@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from uncaged_engine.effects import Cancel
-from uncaged_engine.leftovers import MARK, kill_leftovers, ledger_of, marked, record_process
+from uncaged_engine.leftovers import MARK, kill_leftovers, ledger_of, marked, record_process, still_running
 from uncaged_engine.programs import Finished, run_program
 
 KEY = "01HX5WBE00ABCDEFGHJKMNPQRS/3"
@@ -33,7 +33,7 @@ def python(code: str) -> tuple[str, str, str]:
 def has_ended(pid: int) -> bool:
     """Whether the process is gone, or goes within five seconds: a killed one takes a moment."""
     try:
-        return psutil.wait_procs([psutil.Process(pid)], timeout=5)[1] == []
+        return still_running([psutil.Process(pid)], 5) == []
     except psutil.NoSuchProcess:
         return True
 

@@ -1,0 +1,127 @@
+"""Roles, requests to agents and contexts of role effects, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.contract import RoleSpec
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.store import Store
+from uncaged_bundles.validate import Bundle, read_bundle
+from uncaged_engine.agents.request import AgentRequest
+from uncaged_engine.config import Config
+from uncaged_engine.effects import Cancel, EffectContext
+from uncaged_engine.outcomes import Outcome
+
+THREAD = ThreadId("01HX5WBE00ABCDEFGHJKMNPQRS")
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "status": {"enum": ["done", "stuck"], "description": "how it went"},
+        "files": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["status"],
+    "additionalProperties": False,
+}
+
+
+def role_spec(name: str = "coder", schema: Mapping[str, object] | None = None) -> RoleSpec:
+    return RoleSpec(
+        name=name,
+        description=f"The {name}.",
+        system_prompt=f"You are the {name}.",
+        extract_prompt="Say how it went.",
+        schema=schema if schema is not None else SCHEMA,
+    )
+
+
+def role_bundle(*names: str, policy: Mapping[str, object] | None = None) -> Bundle:
+    """A bundle with these roles, all of the same schema."""
+    role = {"description": "A role.", "systemPrompt": "You work.", "extractPrompt": "Say how it went.", "schema": SCHEMA}
+    descriptor = {
+        "contract": 1,
+        "name": "demo",
+        "description": "A demo.",
+        "kind": "workflow",
+        "roles": dict.fromkeys(names or ("planner", "coder"), role),
+        "policy": {"role": {"workspace": "write"}} if policy is None else policy,
+    }
+    return read_bundle(f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode())
+
+
+def request(tmp_path: Path, **more: Any) -> AgentRequest:
+    usual: dict[str, Any] = {
+        "thread_id": THREAD,
+        "key": f"{THREAD}/1",
+        "role": role_spec(),
+        "prompt": "Do it.",
+        "task": "Do it.",
+        "params": {},
+        "steps": [],
+        "worktree": tmp_path,
+        "environment": {},
+        "timeout_s": 30.0,
+        "attempt": 1,
+        "calls": 0,
+        "role_calls": 0,
+        "repair": None,
+        "session": None,
+        "config": {},
+        "test_command": None,
+        "scratch": tmp_path,
+        "cancel": Cancel(),
+        "progress": lambda fields: None,  # noqa: ARG005 - nobody follows
+    }
+    return AgentRequest(**(usual | more))
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """Makes the contexts of one thread's effects and keeps what handlers report."""
+
+    store: Store
+    bundle: Bundle
+    start: Mapping[str, object]
+    environment: Mapping[str, str]
+    config: Config = field(default_factory=Config)
+    steps: list[dict[str, object]] = field(default_factory=list)
+    attempts: list[Mapping[str, object]] = field(default_factory=list)
+    progress: list[Mapping[str, object]] = field(default_factory=list)
+    cancel: Cancel = field(default_factory=Cancel)
+
+    def context(self, seq: int, **more: Any) -> EffectContext:
+        usual: dict[str, Any] = {"attempt": 1, "key": f"{THREAD}/{seq}", "note": None}
+        return EffectContext(
+            store=self.store,
+            bundle=self.bundle,
+            config=self.config,
+            thread_id=THREAD,
+            seq=seq,
+            intended_ms=0,
+            start=self.start,
+            steps=self.finished,
+            environment=self.environment,
+            directory=Path("/nonexistent"),
+            cancel=self.cancel,
+            record_attempt=self.attempts.append,
+            progress=self.progress.append,
+            answer=None,
+            perform_sub=no_sub,
+            done={},
+            clock_ms=clock,
+            **(usual | more),
+        )
+
+    def finished(self) -> Sequence[Mapping[str, object]]:
+        return list(self.steps)
+
+
+def no_sub(index: int, kind: str, body: object) -> Outcome:
+    raise AssertionError(f"sub-step {index} {kind} {body}: a role has none")
+
+
+def clock() -> int:
+    return 1_714_963_200_000
