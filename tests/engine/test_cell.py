@@ -257,6 +257,7 @@ def test_a_loop_ends_at_its_deadline(mechanism: str) -> None:
         assert later.value.reason == "closed"
 
 
+@pytest.mark.slow
 def test_waiting_for_a_turn_does_not_count() -> None:
     """While one thread holds the cell until its deadline, others with a shorter one wait and are not to blame."""
     reasons = {}

@@ -289,6 +289,7 @@ def test_the_environment_is_what_was_given(mechanism: str, scratch: Path) -> Non
     assert mechanism == "bubblewrap" or not Path(told["TMPDIR"]).exists()
 
 
+@pytest.mark.slow
 def test_the_given_interpreter_comes_along(mechanism: str, scratch: Path) -> None:
     """A virtual environment's Python finds its packages and its base, wherever these are."""
     result = run(mechanism, scratch, sys.executable, "-c", "import sys, pytest; print(sys.prefix)")
@@ -344,6 +345,7 @@ def test_input_that_nobody_reads_is_no_error(mechanism: str, scratch: Path) -> N
     assert run(mechanism, scratch, "true", stdin=b"x" * 1_000_000).exit_code == 0
 
 
+@pytest.mark.slow
 def test_endless_output_ends_with_the_time(mechanism: str, scratch: Path) -> None:
     """Neither memory nor disk fills up."""
     result = run(mechanism, scratch, "yes", timeout_s=0.4, output_bytes=5000)
@@ -351,12 +353,14 @@ def test_endless_output_ends_with_the_time(mechanism: str, scratch: Path) -> Non
     assert result.duration_ms < 5000
 
 
+@pytest.mark.slow
 def test_a_program_that_closes_its_output_is_still_watched(mechanism: str, scratch: Path) -> None:
     """The time is over even for a silent one."""
     result = run(mechanism, scratch, "sh", "-c", "exec >&- 2>&-; sleep 100", timeout_s=0.4)
     assert (result.exit_code, result.timed_out) == (None, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["return", "time"])
 def test_daemons_end_with_the_script(mechanism: str, scratch: Path, end: str) -> None:
     """Sessions of their own, ignored signals and orphaned grandchildren do not help: after the result nothing runs."""

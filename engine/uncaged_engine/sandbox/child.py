@@ -233,18 +233,25 @@ class Server:
             description = {"type": text(type(error).__name__), "message": text(f"{error}{notes}"), "trace": text(trace)}
             return encode(description)
         except BaseException:  # an exception whose text raises, or no memory left
-            return b'{"type":"Exception","message":"the bundle raised an error that cannot be shown","trace":""}'
+            kind = b"MemoryError" if isinstance(error, MemoryError) else b"Exception"
+            return b'{"type":"%b","message":"the bundle raised an error that cannot be shown","trace":""}' % kind
 
     def _trace(self, traceback: TracebackType | None) -> str:
-        places = []
+        """The outermost and the innermost frames; there may be millions, and no memory left."""
+        first: list[str] = []
+        last: list[str] = []
+        count = 0
         while traceback is not None:
             code = traceback.tb_frame.f_code
             if traceback.tb_frame.f_globals is not globals():
+                count += 1
+                places = first if count <= TRACE_FRAMES // 2 else last
                 places.append(self._place(code.co_filename, traceback.tb_lineno, code.co_name))
+                if len(last) > TRACE_FRAMES // 2:
+                    del last[0]
             traceback = traceback.tb_next
-        if len(places) > TRACE_FRAMES:
-            places[TRACE_FRAMES // 2 : -TRACE_FRAMES // 2] = [f"... {len(places) - TRACE_FRAMES} more ..."]
-        return "\n".join(places)
+        omitted = [f"... {count - TRACE_FRAMES} more ..."] if count > TRACE_FRAMES else []
+        return "\n".join([*first, *omitted, *last])
 
     def _place(self, file: str, line: int, function: str) -> str:
         source = self._lines[line - 1].strip()[:200] if file == self._name and 0 < line <= len(self._lines) else ""

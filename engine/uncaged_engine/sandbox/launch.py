@@ -49,8 +49,9 @@ class Launched:
         last_words = _last_words(self.stderr_fd)
         for fd in (self.request_fd, self.answer_fd, self.stderr_fd):
             os.close(fd)
-        how = _how(self.process.returncode) if ended else "it was ended by force"
-        return f"{how}, after {usage.ru_utime + usage.ru_stime:.1f} s of CPU" + (f"; it wrote: {last_words}" if last_words else "")
+        spent_s = usage.ru_utime + usage.ru_stime
+        how = f"{_how(self.process.returncode)}, after {spent_s:.1f} s of CPU" if ended else "it was ended by force"
+        return how + (f"; it wrote: {last_words}" if last_words else "")
 
 
 def launch(

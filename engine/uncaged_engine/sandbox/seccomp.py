@@ -46,7 +46,7 @@ STARTING = ("execve", "prctl", "seccomp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A condition on one argument (its low 32 bits, and that the high ones are zero where *whole* is set).
+    """A condition on the low 32 bits of one argument; those that are looked at have no more.
 
     values: the argument is one of these. other_than: it is none of these. none_of: none of these bits is set.
     """
@@ -55,14 +55,12 @@ class Check:
     values: tuple[int, ...] = ()
     other_than: tuple[int, ...] = ()
     none_of: int = 0
-    whole: bool = False
 
 
 READING_ONLY: Mapping[str, Check] = {
     "open": Check(argument=1, none_of=WRITING_FLAGS),
     "openat": Check(argument=2, none_of=WRITING_FLAGS),
     "fcntl": Check(argument=1, values=(1, 2, 3, 1030)),  # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
-    "prlimit64": Check(argument=2, values=(0,), whole=True),  # asking, not setting
 }
 
 
@@ -179,10 +177,7 @@ def assemble(rules: Rules, machine: str) -> bytes:
 def _checked(check: Check) -> list[bytes]:
     """The instructions that decide one call; every path returns."""
     low = _ARGUMENTS + 8 * check.argument
-    body: list[bytes] = []
-    if check.whole:
-        body += [_load(low + 4), _jump(_JUMP_EQUAL, 0, 1, 0), _return(REFUSE)]
-    body.append(_load(low))
+    body = [_load(low)]
     if check.none_of:
         return [*body, _jump(_JUMP_ANY_BIT, check.none_of, 0, 1), _return(REFUSE), _return(ALLOW)]
     if check.other_than:
