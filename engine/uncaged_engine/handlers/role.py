@@ -107,6 +107,8 @@ def consult(
     except AgentFailed as exc:
         error = {"kind": exc.kind, "message": f"{binding.name}: {exc}", "role": role, "by": binding.name, **exc.more}
         outcome: Answer | Failure = Failure(error=redacted(error, binding))
+    except EnvironmentLacks as exc:
+        raise EnvironmentLacks(str(redacted({"message": str(exc)}, binding)["message"])) from exc
     else:
         outcome = outcome_of(asked, role, binding)
     if context.cancel.requested:
