@@ -33,7 +33,7 @@ def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_m
         [
             Styled(shown.get(thread.thread_id, thread.thread_id), "cyan"),
             thread.name or "-",
-            status(thread.status),
+            Styled("completed, no success", "yellow") if thread.success is False else status(thread.status),
             str(thread.steps),
             ago(thread.started_ms, now_ms),
             thread.problem or thread.message or "",
@@ -53,6 +53,7 @@ def summary_document(thread: ThreadSummary) -> Mapping[str, object]:
         "steps": thread.steps,
         "startedMs": thread.started_ms,
         "updatedMs": thread.updated_ms,
+        "success": thread.success,
         "message": thread.message,
         "problem": thread.problem,
     }

@@ -233,7 +233,7 @@ class Driver:
                 case Ask():
                     answer = seat.ask(command.seq, command.line)
                 case Perform():
-                    self.doing, self.since_ms = command.kind, self.now_ms()
+                    self.doing, self.since_ms = _described(command), self.now_ms()
                     answer = performer.perform(command)
                     self.doing = None
                 case Probe():
@@ -243,6 +243,11 @@ class Driver:
                     answer = None
                 case Spill():
                     answer = self._blobs.spilt(command.fields)
+
+
+def _described(command: Perform) -> str:
+    name = command.body.get("name") if isinstance(command.body, dict) else None
+    return f"{command.kind} {name}" if isinstance(name, str) else command.kind
 
 
 def _kind(exc: UncagedError) -> str:

@@ -36,6 +36,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     """Yield a thread's events from its start record on, then one status event."""
     blobs = Blobs(store.blobs)
     shown = 0
+    reason = ""  # why the worker left the thread, where the journal cannot say it
     while not archive.is_archived(path) and lock.is_live(path):
         with following(store, bundle, thread) as events:
             if events is None:
@@ -47,6 +48,8 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
                     yield from records
                 elif "progress" in event:
                     yield Event(kind="progress", body=event["progress"])
+                elif "message" in event:
+                    reason = str(event["message"])
                 elif "error" in event:
                     time.sleep(PAUSE_S)  # the worker lives, but somebody else holds this thread's lock for a moment
     data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
@@ -54,7 +57,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     for record in parse_records(data[shown : history.good_bytes], blobs):
         yield Event(kind="record", body=record)
     summary = view(store, bundle, thread, path).summary
-    yield Event(kind="status", body={"status": summary.status, "message": summary.message, "steps": summary.steps})
+    yield Event(kind="status", body={"status": summary.status, "message": summary.message or reason, "steps": summary.steps})
 
 
 def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:

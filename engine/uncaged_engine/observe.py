@@ -28,7 +28,11 @@ _NAME = re.compile(rb'"name":"([^"\\]*)"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadSummary:
-    """One line of a listing. steps: finished ones. problem: why the thread cannot be read in full, if it cannot."""
+    """One line of a listing.
+
+    steps: finished ones. success: what a completed thread's result says (True if it says nothing), None for others.
+    problem: why the thread cannot be read in full, if it cannot.
+    """
 
     thread_id: ThreadId
     hash: BundleHash
@@ -38,6 +42,7 @@ class ThreadSummary:
     started_ms: int
     updated_ms: int
     message: str
+    success: bool | None = None
     problem: str | None = None
 
 
@@ -150,6 +155,7 @@ def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: by
         started_ms=int(history.start["timestamp"]),
         updated_ms=_last_timestamp(data[: history.good_bytes]),
         message=_message(history.end) or _void_message(data) if history.lacking else _message(history.end),
+        success=_success(history.end),
         problem=problem,
     )
 
@@ -166,6 +172,13 @@ def _void_message(data: bytes) -> str:
     line = data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)]
     record = decode(line)
     return str(record.get("message", "")) if isinstance(record, dict) else ""
+
+
+def _success(end: Mapping[str, Any] | None) -> bool | None:
+    if end is None or end["end"] != "completed":
+        return None
+    result = end.get("result")
+    return result.get("success") is not False if isinstance(result, dict) else True
 
 
 def _message(end: Mapping[str, Any] | None) -> str:
@@ -198,6 +211,7 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
                 started_ms=thread_created_ms(thread),
                 updated_ms=_last_timestamp(tail),
                 message=_message(end),
+                success=_success(end),
             )
     return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked)
 
