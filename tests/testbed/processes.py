@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,15 +28,47 @@ def workers_of(root: Path) -> list[psutil.Process]:
 def end_workers(root: Path) -> list[int]:
     """End the workers of *root* with all that they started; returns the numbers of those that would not go."""
     workers = workers_of(root)
-    everybody = list(workers)
+    numbers = [worker.pid for worker in workers]
     for worker in workers:
         with suppress(psutil.Error):
-            everybody += worker.children(recursive=True)
-    for process in everybody:
-        with suppress(psutil.Error):
-            process.kill()
-    _, alive = psutil.wait_procs(everybody, timeout=GONE_WITHIN_S)
-    return [process.pid for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+            numbers += [child.pid for child in worker.children(recursive=True)]
+    return end(numbers)
+
+
+def end(numbers: Iterable[int]) -> list[int]:
+    """SIGKILL these processes and see each end; returns the numbers of those that did not."""
+    left = []
+    for number in numbers:
+        try:
+            handle = os.pidfd_open(number)
+        except ProcessLookupError:
+            continue
+        try:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            if not _ends(handle):
+                left.append(number)
+        finally:
+            os.close(handle)
+    return left
+
+
+def await_end(number: int) -> bool:
+    """Whether a process ends by itself soon; whoever started it need not have noticed yet."""
+    try:
+        handle = os.pidfd_open(number)
+    except ProcessLookupError:
+        return True
+    try:
+        return _ends(handle)
+    finally:
+        os.close(handle)
+
+
+def _ends(handle: int) -> bool:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(GONE_WITHIN_S * 1000))
 
 
 def _is_below(word: str, root: Path) -> bool:
