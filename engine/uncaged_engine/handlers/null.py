@@ -5,6 +5,7 @@
 ==========  ============================================================================================================
 times       answer with the value (a text) this many times over: a small effect with a large outcome
 sleep_s     wait this long first; a kill ends it at once
+first_s     the same, but only the first attempt waits
 fail        come to a failure with this message
 lack        the first attempt finds that the machine lacks something and says so; a later one does not
 wait        true: somebody outside has to answer first
@@ -27,7 +28,7 @@ from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
 
 MAX_TIMES = 1 << 20
-KEYS = frozenset({"value", "times", "sleep_s", "fail", "lack", "wait", "rule", "mark", "probe"})
+KEYS = frozenset({"value", "times", "sleep_s", "first_s", "fail", "lack", "wait", "rule", "mark", "probe"})
 RULES: dict[str, Rule] = {"repeat": "repeat", "restore": "restore", "probe": "probe", "ask": "ask"}
 
 
@@ -67,9 +68,10 @@ def find_problem(body: dict[str, object]) -> str | None:
     times = body.get("times", 1)
     if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= MAX_TIMES:
         return f"times must be a number up to {MAX_TIMES}, not {times!r}"
-    sleep_s = body.get("sleep_s", 0)
-    if isinstance(sleep_s, bool) or not isinstance(sleep_s, int | float) or sleep_s < 0:
-        return f"sleep_s must be a number of seconds, not {sleep_s!r}"
+    for key in ("sleep_s", "first_s"):
+        sleep_s = body.get(key, 0)
+        if isinstance(sleep_s, bool) or not isinstance(sleep_s, int | float) or sleep_s < 0:
+            return f"{key} must be a number of seconds, not {sleep_s!r}"
     if not isinstance(body.get("rule", "repeat"), str) or body.get("rule", "repeat") not in RULES:
         return f"rule must be one of {', '.join(RULES)}, not {body['rule']!r}"
     for key in ("fail", "lack"):
@@ -79,7 +81,7 @@ def find_problem(body: dict[str, object]) -> str | None:
 
 
 def perform_options(body: dict[str, object], context: EffectContext) -> Outcome:
-    sleep_s = cast("float", body.get("sleep_s", 0))
+    sleep_s = cast("float", body.get("sleep_s" if "sleep_s" in body or context.attempt > 1 else "first_s", 0))
     if sleep_s and context.cancel.wait(sleep_s):
         return Void(word="killed", message="the null effect was killed while it slept")
     if "lack" in body and context.attempt == 1:
