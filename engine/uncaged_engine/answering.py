@@ -13,7 +13,9 @@ def question(records: Sequence[Mapping[str, object]]) -> Mapping[str, object] | 
 
 
 def check_answer(records: Sequence[Mapping[str, object]], value: object) -> None:
-    """Raises: UsageError: the answer does not fit the schema of the question; all problems are named."""
+    """Raises: UsageError: the answer is null, or does not fit the schema of the question; all problems are named."""
+    if value is None:
+        raise UsageError("null is no answer: it could not be told from none; say something else")
     asked = question(records)
     schema = None if asked is None else asked.get("schema")
     if not isinstance(schema, Mapping):
