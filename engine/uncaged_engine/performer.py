@@ -123,7 +123,9 @@ class Performer:
             self._intended_ms = self._clock_ms()
         context = self._context(command.seq, command.kind, command.attempt)
         outcome = self._try(command.kind, command.body, context)
-        self._note, self._answer, self._done = None, None, {}
+        self._answer, self._done = None, {}
+        if command.kind == "role":
+            self._note = None  # it was said for the next prompt
         return outcome
 
     def _try(self, kind: str, body: object, context: EffectContext) -> Outcome:
@@ -132,9 +134,13 @@ class Performer:
             return Failure.of("effect", f"{kind}: {retry}")
         bare = {key: value for key, value in body.items() if key != "retry"} if isinstance(body, dict) and "retry" in body else body
         tried = context.attempt - 1
+        try:
+            handler = self._handler(kind)
+        except NotFoundError as exc:
+            return Void(word="environment", message=str(exc))
         while True:
             try:
-                outcome = self._handler(kind).perform(bare, context)
+                outcome = handler.perform(bare, context)
             except EnvironmentLacks as exc:
                 return Void(word="environment", message=str(exc))
             if not isinstance(outcome, Failure) or tried >= retry.times or not retry.covers(outcome):
@@ -150,10 +156,7 @@ class Performer:
         if refused is not None:
             outcome: Outcome = Failure.of("policy", refused)
         else:
-            try:
-                outcome = self._try(kind, body, self._context(seq, kind, 1, index))
-            except NotFoundError as exc:
-                outcome = Failure.of("effect", str(exc))
+            outcome = self._try(kind, body, self._context(seq, kind, 1, index))
         if isinstance(outcome, Answer | Failure):
             fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
             body_line = lines.step(seq, {"sub": index, **fields}, self._clock_ms())

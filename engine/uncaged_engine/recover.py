@@ -191,7 +191,9 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
         history.effects.update(output_effect(_parsed(line)) if pending is None else pending.mark)
         history.effects.update(b"\n")
     history.steps.append(line)
-    history.rounds += lines.is_role_step(line)
+    if lines.is_role_step(line):
+        history.rounds += 1
+        history.note = None
     history.pending = history.answer = None
     history.waiting = history.unsettled = False
 
@@ -224,7 +226,7 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
         case "resume":
             history.end = None
             history.paused = history.waiting = history.unsettled = False
-            history.note = record.get("note")
+            history.note = record.get("note", history.note)
             for name in ("maxRounds", "maxSteps"):
                 if name in record:
                     history.limits[name] = int(record[name])
