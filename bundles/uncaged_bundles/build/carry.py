@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from uncaged_bundles import carried
 from uncaged_bundles.errors import BundleError
 
+from .alike import Binding
 from .imports import Import, check_allowed, is_installed, is_standard
 from .source import Source, Statement, read_source
-from .stateless import changes, check_stateless
+from .stateless import check_stateless
 
 _OURS = frozenset({"uncaged_bundles", "uncaged_engine", "uncaged_cli"})
 _SHARED = frozenset({"uncaged_roles", "uncaged_templates"})
+POSTPONED = Import(level=0, module="__future__", name="annotations", alias="")
 _PLAIN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 ImportNode = ast.Import | ast.ImportFrom
@@ -28,10 +30,11 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a name in the bundle stands for, and where that is."""
+    """What a name in the bundle stands for, and where that is. module: where the value is found under that name; empty for an import."""
 
     identity: tuple[object, ...]
     place: str
+    module: str = ""
 
 
 @dataclass(slots=True)
@@ -62,19 +65,26 @@ class Carrier:
         self._take(source, name, source.path)
 
     def imports(self) -> tuple[Import, ...]:
-        return tuple(self._imports)
+        """Return what must be imported; annotations stay unevaluated if one of the author's modules has them so."""
+        postponed = any(self._sources[module].postpones_annotations for module in self._code)
+        return (*([POSTPONED] if postponed else []), *self._imports)
+
+    def bindings(self) -> Iterator[Binding]:
+        """Yield the names that stand for carried definitions."""
+        for name, origin in self._origins.items():
+            if origin.module:
+                yield Binding(name=name, module=origin.module, place=origin.place)
 
     def code(self) -> Iterator[tuple[str, str]]:
         """Yield (module, text of a statement): imported modules before those that import from them, each in its own order.
 
         Raises:
-            BundleError: a built-in name would change its meaning, or a module changes something after its definition.
+            BundleError: a built-in name would change its meaning.
         """
         for name, place in self._builtins.items():
             if name in self._origins:
                 raise BundleError(f"{place} means the built-in {name!r}, but {self._origins[name].place} defines another; rename that")
         for module in self._ordered():
-            self._check_unchanged(self._sources[module])
             for _, texts in sorted(self._code.get(module, {}).items()):
                 for text in texts:
                     yield module, text
@@ -116,7 +126,7 @@ class Carrier:
         check_stateless(statement, source)
         code[statement.index] = [statement.text]
         for bound in statement.binds:
-            self._claim(bound, Origin((source.name, statement.index), source.place(statement.nodes[0].lineno)))
+            self._claim(bound, Origin((source.name, statement.index), source.place(statement.nodes[0].lineno), source.name))
         self._check_inner_imports(source, statement)
         for needed in statement.needs:
             self._take(source, needed, source.place(statement.line_of(needed)))
@@ -169,14 +179,6 @@ class Carrier:
         known = self._origins.setdefault(name, origin)
         if known.identity != origin.identity:
             raise BundleError(f"two things are named {name!r}, at {known.place} and at {origin.place}; a bundle is one file: rename one")
-
-    def _check_unchanged(self, source: Source) -> None:
-        code = self._code.get(source.name, {})
-        names = {bound for statement in source.statements if statement.index in code for bound in statement.binds}
-        for statement in source.statements:
-            if statement.index not in code and (touched := sorted(names & changes(statement))):
-                place = source.place(statement.nodes[0].lineno)
-                raise BundleError(f"{place}: this may change {touched[0]!r} after its definition, and is not carried; define it in one go")
 
     def _ordered(self) -> list[str]:
         """Return the modules in the order in which Python would have finished importing them."""

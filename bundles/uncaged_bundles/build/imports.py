@@ -64,7 +64,7 @@ def check_allowed(entry: Import, place: str, *, trusted: bool) -> None:
 
 
 def write_imports(entries: Iterable[Import]) -> list[str]:
-    """Return the import lines: whole modules first, then names, in alphabetical order."""
+    """Return the import lines: what Python wants first, whole modules, then names, each in alphabetical order."""
     names: dict[str, list[str]] = {}
     lines = []
     for entry in sorted(set(entries)):
@@ -72,4 +72,6 @@ def write_imports(entries: Iterable[Import]) -> list[str]:
             names.setdefault(entry.module, []).append(entry.spelling)
         else:
             lines.append(f"import {entry.spelling}")
-    return lines + [f"from {module} import {', '.join(spellings)}" for module, spellings in names.items()]
+    future = names.pop("__future__", [])
+    first = [f"from __future__ import {', '.join(future)}", *([""] if lines or names else [])] if future else []
+    return [*first, *lines, *(f"from {module} import {', '.join(spellings)}" for module, spellings in names.items())]

@@ -50,8 +50,15 @@ class Source:
 
     @property
     def imports_star(self) -> bool:
+        return any(node.names[0].name == "*" for node in self._imports_from())
+
+    @property
+    def postpones_annotations(self) -> bool:
+        return any(node.module == "__future__" for node in self._imports_from())
+
+    def _imports_from(self) -> Iterator[ast.ImportFrom]:
         nodes = (node for statement in self.statements for node in statement.nodes)
-        return any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in nodes)
+        return (node for node in nodes if isinstance(node, ast.ImportFrom))
 
     def place(self, line: int) -> str:
         return f"{self.path}:{line}"

@@ -1,4 +1,4 @@
-"""What a bundle carries is what its module holds: nothing is kept between calls, and nothing is changed behind the definition's back."""
+"""A carried statement keeps nothing between calls, so that a function's answer depends on what it is given alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from uncaged_bundles.errors import BundleError
 
 from .source import Source, Statement
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assert, ast.Pass)
-_WATCHED_TESTS = frozenset({"__name__", "TYPE_CHECKING"})
 
 
 def check_stateless(statement: Statement, source: Source) -> None:
@@ -26,37 +23,6 @@ def check_stateless(statement: Statement, source: Source) -> None:
                     f"{source.place(default.lineno)}: the default of {argument.arg!r} is no plain constant, so it would be computed "
                     "once and kept; write None, and compute it inside the function"
                 )
-
-
-def changes(statement: Statement) -> frozenset[str]:
-    """Return the names of things that *statement* may change after they were defined; empty for definitions and plain assignments."""
-    return frozenset(
-        part.id for node in statement.nodes if not _only_defines(node) for part in ast.walk(node) if isinstance(part, ast.Name)
-    )
-
-
-def _only_defines(node: ast.stmt) -> bool:
-    match node:
-        case ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Assign(targets=targets):
-            return all(isinstance(part, ast.Name | ast.Tuple | ast.List | ast.Starred) for target in targets for part in _parts(target))
-        case ast.AnnAssign(target=ast.Name()):
-            return True
-        case ast.If(test=test):
-            return any(
-                (isinstance(part, ast.Name) and part.id in _WATCHED_TESTS)
-                or (isinstance(part, ast.Attribute) and part.attr in _WATCHED_TESTS)
-                for part in ast.walk(test)
-            )
-        case _:
-            return isinstance(node, _DEFINITIONS) or type(node).__name__ == "TypeAlias"
-
-
-def _parts(target: ast.expr) -> Iterator[ast.expr]:
-    yield target
-    for part in target.elts if isinstance(target, ast.Tuple | ast.List) else ():
-        yield from _parts(part)
 
 
 def _outer_arguments(statement: Statement) -> Iterator[ast.arguments]:

@@ -17,6 +17,7 @@ from uncaged_bundles.names import parse_flow_name
 from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validate import read_bundle
 
+from .alike import check_alike
 from .carry import Carrier
 from .function import locate
 from .imports import write_imports
@@ -64,16 +65,18 @@ def write_workflow(workflow: Workflow) -> bytes:
     carrier.carry(carried.__name__, "drive_roles")
     run = _run(workflow, carrier)
     code = list(carrier.code())
-    imports = [["from __future__ import annotations"], write_imports(carrier.imports())]
+    imports = write_imports(carrier.imports())
     parts = [
         _HEAD.format(name=workflow.name),
-        "\n\n".join("\n".join(lines) for lines in imports if lines),
+        *(["\n".join(imports)] if imports else []),
         f"descriptor = {write_literal(descriptor, used=len('descriptor = '))}",
         f"{_OURS}\n\n\n{_spaced([text for module, text in code if module == carried.__name__])}",
     ]
     theirs = [text for module, text in code if module != carried.__name__]
     parts += [f"\n{_THEIRS}\n\n\n{_spaced(theirs)}"] if theirs else []
-    return ("\n\n".join(parts) + "\n\n\n" + run).encode()
+    source = ("\n\n".join(parts) + "\n\n\n" + run).encode()
+    check_alike(source, carrier.bindings())
+    return source
 
 
 def _role(role: Role) -> dict[str, object]:
