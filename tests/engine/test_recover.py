@@ -87,6 +87,14 @@ def test_controls_stay_in_force_until_a_resume(read: Read, word: str) -> None:
 
 
 @READERS
+def test_a_note_is_kept_until_a_role_was_asked(read: Read) -> None:
+    """It is for the next prompt: a crash and another resume in between do not lose it, effects of other kinds do not use it up."""
+    script = Script.begun().control("resume", note="look again").done(1).control("resume")
+    assert history_of(script, read).note == "look again"
+    assert history_of(script.intent(2, {"role": {"name": "r"}}).step(2, role="r", content="", meta={}, by="x"), read).note is None
+
+
+@READERS
 def test_pausing_a_thread_that_waits_leaves_it_paused(read: Read) -> None:
     """The last word counts: whoever pauses a waiting thread finds it paused."""
     history = history_of(Script.begun().intent(1).control("wait").control("pause"), read)
