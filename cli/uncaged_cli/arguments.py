@@ -10,6 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 from uncaged_bundles.errors import UncagedError, UsageError
 
+from .durations import parse_age
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
@@ -41,6 +43,10 @@ def complete_threads(_context: click.Context, _parameter: click.Parameter | None
     return [CompletionItem(name) for name in ("latest", *ids) if name.startswith((incomplete, incomplete.upper()))][:MAX_COMPLETED_THREADS]
 
 
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    return None if value is None else parse_age(value) / 1000
+
+
 flow_argument = click.argument("flow", metavar="FLOW", shell_complete=complete_flows)
 thread_argument = click.argument("thread", metavar="THREAD", shell_complete=complete_threads)
 threads_argument = click.argument("threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads)
@@ -49,9 +55,21 @@ detach_option = click.option("--detach", is_flag=True, help="Return once the thr
 accept_option = click.option("--accept", is_flag=True, help="Grant what the policy asks for, without a question.")
 max_rounds_option = click.option("--max-rounds", type=click.IntRange(min=0), metavar="N", help="Limit of role steps (default 10).")
 max_steps_option = click.option("--max-steps", type=click.IntRange(min=0), metavar="N", help="Limit of all steps (default 10,000).")
+max_cost_option = click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit of money, in US dollars.")
+max_tokens_option = click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Limit of tokens, in and out.")
+max_time_option = click.option(
+    "--max-time", "max_seconds", metavar="TIME", callback=_seconds, help="Limit of running time, as in 90s, 30m or 2h."
+)
 agent_option = click.option(
     "--agent", "agents", multiple=True, metavar="[ROLE=]NAME", help="Who answers for the roles, or for one role. May be repeated."
 )
+
+
+def limit_options(command: Decorated) -> Decorated:
+    """The five limits, as keywords that RunOptions takes."""
+    for option in (max_time_option, max_tokens_option, max_cost_option, max_steps_option, max_rounds_option):
+        command = option(command)
+    return command
 
 
 def parse_agents(values: Iterable[str]) -> dict[str, str]:

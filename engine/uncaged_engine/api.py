@@ -38,6 +38,13 @@ from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bu
 from .verify import Verdict, verify
 from .worker import client
 
+FLAGS = {
+    "maxRounds": "--max-rounds",
+    "maxSteps": "--max-steps",
+    "maxCost": "--max-cost",
+    "maxTokens": "--max-tokens",
+    "maxSeconds": "--max-time",
+}
 TEMPLATES = "uncaged_workflow.templates"
 
 
@@ -166,8 +173,6 @@ class Engine:
         self,
         text: str,
         *,
-        max_rounds: int | None = None,
-        max_steps: int | None = None,
         redo: bool = False,
         skip: bool = False,
         note: str | None = None,
@@ -177,6 +182,7 @@ class Engine:
 
         Args:
             redo, skip: what to do with an effect of which nobody knows whether it was performed. note: told to the next role.
+            options: its limits replace the thread's; its directory and environment are the children's.
         Raises:
             RefusedError: its state forbids it; the message says the state and the next step.
         """
@@ -187,13 +193,14 @@ class Engine:
         self._allowed(found.summary, "resume")
         if found.summary.status == "unknown" and not (redo or skip):
             raise RefusedError(f"thread {thread} is unknown: {states.NEXT_STEP['unknown']}")
-        fields = {name: value for name, value in (("maxRounds", max_rounds), ("maxSteps", max_steps), ("note", note)) if value is not None}
+        chosen = options or RunOptions()
+        fields: dict[str, object] = {**chosen.limits(), **({} if note is None else {"note": note})}
         _higher(found, fields)
         granted_bundle(self.store, self.registry, bundle_hash)
         if archive.is_archived(path):
             archive.restore(path)
         decided = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
-        self._drive(bundle_hash, thread, options or RunOptions(), resume={**fields, **decided}, **decided)
+        self._drive(bundle_hash, thread, chosen, resume={**fields, **decided}, **decided)
         return thread
 
     def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
@@ -312,8 +319,7 @@ class Engine:
 
     def _refit(self, begin: dict[str, Any], bundle: Bundle, options: RunOptions) -> None:
         """What a fork may change of its source's start record: limits and agents; and it works on a branch of its own."""
-        given = {name: value for name, value in (("maxRounds", options.max_rounds), ("maxSteps", options.max_steps)) if value is not None}
-        begin["parameters"] = {**begin["parameters"], "options": {**begin["parameters"]["options"], **given}}
+        begin["parameters"] = {**begin["parameters"], "options": {**begin["parameters"]["options"], **options.limits()}}
         if options.agents:
             begin["agents"] = bind_agents(self.config, bundle, str(begin["name"]), options)
         if "workspace" in begin:
@@ -327,11 +333,11 @@ def _higher(found: ThreadView, fields: Mapping[str, object]) -> None:
     end = found.end
     if end is None or end.get("end") != "limit" or "value" not in end:
         return
-    name, value = str(end["limit"]), int(end["value"])
+    name, value = str(end["limit"]), float(end["value"])
     given = fields.get(name)
-    if not isinstance(given, int) or given <= value:
-        flag = {"maxRounds": "--max-rounds", "maxSteps": "--max-steps"}.get(name, name)
-        raise RefusedError(f"thread {found.summary.thread_id} is at its limit ({end.get('message')}); resume it with {flag} above {value}")
+    if not isinstance(given, int | float) or given <= value:
+        where = f"thread {found.summary.thread_id} is at its limit ({end.get('message')})"
+        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}")
 
 
 def _shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:

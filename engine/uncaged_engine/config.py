@@ -61,12 +61,17 @@ class FlowSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """bundle_s: how long a generator may compute between two effects. agent_s: how long one answer of an agent may take."""
+    """bundle_s: how long a generator may compute between two effects. agent_s: how long one answer of an agent may take.
+    agents: how many of them work at once, over all threads of the store. max_cost: US dollars per thread."""
 
     max_rounds: int = 10
     max_steps: int = 10_000
     bundle_s: float = 10.0
     agent_s: float = 3600.0
+    agents: int = 4
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
     history_chars: int = 60_000
 
 

@@ -39,6 +39,10 @@ class FlowSection(Section):
 class LimitsSection(Section):
     max_rounds: Annotated[int, Field(ge=0)] = 10
     max_steps: Annotated[int, Field(ge=0)] = 10_000
+    agents: Annotated[int, Field(ge=1, le=1000)] = 4
+    max_cost: Annotated[float, Field(ge=0)] | None = None
+    max_tokens: Annotated[int, Field(ge=0)] | None = None
+    max_seconds: Annotated[float, Field(ge=0)] | None = None
     bundle_seconds: Annotated[float, Field(gt=0)] = 10.0
     agent_seconds: Annotated[float, Field(gt=0)] = 3600.0
     history_characters: Annotated[int, Field(ge=1000)] = 60_000
@@ -147,6 +151,10 @@ def settle(section: ConfigSection, path: Path) -> Config:
         limits=Limits(
             max_rounds=limits.max_rounds,
             max_steps=limits.max_steps,
+            agents=limits.agents,
+            max_cost=limits.max_cost,
+            max_tokens=limits.max_tokens,
+            max_seconds=limits.max_seconds,
             bundle_s=limits.bundle_seconds,
             agent_s=limits.agent_seconds,
             history_chars=limits.history_characters,

@@ -26,8 +26,9 @@ from .journal import Journal
 from .loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
 from .observe import facts_of
 from .performer import Performer
-from .recover import History
+from .recover import LIMITS, History
 from .seat import Seat
+from .spending import Spending
 from .states import allowed, status
 from .states import refusal as state_refusal
 
@@ -70,7 +71,8 @@ class Driver:
         self._around = around
         self._bundle = around.cells.bundle
         self._blobs = Blobs(around.store.blobs)
-        self._limits: dict[str, int] = {}
+        self._limits: dict[str, float] = {}
+        self._spending: Spending | None = None
         self._cancel = Cancel()
         self._stop: str | None = None
         self._info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
@@ -137,10 +139,13 @@ class Driver:
         return self._stop
 
     def max_rounds(self) -> int:
-        return self._limits["maxRounds"]
+        return int(self._limits["maxRounds"])
 
     def max_steps(self) -> int:
-        return self._limits["maxSteps"]
+        return int(self._limits["maxSteps"])
+
+    def overspent(self) -> Mapping[str, object] | None:
+        return None if self._spending is None else self._spending.exceeded()
 
     def refusal(self, kind: str) -> str | None:
         return refusal(self._bundle.descriptor.policy, kind)
@@ -162,10 +167,18 @@ class Driver:
         history = journal.reread(bundle.hash, self.thread)
         start = self._blobs.expand_record(history.start)
         options = start["parameters"]["options"]
-        self._limits = {name: history.limits.get(name, options[name]) for name in ("maxRounds", "maxSteps")}
+        self._limits = {name: options[name] for name in LIMITS if name in options} | history.limits
+        running_since_ms = int(start["timestamp"]) + history.idle_ms
+        self._spending = Spending(
+            limits=self._limits,
+            before=history.spent.minus(history.inherited_spent),
+            since_ms=running_since_ms,
+            clock_ms=self.now_ms,
+            cancel=self._cancel,
+        )
         if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
             raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
-        self._performer = self._new_performer(start)
+        self._performer = self._new_performer(start, self._spending)
         self._performer.take_over(history)
         seat = self._seat(start)
         try:
@@ -174,7 +187,7 @@ class Driver:
         finally:
             seat.leave()
 
-    def _new_performer(self, start: Mapping[str, Any]) -> Performer:
+    def _new_performer(self, start: Mapping[str, Any], spending: Spending) -> Performer:
         around, request = self._around, self._request
         return Performer(
             store=around.store,
@@ -186,6 +199,7 @@ class Driver:
             environment=request.environment,
             directory=request.directory,
             cancel=self._cancel,
+            spending=spending,
             progress=lambda fields: around.publish(self.thread, {"progress": fields}),
             clock_ms=around.clock_ms,
         )

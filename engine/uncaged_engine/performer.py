@@ -29,6 +29,7 @@ from .loop import Perform, Probe
 from .observe import step_records
 from .outcomes import Answer, Failure, Outcome, Void
 from .recover import History
+from .spending import Spending
 
 MAX_TIMES = 20
 FIRST_PAUSE_S = 0.5
@@ -82,6 +83,7 @@ class Performer:
         environment: Mapping[str, str],
         directory: Path,
         cancel: Cancel,
+        spending: Spending,
         progress: Callable[[Mapping[str, object]], None],
         clock_ms: Callable[[], int],
     ) -> None:
@@ -94,6 +96,7 @@ class Performer:
         self._environment = environment
         self._directory = directory
         self._cancel = cancel
+        self._spending = spending
         self._progress = progress
         self._clock_ms = clock_ms
         self._blobs = Blobs(store.blobs)
@@ -122,7 +125,12 @@ class Performer:
         if command.attempt == 1 and self._answer is None:
             self._intended_ms = self._clock_ms()
         context = self._context(command.seq, command.kind, command.attempt)
-        outcome = self._try(command.kind, command.body, context)
+        if self._spending.timed:
+            with self._spending.watch():
+                outcome = self._try(command.kind, command.body, context)
+        else:
+            outcome = self._try(command.kind, command.body, context)
+        outcome = self._spending.settle(outcome)
         self._answer, self._done = None, {}
         if command.kind == "role":
             self._note = None  # it was said for the next prompt
@@ -184,13 +192,17 @@ class Performer:
             directory=self._directory,
             cancel=self._cancel,
             record_attempt=lambda fields: self._record_attempt(seq, next(numbers), fields),
-            progress=lambda fields: self._progress({"seq": seq, "kind": kind, **fields}),
+            progress=lambda fields: self._tell(seq, kind, fields),
             note=self._note,
             answer=self._answer if index is None else None,
             perform_sub=lambda sub, sub_kind, body: self._sub(seq, sub, sub_kind, body),
             done=self._done,
             clock_ms=self._clock_ms,
         )
+
+    def _tell(self, seq: int, kind: str, fields: Mapping[str, object]) -> None:
+        self._spending.note(fields.get("usage"))
+        self._progress({"seq": seq, "kind": kind, **fields})
 
     def _steps(self) -> Sequence[Mapping[str, Any]]:
         return step_records(self._journal.reread(self._bundle.hash, self._thread), self._blobs)

@@ -15,9 +15,11 @@ from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
 from . import chain, lines
+from .accounting import NOTHING, Spent, usage_of
 from .codec import decode, encode
 
 EFFECTS_DIGEST_BYTES = 16
+LIMITS = ("maxRounds", "maxSteps", "maxCost", "maxTokens", "maxSeconds")
 _STRANGE = "a line that stands where its kind cannot stand"
 
 
@@ -58,6 +60,7 @@ class History:
     handed_over: how many of the first steps the bundle gets as ``input.steps`` instead of replaying them (a fork onto another hash).
     effects: running hash over the effects that the other steps answered.
     limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
+    spent: what agents used up, voids included; inherited_spent: the part of it that was copied. idle_ms: how long nobody ran it.
     """
 
     start: Mapping[str, Any]
@@ -73,7 +76,11 @@ class History:
     paused: bool = False
     waiting: bool = False
     unsettled: bool = False
-    limits: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    spent: Spent = NOTHING
+    inherited_spent: Spent = NOTHING
+    idle_ms: int = 0
+    last_line: bytes = b""
     note: str | None = None
     answer: object = None
     damage: Damage | None = None
@@ -138,7 +145,7 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
         previous = digest
         position = after
         number += 1
-        history.good_bytes, history.lines, history.digest = position, number, digest
+        history.good_bytes, history.lines, history.digest, history.last_line = position, number, digest, line
     if history is None:
         raise DamagedError(f"thread {thread}: the journal has no start record; nothing of it can be used, `thread rm {thread}` deletes it")
     if position < size:
@@ -168,7 +175,9 @@ def _take(history: History, line: bytes) -> None:
             if b'"because":' in line and "because" in _parsed(line):
                 pending.tries += 1
         case "void":
-            _pending(history, seq).voided = str(_parsed(line)["void"])
+            record = _parsed(line)
+            _pending(history, seq).voided = str(record["void"])
+            history.spent = history.spent.plus(record.get("usage"))
         case "control":
             _take_control(history, _parsed(line))
         case "end":
@@ -194,6 +203,10 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
     if lines.is_role_step(line):
         history.rounds += 1
         history.note = None
+    if b'"usage":' in line:
+        history.spent = history.spent.plus(usage_of(_parsed(line)))
+    if seq == history.inherited:
+        history.inherited_spent = history.spent
     history.pending = history.answer = None
     history.waiting = history.unsettled = False
 
@@ -227,9 +240,10 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
             history.end = None
             history.paused = history.waiting = history.unsettled = False
             history.note = record.get("note", history.note)
-            for name in ("maxRounds", "maxSteps"):
+            history.idle_ms += max(0, record["timestamp"] - _timestamp(history.last_line))
+            for name in LIMITS:
                 if name in record:
-                    history.limits[name] = int(record[name])
+                    history.limits[name] = record[name]
         case _:
             pass  # notes are for readers
 
@@ -238,6 +252,11 @@ def _pending(history: History, seq: int) -> Pending:
     if history.pending is None or history.pending.seq != seq:
         raise ValueError(f"a line of step {seq} without its intent")
     return history.pending
+
+
+def _timestamp(line: bytes) -> int:
+    at = line.rindex(b',"timestamp":') + len(b',"timestamp":')
+    return int(line[at : line.index(b",", at)])
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -31,13 +31,17 @@ ENTROPY_BYTES = 10
 class RunOptions:
     """How a thread is started, besides its prompt and parameters.
 
-    max_rounds, max_steps: None takes the config's. agents: agent name by role, "" for the default one.
+    max_rounds, max_steps: None takes the config's. max_cost (US dollars), max_tokens, max_seconds: None binds nothing.
+    agents: agent name by role, "" for the default one.
     workspace: the repository directory (None: *directory*). links: ignored directories to link into the worktree.
     directory, environment: the caller's; children get them, the disk never does.
     """
 
     max_rounds: int | None = None
     max_steps: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
     agents: Mapping[str, str] = field(default_factory=dict)
     workspace: Path | None = None
     include_changes: bool = False
@@ -45,6 +49,17 @@ class RunOptions:
     test_command: str | None = None
     directory: Path = field(default_factory=Path.cwd)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def limits(self) -> dict[str, float]:
+        """The limits that were given, as a journal names them."""
+        named = {
+            "maxRounds": self.max_rounds,
+            "maxSteps": self.max_steps,
+            "maxCost": self.max_cost,
+            "maxTokens": self.max_tokens,
+            "maxSeconds": self.max_seconds,
+        }
+        return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +106,6 @@ def new_start(
     now = chance.clock_ms()
     thread = thread or new_thread_id(now, chance.entropy(ENTROPY_BYTES))
     flow = config.flows.get(name)
-    rounds = options.max_rounds if options.max_rounds is not None else (flow and flow.max_rounds)
-    steps = options.max_steps if options.max_steps is not None else (flow and flow.max_steps)
     start: dict[str, object] = {
         "engine": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -103,8 +116,8 @@ def new_start(
             "prompt": prompt,
             "params": dict(params),
             "options": {
-                "maxRounds": config.limits.max_rounds if rounds is None else rounds,
-                "maxSteps": config.limits.max_steps if steps is None else steps,
+                **default_limits(config, name),
+                **options.limits(),
                 "threadId": thread,
                 "startedAt": now,
                 "seed": int.from_bytes(chance.entropy(6), "big"),
@@ -122,6 +135,18 @@ def new_start(
     if workspace is not None:
         start["workspace"] = workspace
     return thread, start
+
+
+def default_limits(config: Config, name: str) -> dict[str, float]:
+    """What binds a flow's threads when nothing else was said: config's limits, the flow's own first."""
+    flow = config.flows.get(name)
+    rounds, steps = (flow.max_rounds, flow.max_steps) if flow else (None, None)
+    more = {"maxCost": config.limits.max_cost, "maxTokens": config.limits.max_tokens, "maxSeconds": config.limits.max_seconds}
+    return {
+        "maxRounds": config.limits.max_rounds if rounds is None else rounds,
+        "maxSteps": config.limits.max_steps if steps is None else steps,
+        **{key: value for key, value in more.items() if value is not None},
+    }
 
 
 def start_line(store: Store, start: Mapping[str, object], now_ms: int) -> bytes:

@@ -100,6 +100,9 @@ class Table:
     def max_rounds(self) -> int:
         return self.rounds
 
+    def overspent(self) -> Mapping[str, object] | None:
+        return None
+
     def max_steps(self) -> int:
         return self.steps
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from uncaged_bundles.errors import UsageError
 
 from .. import jsonout
-from ..arguments import agent_option, detach_option, json_option, max_rounds_option, max_steps_option, parse_agents, thread_argument
+from ..arguments import agent_option, detach_option, json_option, limit_options, parse_agents, thread_argument
 from ..follow import follow
 from ..screen import result
 from ..session import open_engine
@@ -18,8 +20,7 @@ from ..session import open_engine
 @click.option("--from-role", metavar="ROLE", help="Keep the steps through the first one of ROLE.")
 @click.option("--last", is_flag=True, help="With --from-role: through the last one.")
 @click.option("--on", metavar="HASH|head", help="Run another version instead of the thread's own.")
-@max_rounds_option
-@max_steps_option
+@limit_options
 @agent_option
 @detach_option
 @json_option
@@ -30,11 +31,10 @@ def command(
     from_role: str | None,
     last: bool,
     on: str | None,
-    max_rounds: int | None,
-    max_steps: int | None,
     agents: tuple[str, ...],
     detach: bool,
     as_json: bool,
+    **limits: Any,
 ) -> int:
     """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps but the last are kept."""
     from uncaged_engine.api import Cut, RunOptions
@@ -48,7 +48,7 @@ def command(
         thread,
         cut=Cut(at=at, role=from_role, last=last),
         on=on,
-        options=RunOptions(max_rounds=max_rounds, max_steps=max_steps, agents=parse_agents(agents)),
+        options=RunOptions(**limits, agents=parse_agents(agents)),
     )
     if not detach:
         return follow(engine, thread_id, as_json=as_json)

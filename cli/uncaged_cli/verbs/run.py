@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from uncaged_bundles.errors import NotFoundError, UsageError
@@ -14,8 +15,7 @@ from ..arguments import (
     detach_option,
     flow_argument,
     json_option,
-    max_rounds_option,
-    max_steps_option,
+    limit_options,
     parse_agents,
 )
 from ..catalog import nearest
@@ -30,8 +30,7 @@ from ..session import open_engine
 @click.option("--prompt", default="", metavar="TEXT|-", help="The task; - reads standard input. May be empty.")
 @click.option("--param", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter. May be repeated.")
 @click.option("--params", "params_file", type=click.Path(path_type=Path), metavar="FILE", help="Parameters as JSON or YAML.")
-@max_rounds_option
-@max_steps_option
+@limit_options
 @agent_option
 @click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="The repository to work on (default: here).")
 @click.option("--include-changes", is_flag=True, help="Take uncommitted changes along instead of refusing.")
@@ -45,8 +44,6 @@ def command(
     prompt: str,
     pairs: tuple[str, ...],
     params_file: Path | None,
-    max_rounds: int | None,
-    max_steps: int | None,
     agents: tuple[str, ...],
     workspace: Path | None,
     include_changes: bool,
@@ -54,6 +51,7 @@ def command(
     test_command: str | None,
     detach: bool,
     as_json: bool,
+    **limits: Any,
 ) -> int:
     """Start a thread of FLOW and follow it to its end.
 
@@ -74,13 +72,12 @@ def command(
         prompt=read_prompt() if prompt == "-" else prompt,
         params=gather(params_file, pairs, descriptor.parameters),
         options=RunOptions(
-            max_rounds=max_rounds,
-            max_steps=max_steps,
             agents=bindings,
             workspace=workspace.absolute() if workspace else None,
             include_changes=include_changes,
             links=links,
             test_command=test_command,
+            **limits,
         ),
     )
     if not detach:

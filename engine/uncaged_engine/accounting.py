@@ -1,0 +1,107 @@
+"""What agents and models used up is a sum over a thread's own records, and a price that nobody knows is never counted as zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+TOKENS = ("inputTokens", "outputTokens")
+"""Cached tokens are a part of the input tokens, told apart as ``cachedTokens``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """A sum of usages. cost: US dollars of all that has a price. unpriced: something used tokens whose price is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    turns: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0
+    unpriced: bool = False
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, usage: object) -> Spent:
+        """This and one usage more.
+
+        Args:
+            usage: ``{"inputTokens", "outputTokens", "cachedTokens", "turns", "seconds", "cost", "unpriced"}``, all optional.
+        """
+        if not isinstance(usage, Mapping):
+            return self
+        counts = {name: _number(usage.get(name)) for name in (*TOKENS, "cachedTokens", "turns")}
+        priced = _number(usage.get("cost"))
+        used = any(counts[name] for name in TOKENS)
+        return Spent(
+            input_tokens=self.input_tokens + int(counts["inputTokens"] or 0),
+            output_tokens=self.output_tokens + int(counts["outputTokens"] or 0),
+            cached_tokens=self.cached_tokens + int(counts["cachedTokens"] or 0),
+            turns=self.turns + int(counts["turns"] or 0),
+            seconds=self.seconds + float(_number(usage.get("seconds")) or 0),
+            cost=self.cost + float(priced or 0),
+            unpriced=self.unpriced or bool(usage.get("unpriced")) or (used and priced is None),
+        )
+
+    def minus(self, other: Spent) -> Spent:
+        """What came after *other*."""
+        return Spent(
+            input_tokens=self.input_tokens - other.input_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
+            cached_tokens=self.cached_tokens - other.cached_tokens,
+            turns=self.turns - other.turns,
+            seconds=self.seconds - other.seconds,
+            cost=self.cost - other.cost,
+            unpriced=self.unpriced,
+        )
+
+    def document(self) -> dict[str, object]:
+        """The same as a usage, for JSON; without what is nought."""
+        fields = {
+            "inputTokens": self.input_tokens,
+            "outputTokens": self.output_tokens,
+            "cachedTokens": self.cached_tokens,
+            "turns": self.turns,
+            "seconds": round(self.seconds, 3),
+            "cost": round(self.cost, 6),
+            "unpriced": self.unpriced,
+        }
+        return {name: value for name, value in fields.items() if value}
+
+
+NOTHING = Spent()
+
+
+def usage_of(record: Mapping[str, object]) -> object:
+    """The usage that a step or void carries; a failed step has it in its error."""
+    error = record.get("error")
+    return record.get("usage") or (error.get("usage") if isinstance(error, Mapping) else None)
+
+
+def total(usages: Iterable[object]) -> Spent:
+    spent = Spent()
+    for usage in usages:
+        spent = spent.plus(usage)
+    return spent
+
+
+def exceeded(limits: Mapping[str, float], spent: Spent, running_s: float) -> dict[str, object] | None:
+    """The first limit that is reached, as the fields of an end record."""
+    for name, used, wording in (
+        ("maxCost", spent.cost, "the limit of ${limit:g} is reached"),
+        ("maxTokens", spent.tokens, "the limit of {limit:g} tokens is reached"),
+        ("maxSeconds", running_s, "the limit of {limit:g} seconds is reached"),
+    ):
+        limit = limits.get(name)
+        if limit is not None and used >= limit:
+            return {"limit": name, "value": limit, "message": wording.format(limit=limit)}
+    return None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
