@@ -1,0 +1,66 @@
+"""`python -m benchmarks [FIGURE ...] [--quick] [--json]` measures the figures and prints them as one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import counts, listing, replaying, snapshot, starting, steps, waiting
+from .bench import SHARED_MEMORY, Bench, Figure, filesystem_of
+from .table import Row, as_document, render
+
+MODULES = (counts, steps, replaying, starting, listing, waiting, snapshot)
+FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns: 0 even when a reach was missed: a table is no test."""
+    options = _options(arguments)
+    bench = Bench(disk=options.directory, memory=SHARED_MEMORY, quick=options.quick)
+    begin = time.monotonic()
+    rows: list[Row] = []
+    for name in options.figures or FIGURES:
+        sys.stderr.write(f"{name} …\n")
+        rows += FIGURES[name].measure(bench)
+    if options.json:
+        sys.stdout.write(json.dumps({"machine": _machine(bench), "quick": bench.quick, "rows": as_document(rows)}, indent=2) + "\n")
+    else:
+        sys.stdout.write(f"{_machine(bench)}\n\n{render(rows)}\n\n{_legend(bench.quick, time.monotonic() - begin)}\n")
+    return 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"only these: {', '.join(FIGURES)}")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, steps, threads and files: in under a minute")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
+    parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()), help="where the disk is (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.figures) - set(FIGURES))
+    if unknown:
+        parser.error(f"no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
+    return options
+
+
+def _machine(bench: Bench) -> str:
+    return (
+        f"Python {platform.python_version()}, Linux {platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}; "
+        f"disk: {bench.disk} ({filesystem_of(bench.disk)}), memory: {bench.memory} ({filesystem_of(bench.memory)})"
+    )
+
+
+def _legend(quick: bool, spent_s: float) -> str:
+    words = "Each number is the median of rounds in which ours and the baseline took turns."
+    short = " Quick: smaller than the figures ask for, so a hint only." if quick else ""
+    return f"{words}{short} {spent_s:.0f} s in all."
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,65 @@
+"""What the same machine needs at the same moment for the least that would do the job without an engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+WINDOW_BYTES = 4096
+
+
+def bare_step_us(directory: Path, line: bytes, count: int) -> float:
+    """Microseconds to dump a record, append it and have it on disk, in a loop of *count*."""
+    record = json.loads(line)
+    fd = os.open(directory / "bare.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        begin = time.perf_counter()
+        for _ in range(count):
+            os.write(fd, json.dumps(record).encode() + b"\n")
+            os.fdatasync(fd)
+        return (time.perf_counter() - begin) / count * 1e6
+    finally:
+        os.close(fd)
+
+
+def loads_us(lines: Sequence[bytes]) -> float:
+    """Microseconds to parse one of *lines*."""
+    begin = time.perf_counter()
+    for line in lines:
+        json.loads(line)
+    return (time.perf_counter() - begin) / len(lines) * 1e6
+
+
+def python_s(*arguments: str) -> float:
+    """Seconds that a Python with these arguments takes from start to end."""
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, stdin=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def read_tails_s(logs: Path) -> float:
+    """Seconds to list the journals below *logs* and read the last 4 KB of each."""
+    begin = time.perf_counter()
+    for directory in os.scandir(logs):
+        for entry in os.scandir(directory):
+            fd = os.open(entry.path, os.O_RDONLY)
+            os.pread(fd, WINDOW_BYTES, max(0, os.fstat(fd).st_size - WINDOW_BYTES))
+            os.close(fd)
+    return time.perf_counter() - begin
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Keep this thread, and all processes that it starts meanwhile, on one CPU."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,107 @@
+"""What does not depend on the machine: flushes and bytes of a step."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from uncaged_engine import lines
+from uncaged_engine.codec import decode, encode
+
+from . import flows
+from .bench import Bench, Figure
+from .laboratory import Laboratory
+from .table import Row
+
+FLUSHES = ("fdatasync", "fsync", "sync_file_range", "msync", "syncfs", "sync")
+FEW, MORE = 10, 60
+EARLY_STEP, LATE_STEP = 10, 5000
+
+
+def flushes(bench: Bench) -> Sequence[Row]:
+    """Every call that brings something to disk, of the worker and its sandbox, seen by strace."""
+    title = "flushes per step after creation"
+    if shutil.which("strace") is None:
+        return (Row(figure="flushes", title=title, unit="", baseline="", remark="strace is not installed"),)
+    with bench.laboratory() as laboratory:
+        few, more = _flushes(laboratory, FEW), _flushes(laboratory, MORE)
+    return (
+        Row(
+            figure="flushes",
+            title=title,
+            values=((more - few) / (MORE - FEW),),
+            unit="",
+            baseline=f"counted: {few} for {FEW} steps, {more} for {MORE}",
+            reach=1,
+            exact=True,
+            missed="something else than the step's own line is brought to disk",
+        ),
+    )
+
+
+def sizes(bench: Bench) -> Sequence[Row]:
+    """What a step adds to the journal besides its effect and its outcome."""
+    with bench.laboratory(in_memory=True) as laboratory:
+        laboratory.add("steps", flows.source("steps", flows.STEPS))
+        journal = laboratory.run("steps", LATE_STEP).read_bytes()
+    early, late = _added_bytes(journal, EARLY_STEP), _added_bytes(journal, LATE_STEP)
+    digits = 2 * (len(str(LATE_STEP)) - len(str(EARLY_STEP)))
+    return (
+        Row(
+            figure="sizes",
+            title="bytes per step beside effect and outcome",
+            values=(late,),
+            unit="B",
+            baseline=f"step {LATE_STEP:,}; {early} B at step {EARLY_STEP}",
+            reach=300,
+            missed="the journal's lines have grown",
+        ),
+        Row(
+            figure="sizes",
+            title=f"the same, step {LATE_STEP:,} less step {EARLY_STEP}",
+            values=(late - early,),
+            unit="B",
+            baseline="the digits of a step's number, in two lines",
+            reach=digits,
+            exact=True,
+            missed="a step's line depends on its number in more than its digits",
+        ),
+    )
+
+
+def _flushes(laboratory: Laboratory, steps: int) -> int:
+    """How often a worker of its own flushes for a thread of so many steps."""
+    name = f"steps-{steps}"
+    bundle = laboratory.add(name, flows.source(name, flows.STEPS))
+    log = laboratory.directory / f"{name}.strace"
+    ready, theirs = os.pipe()
+    worker = [sys.executable, "-m", "uncaged_engine.worker", str(laboratory.engine.store.root), bundle, str(theirs)]
+    traced = ["strace", "-f", "-qq", "-e", f"trace={','.join(FLUSHES)}", "-e", "signal=none", "-o", str(log), *worker]
+    with subprocess.Popen(traced, pass_fds=(theirs,)) as process:
+        os.close(theirs)
+        os.read(ready, 1)
+        os.close(ready)
+        laboratory.run(name, steps)
+        process.wait()  # it leaves by itself, and only then strace has written everything
+    return _calls(log)
+
+
+def _calls(log: Path) -> int:
+    return sum(" <... " not in line and "(" in line for line in log.read_text("utf-8").splitlines())
+
+
+def _added_bytes(journal: bytes, seq: int) -> int:
+    """The bytes of a step's lines without its effect and its outcome."""
+    found = [line + b"\n" for line in journal.split(b"\n") if line.startswith(b'{"seq":%d,' % seq)]
+    intent = next(line for line in found if lines.shape_of(line)[0] == "intent")
+    step = next(line for line in found if lines.shape_of(line)[0] == "step")
+    record = decode(step[:-1])
+    outcome = record["outcome"] if isinstance(record, dict) else None
+    return sum(map(len, found)) - len(lines.effect_of_intent(intent)) - len(encode(outcome).encode())
+
+
+FIGURES = (Figure(name="flushes", measure=flushes), Figure(name="sizes", measure=sizes))

@@ -1,0 +1,35 @@
+"""The bundles that the figures are measured with: as little of a flow as there can be around the effect that counts."""
+
+from __future__ import annotations
+
+VALUE_BYTES = 1000
+
+_HEAD = """\
+descriptor = {"contract": 1, "name": "%s", "description": "A flow for benchmarks.", "kind": "task", "policy": {"null": {}}}
+
+
+def run(input, options):
+"""
+
+STEPS = """\
+    for number in range(int(input["prompt"])):
+        yield {"null": {"value": "v", "times": 1000}}
+    return {"success": True, "message": "done"}
+"""
+
+# After its steps, the machine lacks something; each resume gets one such effect further and is left at the next.
+STOPS = """\
+    for number in range(int(input["prompt"])):
+        yield {"null": {"value": "v", "times": 1000}}
+    while True:
+        yield {"null": {"lack": "nothing that could be installed"}}
+"""
+
+WAITS = """\
+    yield {"null": {"sleep_s": 86400}}
+"""
+
+
+def source(name: str, body: str, *, edition: int = 0) -> bytes:
+    """A bundle's bytes. edition: another number gives another hash, and so a worker of its own."""
+    return f"{_HEAD % name}{body}\n# edition {edition}\n".encode()

@@ -1,0 +1,106 @@
+"""A store of its own, with threads that a real worker drives, so that a figure shows the engine as people run it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.store import Store
+from uncaged_engine import lines, lock
+from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.journal import Journal
+from uncaged_engine.worker import client
+
+MAX_STEPS = 1_000_000
+POLL_S = 0.005
+PATIENCE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """When each step of a thread was finished, by the worker's own clock; step 1 first."""
+
+    finished_ms: tuple[int, ...]
+
+    def per_step_us(self, after: int, until: int) -> float:
+        """Microseconds a step took, on average from step *after* to step *until*."""
+        return (self.finished_ms[until - 1] - self.finished_ms[after - 1]) * 1000 / (until - after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laboratory:
+    """One store in a directory of its own."""
+
+    directory: Path
+    engine: Engine = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "engine", Engine(Store.open(self.directory / "store")))
+
+    def add(self, name: str, source: bytes) -> BundleHash:
+        return self.engine.add(name, source, accept=lambda _: True).hash
+
+    def start(self, flow: str, steps: int = 0) -> ThreadId:
+        """Start a thread; the flow gets *steps* as its prompt."""
+        return self.engine.run(flow, prompt=str(steps), options=RunOptions(max_steps=MAX_STEPS, environment={}, directory=self.directory))
+
+    def path(self, thread: ThreadId) -> Path:
+        return self.engine.store.locate_thread(thread)[2]
+
+    def wait(self, thread: ThreadId) -> Path:
+        """Return the thread's journal once no worker has it; nobody follows, since that would cost the worker time."""
+        path = self.path(thread)
+        end = time.monotonic() + PATIENCE_S
+        while lock.is_live(path):
+            if time.monotonic() > end:
+                raise TimeoutError(f"thread {thread} did not end within {PATIENCE_S:.0f} s")
+            time.sleep(POLL_S)
+        return path
+
+    def run(self, flow: str, steps: int) -> Path:
+        """Run a thread to its end and return its journal."""
+        return self.wait(self.start(flow, steps))
+
+    def journal(self, thread: ThreadId) -> Journal:
+        bundle, thread, path = self.engine.store.locate_thread(thread)
+        return Journal.open(path, bundle, thread)
+
+    def close(self) -> None:
+        """End what still runs; nobody needs it."""
+        for bundle in self.engine.store.find_bundles():
+            self.end_worker(bundle)
+
+    def worker_pid(self, bundle: BundleHash) -> int | None:
+        """The live worker of a bundle."""
+        answer = client.request(self.engine.store, bundle, {"op": "list"}, start=False)
+        return None if answer is None else int(answer["pid"])
+
+    def performing(self, bundle: BundleHash) -> int:
+        """How many threads of the live worker are inside an effect."""
+        answer = client.request(self.engine.store, bundle, {"op": "list"}, start=False)
+        return 0 if answer is None else sum(one["doing"] is not None for one in answer["threads"])
+
+    def end_worker(self, bundle: BundleHash) -> None:
+        """End a worker at once, with whatever it runs."""
+        pid = self.worker_pid(bundle)
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+
+
+def step_lines(path: Path) -> list[bytes]:
+    """The sealed lines of a journal's finished steps."""
+    with path.open("rb") as journal:
+        return [line for line in journal if lines.shape_of(line)[0] == "step"]
+
+
+def timeline(path: Path) -> Timeline:
+    return Timeline(finished_ms=tuple(timestamp_of(line) for line in step_lines(path)))
+
+
+def timestamp_of(line: bytes) -> int:
+    head = line.rindex(b'"timestamp":') + len(b'"timestamp":')
+    return int(line[head : line.index(b",", head)])

@@ -1,0 +1,110 @@
+"""What a step costs on disk and in memory, alone and beside others, early and late in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from . import flows
+from .baseline import bare_step_us, pinned
+from .bench import Bench, Figure
+from .laboratory import Laboratory, step_lines, timeline
+from .table import Row, ratios
+
+WARM_UP = 50
+THREADS = 16
+EARLY = (50, 550)
+LATE = (4800, 5300)
+
+
+def durable(bench: Bench) -> Sequence[Row]:
+    """One thread on disk."""
+    with bench.laboratory() as laboratory:
+        pairs = _against_bare(laboratory, steps=bench.scaled(1000), rounds=bench.rounds(9))
+    return (_row("durable", "durable step, one thread, on disk", pairs, reach=1.8, missed="the disk's own time varies more than ours"),)
+
+
+def software(bench: Bench) -> Sequence[Row]:
+    """One thread in memory, worker and sandbox on one CPU, so that no other CPU has to be woken."""
+    with bench.laboratory(in_memory=True) as laboratory, pinned():
+        pairs = _against_bare(laboratory, steps=bench.scaled(3000), rounds=bench.rounds(9))
+    missed = (
+        "two processes, two lines, one proof of canonical JSON and two digests a step are some 35 µs of Python on this interpreter, "
+        "of which the bundle's own process has a third"
+    )
+    return (_row("software", "software per step, tmpfs, one CPU", pairs, reach=5.0, missed=missed),)
+
+
+def growth(bench: Bench) -> Sequence[Row]:
+    """Whether a late step costs more than an early one."""
+    values = []
+    with bench.laboratory(in_memory=True) as laboratory, pinned():
+        laboratory.add("steps", flows.source("steps", flows.STEPS))
+        for _ in bench.rounds(7):
+            times = timeline(laboratory.run("steps", LATE[1]))
+            early = times.per_step_us(*EARLY)
+            values.append((times.per_step_us(*LATE), early))
+    return (
+        Row(
+            figure="growth",
+            title="step 5,000 against step 100",
+            values=ratios(values),
+            unit="×",
+            baseline=f"{median(early for _, early in values):.0f} µs a step, steps {EARLY[0]}–{EARLY[1]}",
+            reach=1.1,
+            missed="nothing in a step depends on its number; other work on this CPU fell into the later window",
+        ),
+    )
+
+
+def many(bench: Bench) -> Sequence[Row]:
+    """Sixteen threads in one worker, on disk, while all of them run."""
+    pairs = []
+    steps = bench.scaled(600)
+    with bench.laboratory() as laboratory:
+        laboratory.add("steps", flows.source("steps", flows.STEPS))
+        line = _example(laboratory)
+        for _ in bench.rounds(7):
+            bare = bare_step_us(laboratory.directory, line, bench.scaled(1000))
+            threads = [laboratory.start("steps", steps) for _ in range(THREADS)]
+            pairs.append((_together_us([laboratory.wait(thread) for thread in threads]), bare))
+    missed = "the threads share one interpreter lock and two CPUs with the disk's own work"
+    return (_row("many", f"{THREADS} threads in one worker, on disk", pairs, reach=0.9, missed=missed),)
+
+
+def _against_bare(laboratory: Laboratory, *, steps: int, rounds: range) -> list[tuple[float, float]]:
+    laboratory.add("steps", flows.source("steps", flows.STEPS))
+    line = _example(laboratory)
+    pairs = []
+    for _ in rounds:
+        bare = bare_step_us(laboratory.directory, line, steps)
+        pairs.append((timeline(laboratory.run("steps", steps)).per_step_us(WARM_UP, steps), bare))
+    return pairs
+
+
+def _example(laboratory: Laboratory) -> bytes:
+    """A step's line; making it has started and warmed the worker."""
+    return step_lines(laboratory.run("steps", 200))[100]
+
+
+def _together_us(journals: Sequence[Path]) -> float:
+    """Microseconds a step, all threads together, from when the last has begun to when the first has ended."""
+    finished = [timeline(path).finished_ms for path in journals]
+    begin = max(one[0] for one in finished)
+    end = min(one[-1] for one in finished)
+    count = sum(begin < moment <= end for one in finished for moment in one)
+    return (end - begin) * 1000 / max(count, 1)
+
+
+def _row(figure: str, title: str, pairs: Sequence[tuple[float, float]], *, reach: float, missed: str) -> Row:
+    bare = f"{median(bare for _, bare in pairs):.1f} µs dump + append + fdatasync"
+    return Row(figure=figure, title=title, values=ratios(pairs), unit="×", baseline=bare, reach=reach, missed=missed)
+
+
+FIGURES = (
+    Figure(name="durable", measure=durable),
+    Figure(name="software", measure=software),
+    Figure(name="growth", measure=growth),
+    Figure(name="many", measure=many),
+)
