@@ -47,6 +47,7 @@ class Streams:
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
     overlong: bool = False
+    on_stdout: Callable[[bytes], None] | None = None
     on_stderr: Callable[[bytes], None] | None = None
 
     def take(self, name: str, data: bytes) -> None:
@@ -56,6 +57,8 @@ class Streams:
             self.stderr += data
             del self.stderr[: -self.max_stderr_bytes]
             return
+        if self.on_stdout is not None:
+            self.on_stdout(data)
         room = self.max_stdout_bytes - len(self.stdout)
         self.overlong = self.overlong or len(data) > room
         self.stdout += data[:room]
@@ -74,6 +77,7 @@ def run_program(
     grace_s: float = 5.0,
     max_stdout_bytes: int = 1 << 20,
     max_stderr_bytes: int = 1 << 16,
+    on_stdout: Callable[[bytes], None] | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
 ) -> Finished:
     """Run *argv* without a shell, feed it *stdin*, and return what came of it.
@@ -82,7 +86,7 @@ def run_program(
 
     Args:
         environment: all of it, the mark included. scratch, key: where and for which step the program is recorded while it may run.
-        on_stderr: gets each piece of standard error as it comes; must not block.
+        on_stdout, on_stderr: get each piece of that stream as it comes; must not block. What they raise ends the program.
     Raises:
         OSError: the program could not be started.
     """
@@ -99,16 +103,20 @@ def run_program(
     )
     record_process(ledger, process.pid)
     streams = Streams(
-        stdin=memoryview(stdin), max_stdout_bytes=max_stdout_bytes, max_stderr_bytes=max_stderr_bytes, on_stderr=on_stderr
+        stdin=memoryview(stdin),
+        max_stdout_bytes=max_stdout_bytes,
+        max_stderr_bytes=max_stderr_bytes,
+        on_stdout=on_stdout,
+        on_stderr=on_stderr,
     )
     wake_read, wake_write = os.pipe()
     try:
         with cancel.on_request(lambda: _wake(wake_write)), selectors.DefaultSelector() as selector:
             timed_out = _attend(process, selector, streams, wake_read=wake_read, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s)
-            _signal_group(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the number is its own
+            signal_group(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the number is its own
             _drain(selector, streams)
     finally:
-        _signal_group(process.pid, signal.SIGKILL)
+        signal_group(process.pid, signal.SIGKILL)
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError):
@@ -148,15 +156,15 @@ def _attend(
         selector.register(exit_handle, selectors.EVENT_READ, None)
     deadline, kill_at, timed_out = time.monotonic() + timeout_s, float("inf"), False
     try:
-        while not _has_ended(process.pid):
+        while not has_ended(process.pid):
             now = time.monotonic()
             if kill_at == float("inf") and (cancel.requested or now >= deadline):
                 timed_out = not cancel.requested
-                _signal_group(process.pid, signal.SIGTERM)
+                signal_group(process.pid, signal.SIGTERM)
                 kill_at = now + grace_s
                 _forget(selector, wake_read)  # it stays readable
             elif now >= kill_at:
-                _signal_group(process.pid, signal.SIGKILL)
+                signal_group(process.pid, signal.SIGKILL)
             until = min(deadline, kill_at) if kill_at == float("inf") else kill_at
             pause_s = max(0.0, until - now) or TICK_S
             _move(selector, streams, pause_s if exit_handle is not None else min(pause_s, TICK_S))
@@ -214,7 +222,7 @@ def _drain(selector: selectors.BaseSelector, streams: Streams) -> None:
         _move(selector, streams, TICK_S)
 
 
-def _has_ended(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -228,7 +236,7 @@ def _exit_handle(pid: int) -> int | None:
         return None
 
 
-def _signal_group(pid: int, number: int) -> None:
+def signal_group(pid: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 
