@@ -347,7 +347,7 @@ def _shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
 
     for entry in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
         found = entry.load()
-        source = found if isinstance(found, bytes) else build_workflow(found)
+        source = found if isinstance(found, bytes) else build_workflow(found, KNOWN)
         yield parse_flow_name(entry.name), read_bundle(source, KNOWN)
 
 

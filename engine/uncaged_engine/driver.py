@@ -144,6 +144,9 @@ class Driver:
     def max_steps(self) -> int:
         return int(self._limits["maxSteps"])
 
+    def usage(self) -> Mapping[str, object]:
+        return {} if self._spending is None else self._spending.document()
+
     def overspent(self) -> Mapping[str, object] | None:
         return None if self._spending is None else self._spending.exceeded()
 

@@ -77,7 +77,7 @@ class EffectContext:
     intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.
     answer: what a person answered to an earlier ``Wait`` of this effect; None if nobody did.
     perform_sub(index, kind, body): perform an effect inside this one, journalled as its sub-step. done: records of sub-steps that an
-    earlier try finished, by index.
+    earlier try finished, by index. left(): what is left of each limit of money, tokens and time that binds this thread.
     """
 
     store: Store
@@ -99,6 +99,7 @@ class EffectContext:
     answer: object
     perform_sub: Callable[[int, str, object], Outcome]
     done: Mapping[int, Mapping[str, object]]
+    left: Callable[[], Mapping[str, float]]
     clock_ms: Callable[[], int]
 
 

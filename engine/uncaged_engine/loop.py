@@ -102,6 +102,7 @@ class Desk(Protocol):
     def stop_word(self) -> str | None: ...
     def max_rounds(self) -> int: ...
     def max_steps(self) -> int: ...
+    def usage(self) -> Mapping[str, object]: ...
     def overspent(self) -> Mapping[str, object] | None: ...
     def refusal(self, kind: str) -> str | None: ...
     def rule(self, kind: str, body: object) -> Rule: ...
@@ -168,7 +169,7 @@ def _take(turn: _Turn, desk: Desk) -> Generator[Command, Any, bytes | str]:
         return (yield from _fail(desk, {"kind": "replay", "message": mismatch(turn.seq, turn.pending.mark, turn.raw)}))
     over = None if turn.reopened else _limit(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
     if over is not None:
-        yield Write(lines.end("limit", over, desk.now_ms()), flush=True)
+        yield Write(_end(desk, "limit", over), flush=True)
         return "limit"
     if kind == "output":
         return (yield from _write_output(turn, body, desk))
@@ -289,10 +290,10 @@ def _write_void(seq: int, void: Void, desk: Desk) -> Generator[Command, Any, str
         case "environment":
             return "paused"
         case "killed":
-            yield Write(lines.end("killed", {}, desk.now_ms()), flush=True)
+            yield Write(_end(desk, "killed", {}), flush=True)
             return "killed"
         case "limit":
-            yield Write(lines.end("limit", {**void.more, "message": void.message}, desk.now_ms()), flush=True)
+            yield Write(_end(desk, "limit", {**void.more, "message": void.message}), flush=True)
             return "limit"
         case _:
             assert_never(void.word)
@@ -302,7 +303,7 @@ def _stop(word: str, pending: Pending | None, desk: Desk) -> Generator[Command, 
     if word == "kill":
         if pending is not None and pending.voided is None:
             yield Write(lines.void(pending.seq, "killed", "killed before it was asked again", {}, desk.now_ms()))
-        yield Write(lines.end("killed", {}, desk.now_ms()), flush=True)
+        yield Write(_end(desk, "killed", {}), flush=True)
         return "killed"
     yield Flush()  # whoever asked for the pause wrote its line at once, so that it survives us
     return "paused"
@@ -318,7 +319,7 @@ def _finish(said: Said, desk: Desk) -> Generator[Command, Any, str]:
     ending: Mapping[str, object] = {"result": result}
     if len(said.body) > lines.SPILL_BYTES:
         ending = yield from _spilt(ending)
-    yield Write(lines.end("completed", ending, desk.now_ms()), flush=True)
+    yield Write(_end(desk, "completed", ending), flush=True)
     return "completed"
 
 
@@ -331,8 +332,14 @@ def _raised(body: bytes) -> dict[str, object]:
     return error if isinstance(error, dict) else {"message": str(error)}
 
 
+def _end(desk: Desk, word: lines.EndWord, fields: Mapping[str, object]) -> bytes:
+    """An end record, with what the thread used up, so that a listing need not read all of it."""
+    usage = desk.usage()
+    return lines.end(word, {**fields, "usage": usage} if usage else fields, desk.now_ms())
+
+
 def _fail(desk: Desk, error: Mapping[str, object]) -> Generator[Command, Any, str]:
-    yield Write(lines.end("failed", {"error": error}, desk.now_ms()), flush=True)
+    yield Write(_end(desk, "failed", {"error": error}), flush=True)
     return "failed"
 
 

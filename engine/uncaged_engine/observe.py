@@ -14,6 +14,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
 from uncaged_bundles.store import Store
 
 from . import archive, chain, lines, lock
+from .accounting import NOTHING, Spent
 from .blobs import Blobs
 from .codec import decode
 from .handlers import handler_for
@@ -31,7 +32,7 @@ class ThreadSummary:
     """One line of a listing.
 
     steps: finished ones. success: what a completed thread's result says (True if it says nothing), None for others.
-    problem: why the thread cannot be read in full, if it cannot.
+    spent: what it used up, without what a fork inherited. problem: why the thread cannot be read in full, if it cannot.
     """
 
     thread_id: ThreadId
@@ -43,17 +44,24 @@ class ThreadSummary:
     updated_ms: int
     message: str
     success: bool | None = None
+    spent: Spent = NOTHING
     problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadView:
-    """A thread in full. records: its journal's lines after the start record, in order, without their chains."""
+    """A thread in full.
+
+    records: its journal's lines after the start record, in order, without their chains. spent: what agents and models used up in it,
+    without inherited_spent, which a fork copied from its source.
+    """
 
     summary: ThreadSummary
     start: Mapping[str, Any]
     records: list[dict[str, Any]]
     end: Mapping[str, Any] | None
+    spent: Spent = NOTHING
+    inherited_spent: Spent = NOTHING
 
 
 def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> ThreadSummary:
@@ -99,7 +107,14 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
     end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
-    return ThreadView(summary=summary, start=records[0], records=records[1:], end=end)
+    return ThreadView(
+        summary=summary,
+        start=records[0],
+        records=records[1:],
+        end=end,
+        spent=history.spent.minus(history.inherited_spent),
+        inherited_spent=history.inherited_spent,
+    )
 
 
 def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:
@@ -156,6 +171,7 @@ def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: by
         updated_ms=_last_timestamp(data[: history.good_bytes]),
         message=_message(history.end) or _void_message(data) if history.lacking else _message(history.end),
         success=_success(history.end),
+        spent=history.spent.minus(history.inherited_spent),
         problem=problem,
     )
 
@@ -212,6 +228,7 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
                 updated_ms=_last_timestamp(tail),
                 message=_message(end),
                 success=_success(end),
+                spent=NOTHING.plus(end.get("usage")),
             )
     return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked)
 

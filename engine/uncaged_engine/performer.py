@@ -197,6 +197,7 @@ class Performer:
             answer=self._answer if index is None else None,
             perform_sub=lambda sub, sub_kind, body: self._sub(seq, sub, sub_kind, body),
             done=self._done,
+            left=self._spending.left,
             clock_ms=self._clock_ms,
         )
 

@@ -31,6 +31,10 @@ class Spending:
         """The limit that is reached, counting what is under way."""
         return exceeded(self._limits, self._spent.plus(self._under_way.document()), self._running_s())
 
+    def document(self) -> dict[str, object]:
+        """What this thread used up so far, as a usage."""
+        return self._spent.document()
+
     def left(self) -> dict[str, float]:
         """What is left of each limit that binds, for a thread that draws on this one."""
         used = {"maxCost": self._spent.cost, "maxTokens": float(self._spent.tokens), "maxSeconds": self._running_s()}

@@ -100,6 +100,9 @@ class Table:
     def max_rounds(self) -> int:
         return self.rounds
 
+    def usage(self) -> Mapping[str, object]:
+        return {}
+
     def overspent(self) -> Mapping[str, object] | None:
         return None
 

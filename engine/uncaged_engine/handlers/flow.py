@@ -1,6 +1,6 @@
-"""A flow that starts another finds the same child again after a crash, instead of starting a second.
+"""A flow that starts another finds the same child again after a crash, instead of starting a second one.
 
-``{"flow": {"name": text, "prompt": text?, "params": {...}?}}`` answers ``{"threadId", "hash", "success", "message", "data"}``. The child's id
+``{"flow": {"name": text, "prompt": text?, "params": {...}?}}`` answers ``{"threadId", "hash", "success", "message", "data"}``. Its id
 is derived from the parent's and the step, so its journal is the record of whether it was started. Kill reaches children.
 """
 
@@ -80,7 +80,16 @@ def child_id(context: EffectContext) -> ThreadId:
 def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:
     from ..starting import RunOptions
 
-    options = RunOptions(max_rounds=body.get("maxRounds"), directory=context.directory, environment=context.environment)
+    left = context.left()
+    tokens = left.get("maxTokens")
+    options = RunOptions(
+        max_rounds=body.get("maxRounds"),
+        max_cost=left.get("maxCost"),
+        max_tokens=None if tokens is None else int(tokens),
+        max_seconds=left.get("maxSeconds"),
+        directory=context.directory,
+        environment=context.environment,
+    )
     parent = {"threadId": context.thread_id, "seq": context.seq, "depth": depth_of(context.start) + 1}
     engine.run(
         body["name"], prompt=body.get("prompt", ""), params=dict(body.get("params", {})), options=options, thread=child, parent=parent
@@ -115,10 +124,11 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
 
 def outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
     found = engine.thread(child)
+    usage = {"usage": found.spent.document()} if found.spent.document() else {}
     identity = {"threadId": child, "hash": found.summary.hash}
     if status != "completed" or found.end is None:
-        return Failure.of("flow", f"{found.summary.name} {status}: {found.summary.message or 'no message'}", **identity)
+        return Failure.of("flow", f"{found.summary.name} {status}: {found.summary.message or 'no message'}", **identity, **usage)
     result = found.end.get("result")
     fields = result if isinstance(result, Mapping) else {"data": result}
     said = {"success": fields.get("success", True), "message": fields.get("message", ""), "data": fields.get("data")}
-    return Answer(fields={"outcome": {**identity, **said}})
+    return Answer(fields={"outcome": {**identity, **said}, **usage})

@@ -148,7 +148,10 @@ class Server:
         return self._advance(slot, generator.send, None)
 
     def _open(self, given: object, options: object) -> Any:
-        namespace: dict[str, Any] = {"__name__": "bundle", "EffectError": EffectError}
+        module = type(sys)("bundle")
+        sys.modules["bundle"] = module  # where dataclasses look up the names of annotations
+        namespace: dict[str, Any] = module.__dict__
+        namespace["EffectError"] = EffectError
         exec(self._code, namespace)  # type: ignore[arg-type]  # noqa: S102 - the bundle, compiled
         generator = namespace["run"](given, options)
         if not (hasattr(generator, "send") and hasattr(generator, "throw")):
