@@ -133,7 +133,10 @@ def create(path: Path, body: bytes, bundle: BundleHash, thread: ThreadId, *, mor
     line, _ = chain.seal(chain.seed(bundle, thread), body)
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        sync_directory(path.parent.parent)
+        with os.scandir(path.parent) as entries:
+            is_new = next(entries, None) is None
+        if is_new:  # whoever put something in there has done this before
+            sync_directory(path.parent.parent)
     except OSError as exc:
         raise JournalBroken(f"{path.parent}: cannot be made ({exc.strerror or exc}); nothing was started") from exc
     write_atomically(path, line + more)
