@@ -371,6 +371,13 @@ def test_a_forged_frame_ends_the_cell(mechanism: str, forgery: str) -> None:
     assert died.reason == reason, died
 
 
+def test_two_fitting_answers_are_none(mechanism: str) -> None:
+    """Two lines in one write are refused at once, even if each fits the request."""
+    source = f"{FORGE}\ndef run(input, options):\n    say(b'1 1 effect - {{\"null\":1}}\\n' * 2)\n    yield {{'null': 1}}\n"
+    with cell_for(source, mechanism) as cell, pytest.raises(CellDied, match="more than one answer"):
+        cell.ask("S", 1, 0, START, deadline_s=DEADLINE_S)
+
+
 def test_a_forged_frame_never_becomes_the_answer_of_another_thread(mechanism: str) -> None:
     """A frame left in the pipe for the next thread's request is found before that request is written."""
     source = f"""
