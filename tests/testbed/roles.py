@@ -111,6 +111,7 @@ class Desk:
             answer=None,
             perform_sub=no_sub,
             done={},
+            left=dict,
             clock_ms=clock,
             **(usual | more),
         )
