@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -321,6 +322,40 @@ def run(input, options):
     yield {"null": found}
 """
     assert attack(source, mechanism).body == b'{"null":[]}'
+
+
+def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
+    """Whoever started it: no capability, no new rights, a filter."""
+    with cell_for("def run(input, options):\n    yield {'null': 1}\n", mechanism) as cell:
+        begin(cell)
+        pid = cell._launched.process.pid
+        inner = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        status = Path("/proc", *(inner or [str(pid)]), "status").read_text()
+    words = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert {int(words[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
+    assert (words["NoNewPrivs"], words["Seccomp"]) == ("1", "2")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_is_as_safe(world: World, mechanism: str) -> None:
+    """The same attack, started by nobody with the system's own Python (ours may lie in a closed home)."""
+    source = (
+        f"{HARM}import posix\n{world.constants}\ndef run(input, options):\n    yield {{'null': [posix.getuid(), harm(posix, WORLD)]}}\n"
+    )
+    scenario = f"""
+import types
+from uncaged_engine.cell import Cell
+from uncaged_engine.sandbox.mechanism import choose
+cell = Cell.start(types.SimpleNamespace(hash="X", source={source.encode()!r}, trusted=False), choose({mechanism!r}))
+print(cell.ask("S", 1, 0, {START!r}, deadline_s=5).body.decode())
+cell.close()
+"""
+    command = ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-B", "-c", scenario]
+    paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": os.pathsep.join(paths)})
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"null": [65534, []]}
 
 
 # Lying on the pipe

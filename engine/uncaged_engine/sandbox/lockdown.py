@@ -19,6 +19,7 @@ PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
+CAPABILITY_VERSION_3 = 0x20080522
 SIGKILL = 9
 SOCK_DGRAM = 2
 
@@ -71,6 +72,8 @@ def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -
         syscall(numbers["prlimit64"], 0, resource, pair, 0)
     if landlock is not None:
         landlock["restrict"](syscall, numbers, settings["landlock"])
+        if posix.geteuid() == 0:  # bubblewrap does this for its own
+            syscall(numbers["capset"], CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4), bytes(24))
     install_filter(numbers["prctl"], settings["filter"])
 
 

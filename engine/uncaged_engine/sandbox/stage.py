@@ -21,7 +21,6 @@ PR_SET_CHILD_SUBREAPER = 36
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
 CAP_DAC_READ_SEARCH = 2
-CAPABILITY_VERSION_3 = 0x20080522
 NOT_STARTED = 127
 
 
@@ -60,22 +59,22 @@ def _load(code: Any, name: str) -> dict[str, Any]:
 
 def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> None:
     """Another user, no new rights, the limits, the file system, the filter."""
-    syscall, numbers = lockdown["syscall"], settings["numbers"]
     posix.umask(0o022)
     if settings["user"] is not None:
-        _become(*settings["user"], carry=settings["carry"], syscall=syscall, numbers=numbers)
+        _become(*settings["user"], carry=settings["carry"], lockdown=lockdown, numbers=settings["numbers"])
     posix.chdir(settings["directory"])
     for number in (SIGPIPE, SIGXFSZ, SIGTERM):
         signal(number, SIG_DFL)  # the interpreter ignores the first two, and exec would hand that on
     lockdown["lock_down"](settings, landlock)
 
 
-def _become(uid: int, gid: int, *, carry: bool, syscall: Any, numbers: Mapping[str, int]) -> None:
+def _become(uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], numbers: Mapping[str, int]) -> None:
     """Leave root for ever.
 
     Args:
         carry: keep the one capability to pass through directories that are closed to others; Landlock says which files can be read.
     """
+    syscall = lockdown["syscall"]
     if carry:
         syscall(numbers["prctl"], PR_SET_KEEPCAPS, 1, 0, 0, 0)
     syscall(numbers["setgroups"], 0, 0)
@@ -83,7 +82,7 @@ def _become(uid: int, gid: int, *, carry: bool, syscall: Any, numbers: Mapping[s
     syscall(numbers["setresuid"], uid, uid, uid)
     if carry:
         bit = (1 << CAP_DAC_READ_SEARCH).to_bytes(4, "little")
-        header = CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
+        header = lockdown["CAPABILITY_VERSION_3"].to_bytes(4, "little") + bytes(4)
         syscall(numbers["capset"], header, bit * 3 + bytes(12))
         syscall(numbers["prctl"], PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH, 0, 0)
 
