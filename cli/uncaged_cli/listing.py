@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from .costs import spell_spent
 from .durations import ago
 from .screen import Piece, Styled, status
 from .table import render, unique_prefixes
@@ -29,18 +30,21 @@ def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_m
     """Return the table's lines. shown: how an id is shortened."""
     if not threads:
         return []
-    rows = [
+    counted = any(spell_spent(thread.spent) for thread in threads)
+    headers = (*HEADERS[:-1], *(("used",) if counted else ()), HEADERS[-1])
+    rows: list[list[Piece]] = [
         [
             Styled(shown.get(thread.thread_id, thread.thread_id), "cyan"),
             thread.name or "-",
             Styled("completed, no success", "yellow") if thread.success is False else status(thread.status),
             str(thread.steps),
             ago(thread.started_ms, now_ms),
+            *([spell_spent(thread.spent)] if counted else []),
             thread.problem or thread.message or "",
         ]
         for thread in threads
     ]
-    return render(HEADERS, rows, width=width)
+    return render(headers, rows, width=width)
 
 
 def summary_document(thread: ThreadSummary) -> Mapping[str, object]:
@@ -54,6 +58,7 @@ def summary_document(thread: ThreadSummary) -> Mapping[str, object]:
         "startedMs": thread.started_ms,
         "updatedMs": thread.updated_ms,
         "success": thread.success,
+        "used": thread.spent.document(),
         "message": thread.message,
         "problem": thread.problem,
     }

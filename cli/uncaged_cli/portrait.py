@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from .clean import shorten
+from .costs import spell_spent
 from .durations import clock_time
 from .ending import Ending
 from .opening import opening
@@ -38,6 +39,10 @@ def portrait(view: ThreadView, last: Ending, *, full: bool) -> Iterator[list[Pie
                 yield from _whole_answer(record)
     if story.open is not None and summary.status == "running":
         yield [Styled(f"{story.open.seq:>4}  {story.open.label}  in progress", "cyan")]
+    if used := spell_spent(view.spent):
+        yield ["used: ", used]
+    if inherited := spell_spent(view.inherited_spent):
+        yield ["inherited from its source: ", inherited]
     if summary.problem:
         yield [Styled("problem: ", "red"), summary.problem]
     if summary.status != "running":

@@ -28,6 +28,7 @@ from . import archive, chain, lines, states
 from .answering import check_answer
 from .blobs import Blobs
 from .config import Config, load
+from .estimate import Estimate, estimate
 from .following import Event, follow
 from .forking import Cut, copied_lines, fork_start, kept_steps
 from .journal import Journal, create
@@ -103,6 +104,10 @@ class Engine:
     def bundle(self, text: str) -> Bundle:
         """The bundle that a flow name or a hash means."""
         return self.store.load_bundle(self.registry.resolve(text)[1], KNOWN)
+
+    def estimate(self, flow: str) -> Estimate:
+        """What past threads of the flow's present version took."""
+        return estimate(self.registry.resolve(flow)[1], self.threads())
 
     # Threads
 

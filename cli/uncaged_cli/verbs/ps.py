@@ -8,13 +8,14 @@ import click
 
 from .. import jsonout
 from ..arguments import json_option
+from ..costs import spell_spent
 from ..durations import spell
 from ..listing import short_ids, summary_document
 from ..screen import Piece, Styled, note, result, width_of
 from ..session import now_ms, open_engine
 from ..table import render
 
-HEADERS = ("id", "flow", "steps", "running", "pid", "doing")
+HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 
 
 @click.command()
@@ -38,6 +39,16 @@ def command(as_json: bool) -> None:
         since = one.get("sinceMs")
         doing = f"{one.get('doing') or ''}{f' for {spell(now - since)}' if isinstance(since, int) and since else ''}"
         identity = Styled(shown.get(thread.thread_id, thread.thread_id), "cyan")
-        rows.append([identity, thread.name, str(thread.steps), spell(now - thread.started_ms), str(one.get("pid") or ""), doing])
+        rows.append(
+            [
+                identity,
+                thread.name,
+                str(thread.steps),
+                spell(now - thread.started_ms),
+                spell_spent(thread.spent),
+                str(one.get("pid") or ""),
+                doing,
+            ]
+        )
     for line in render(HEADERS, rows, width=width):
         result(*line)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from uncaged_bundles.errors import NotFoundError, UsageError
@@ -19,10 +20,14 @@ from ..arguments import (
     parse_agents,
 )
 from ..catalog import nearest
+from ..costs import estimate_lines
 from ..follow import follow
 from ..parameters import gather
 from ..screen import is_terminal, note, result
 from ..session import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
 
 
 @click.command()
@@ -36,6 +41,7 @@ from ..session import open_engine
 @click.option("--include-changes", is_flag=True, help="Take uncommitted changes along instead of refusing.")
 @click.option("--link", "links", multiple=True, metavar="NAME", help="An ignored directory to link into the worktree. May be repeated.")
 @click.option("--test-command", metavar="CMD", help="How the repository's tests are run.")
+@click.option("--estimate", "only_estimate", is_flag=True, help="Start nothing; say what past threads of this version took.")
 @detach_option
 @json_option
 def command(
@@ -49,6 +55,7 @@ def command(
     include_changes: bool,
     links: tuple[str, ...],
     test_command: str | None,
+    only_estimate: bool,
     detach: bool,
     as_json: bool,
     **limits: Any,
@@ -62,6 +69,8 @@ def command(
     engine = open_engine()
     bundle = engine.bundle(flow)
     descriptor = bundle.descriptor
+    if only_estimate:
+        return show_estimate(engine, flow, as_json=as_json)
     bindings = parse_agents(agents)
     for role in bindings:
         if role and role not in descriptor.roles:
@@ -86,6 +95,17 @@ def command(
         jsonout.document({"threadId": thread_id, "hash": bundle.hash})
     else:
         result(thread_id)
+    return 0
+
+
+def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
+    """Say what past threads of the flow's version took."""
+    found = engine.estimate(flow)
+    if as_json:
+        jsonout.document(asdict(found))
+        return 0
+    for line in estimate_lines(found, flow):
+        result(line)
     return 0
 
 

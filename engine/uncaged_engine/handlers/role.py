@@ -10,7 +10,8 @@ Rule 3: no secret that was handed to an agent is in anything that is returned or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
@@ -18,7 +19,8 @@ from uncaged_bundles.validate import Bundle
 
 from ..agents import factory_of
 from ..agents.request import AgentFailed
-from ..asking import Asked, ask
+from ..agents.turns import Cancelled, turn
+from ..asking import Asked, add_usage, ask
 from ..effects import EffectContext, Rule
 from ..extract import checker
 from ..leftovers import kill_leftovers, ledger_of
@@ -103,7 +105,12 @@ def consult(
     request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
     progress({})
     try:
-        asked = ask(agent, request, checker(question.role.schema), record)
+        with turn(context.store.run, context.config.limits.agents, context.cancel, progress):
+            asked = ask(agent, request, checker(question.role.schema), record)
+        if asked.meta is None and not context.cancel.requested:
+            asked = extracted(asked, question, context, record)
+    except Cancelled:
+        return Void(word="killed", message=f"killed while {binding.name} waited to answer for {role!r}")
     except AgentFailed as exc:
         error = {"kind": exc.kind, "message": f"{binding.name}: {exc}", "role": role, "by": binding.name, **exc.more}
         outcome: Answer | Failure = Failure(error=redacted(error, binding))
@@ -114,6 +121,19 @@ def consult(
     if context.cancel.requested:
         return Void(word="killed", message=f"killed while {binding.name} answered for {role!r}")
     return outcome
+
+
+def extracted(asked: Asked, question: Question, context: EffectContext, record: Callable[[Mapping[str, object]], None]) -> Asked:
+    """Let the model that is configured for it take the data out of the agent's last answer."""
+    if context.config.extractor is None:
+        return asked
+    from ..extractor import take_out
+
+    taken = take_out(question.role, asked.content, context, record, timeout_s=question.timeout_s)
+    usage = {**asked.usage}
+    add_usage(usage, {name: value for name, value in taken.usage.items() if name != "model"})
+    problems = (*asked.problems, f"the extractor {context.config.extractor!r}: {taken.problem}") if taken.meta is None else asked.problems
+    return replace(asked, meta=taken.meta, problems=problems, usage=usage)
 
 
 def outcome_of(asked: Asked, role: str, binding: Binding) -> Answer | Failure:
