@@ -6,7 +6,8 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,13 @@ from .script_start import start_script
 __all__ = ["ScratchUser", "ScriptBounds", "ScriptProcess", "ScriptResult", "run_script", "scratch_copy", "scratch_user", "start_script"]
 
 CHUNK_BYTES = 1 << 16
+
+Stop = Callable[[Callable[[], None]], AbstractContextManager[None]]
+"""Inside what it returns, somebody may call the function that it was given, such as `Cancel.on_request`."""
+
+
+def never(_action: Callable[[], None]) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +53,21 @@ def run_script(
     environment: Mapping[str, str],
     stdin: bytes = b"",
     user: ScratchUser | None = None,
+    stop: Stop = never,
 ) -> ScriptResult:
-    """Run a script to its end, or to the end of its time.
+    """Run a script to its end, or to the end of its time, or until somebody stops it.
 
     Args:
         argv: the program (a path, or a name on the PATH of *environment*) and its arguments; no shell is involved.
         environment: exactly what the script gets, besides HOME and TMPDIR if they are missing.
         user: who it runs as when we are root; by default whoever owns *cwd*, if that is a user of ours, else one of ours.
+        stop: registers the function that ends the script early; its exit code is then that of a signal.
     Raises:
         SandboxUnavailable: it cannot be locked up here; it was not started.
         FileNotFoundError: there is no such program.
     """
     begin = time.monotonic()
-    with start_script(argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user) as script:
+    with start_script(argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user) as script, stop(script.interrupt):
         streams, truncated, timed_out = _converse(script, stdin, begin + bounds.timeout_s, bounds.output_bytes)
         exit_code = None
         if not timed_out:

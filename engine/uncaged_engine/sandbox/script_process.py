@@ -59,6 +59,10 @@ class ScriptProcess:
         """
         return self._ended(self._process.wait(timeout_s))
 
+    def interrupt(self) -> None:
+        """Let it end soon, from any thread; whoever reads its output or waits for it sees that, and still has to `kill`."""
+        self._process.send_signal(signal.SIGTERM)
+
     def kill(self) -> None:
         """End the whole tree, reap it and close the pipes; calling it twice does no harm."""
         if self._process.poll() is None:
