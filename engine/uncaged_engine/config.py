@@ -35,14 +35,18 @@ CARRIED = (
     ),
     *("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
 )
 """The variables of the caller that every child process may see; none of them is a credential."""
 
+KEY_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
+"""Credentials that are secrets of the same name without being configured."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """One entry under ``agents``: the kind of agent to use, and its own settings (``secret:NAME`` still unresolved)."""
+    """One entry under ``agents`` or ``models``: what to use, and its own settings (``secret:NAME`` still unresolved)."""
 
     use: str
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -88,6 +92,8 @@ class Config:
     """All of ``config.yaml``; the defaults are what a store without that file gets.
 
     agent: name of the default agent, or None to have one chosen. roles, flows: exceptions from it.
+    models: what the llm effect may ask, by name. model: the one that it asks when it names none. extractor: the one that takes data out
+    of an agent's answer when the agent cannot.
     environment: further variables of the caller that agents may see.
     """
 
@@ -96,6 +102,9 @@ class Config:
     agent: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     flows: Mapping[str, FlowSettings] = field(default_factory=dict)
+    models: Mapping[str, AgentSettings] = field(default_factory=dict)
+    model: str | None = None
+    extractor: str | None = None
     limits: Limits = field(default_factory=Limits)
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
@@ -105,7 +114,7 @@ class Config:
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what a client sends to the worker: what children may see, and the variables that secrets come from."""
         sources = (source.env for source in self.secrets.values() if source.env is not None)
-        return select(environment, (*CARRIED, *self.environment, *sources))
+        return select(environment, (*CARRIED, *self.environment, *KEY_VARIABLES, *sources))
 
     def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what an agent's process may see; a secret is not among it unless ``environment`` names its variable too."""

@@ -28,6 +28,16 @@ class AgentSection(Section):
     use: str
 
 
+class ModelSection(Section):
+    use: Literal["anthropic", "openai"]
+    model: str | None = None
+    base_url: str | None = None
+    key: str | None = None
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    structured: bool | None = None
+    options: dict[str, object] = {}
+
+
 class FlowSection(Section):
     agent: str | None = None
     roles: dict[str, str] = {}
@@ -58,6 +68,9 @@ class ConfigSection(Section):
     agent: str | None = None
     roles: dict[str, str] = {}
     flows: dict[str, FlowSection] = {}
+    models: dict[str, ModelSection] = {}
+    model: str | None = None
+    extractor: str | None = None
     limits: LimitsSection = LimitsSection()
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     secrets: dict[str, SecretSection] = {}
@@ -96,7 +109,8 @@ def parse_config(data: bytes, path: Path) -> Config:
         section = ConfigSection.model_validate(raw)
     except ValidationError as exc:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in explain(exc))) from exc
-    problems = [*dangling(section), *clear_credentials(raw.get("agents", {}), "agents")]
+    clear = (clear_credentials(raw.get(part, {}), part) for part in ("agents", "models"))
+    problems = [*dangling(section), *(problem for part in clear for problem in part)]
     if problems:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in problems))
     return settle(section, path)
@@ -115,19 +129,23 @@ def explain(error: ValidationError) -> Iterator[str]:
 
 
 def known_keys(location: tuple[int | str, ...]) -> list[str]:
-    sections: dict[str, type[Section]] = {"flows": FlowSection, "limits": LimitsSection, "secrets": SecretSection}
+    sections: dict[str, type[Section]] = {"flows": FlowSection, "limits": LimitsSection, "secrets": SecretSection, "models": ModelSection}
     section = sections.get(str(location[0]), ConfigSection) if len(location) > 1 else ConfigSection
     return [info.alias or name for name, info in section.model_fields.items()]
 
 
 def dangling(section: ConfigSection) -> Iterator[str]:
-    """Secrets with no source or two; variables' names that cannot be ones."""
+    """Secrets with no source or two; variables' names that cannot be ones; models that are named and not there."""
     for name, source in section.secrets.items():
         if (source.env is None) == (source.file is None):
             yield f"secrets.{name}: give exactly one of env (a variable's name) and file (a path)"
     for index, variable in enumerate(section.environment):
         if not variable or "=" in variable or "\0" in variable:
             yield f"environment.{index}: {variable!r} is not a variable's name"
+    for key, chosen in (("model", section.model), ("extractor", section.extractor)):
+        if chosen is not None and chosen not in section.models:
+            near = get_close_matches(chosen, section.models, n=3) or sorted(section.models) or ["none"]
+            yield f"{key}: there is no model {chosen!r} under models (there are: {', '.join(near)})"
 
 
 def clear_credentials(value: object, where: str) -> Iterator[str]:
@@ -147,6 +165,14 @@ def settle(section: ConfigSection, path: Path) -> Config:
         agents={name: AgentSettings(use=agent.use, settings=agent.model_extra or {}) for name, agent in section.agents.items()},
         agent=section.agent,
         roles=section.roles,
+        models={
+            name: AgentSettings(
+                use=model.use, settings=model.model_dump(by_alias=True, exclude={"use"}, exclude_unset=True, exclude_none=True)
+            )
+            for name, model in section.models.items()
+        },
+        model=section.model,
+        extractor=section.extractor,
         flows={name: FlowSettings(**flow.model_dump()) for name, flow in section.flows.items()},
         limits=Limits(
             max_rounds=limits.max_rounds,

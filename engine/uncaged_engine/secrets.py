@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from .config import Config
+from .config import KEY_VARIABLES, Config, SecretSource
 
 PREFIX = "secret:"
 MIN_CHARACTERS = 6
@@ -40,7 +40,7 @@ def resolve(value: object, config: Config, environment: Mapping[str, str]) -> tu
 
 def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> str:
     """Return the value of the secret *name*; EnvironmentLacks names it and its source when there is none."""
-    source = config.secrets.get(name)
+    source = config.secrets.get(name) or (SecretSource(env=name) if name in KEY_VARIABLES else None)
     if source is None:
         raise EnvironmentLacks(f"secret:{name} is not known; add `secrets: {{{name}: {{env: VARIABLE}}}}` to config.yaml, then resume")
     if source.env is not None:
