@@ -1,0 +1,226 @@
+"""The Anthropic interface, through its SDK, as a model that answers in turns.
+
+The SDK reads the stream and knows the errors; it never retries here, because it would sleep where nothing can wake it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from .client import Ask, Heard, Reply, Stop, Tool, Usage
+from .conversation import Call, Part, Raw, Result, Text, Turn, clean
+from .errors import Cut, Endpoint
+from .line import Line
+from .schemas import closed
+from .settings import ModelSettings
+
+if TYPE_CHECKING:
+    import anthropic
+
+CACHED = {"cache_control": {"type": "ephemeral"}}
+STOPS: Mapping[str, Stop] = {
+    "max_tokens": "length",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+    "model_context_window_exceeded": "context",
+}
+STATUS_OF = {
+    "overloaded_error": 529,
+    "rate_limit_error": 429,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "billing_error": 402,
+    "invalid_request_error": 400,
+    "request_too_large": 413,
+    "timeout_error": 504,
+}
+"""An error in the middle of a stream comes with status 200; its type says what it would have been."""
+
+
+class AnthropicClient:
+    """Speaks over a line that others may cut."""
+
+    def __init__(self, settings: ModelSettings, line: Line) -> None:
+        import anthropic
+
+        self.model = settings.model
+        self._settings = settings
+        self._endpoint = Endpoint(url=settings.url, model=settings.model)
+        self._sdk = anthropic.Anthropic(
+            api_key=settings.key,
+            base_url=settings.url,
+            timeout=line.timeout,
+            max_retries=0,
+            http_client=line.http,
+            open_telemetry=False,
+        )
+
+    def send(self, ask: Ask, heard: Heard) -> Reply:
+        import anthropic
+        import httpx2
+
+        draft = Draft()
+        try:
+            with self._sdk.messages.create(**self._body(ask), stream=True) as stream:
+                for event in stream:
+                    draft.take(event, heard)
+        except anthropic.APIStatusError as exc:
+            raise self._refused(exc) from None  # its chain holds the request with the key
+        except anthropic.APIConnectionError as exc:
+            cause = exc.__cause__
+            if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol):
+                raise self._endpoint.unreachable(str(cause) or type(cause).__name__) from None
+            raise Cut(f"{self._endpoint.url} gave no answer: {cause or exc}") from None
+        except (httpx2.TransportError, httpx2.StreamError) as exc:
+            raise Cut(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
+        except (ValueError, LookupError, TypeError, AttributeError) as exc:
+            raise Cut(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
+        if draft.stopped is None:
+            raise Cut(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
+        return draft.reply()
+
+    def _body(self, ask: Ask) -> dict[str, Any]:
+        settings = self._settings
+        body: dict[str, Any] = {
+            "model": settings.model,
+            "max_tokens": settings.max_tokens,
+            "messages": messages(ask.turns),
+        }
+        if ask.system:
+            body["system"] = [{"type": "text", "text": ask.system, **CACHED}]
+        if ask.tools:
+            body["tools"] = list(tools(ask.tools))
+        if ask.tools and not ask.free:
+            body["tool_choice"] = {"type": "none"}
+        form = closed(ask.schema) if ask.schema is not None and settings.structured else None
+        if form is not None:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": form}}
+        if settings.options:
+            body["extra_body"] = dict(settings.options)
+        return body
+
+    def _refused(self, error: anthropic.APIStatusError) -> Exception:
+        status = STATUS_OF.get(str(error.type), 500) if error.status_code < 400 else error.status_code
+        words = f"{error.type or ''} {error.api_message or error.message}".strip()
+        return self._endpoint.refused(status, words, retry_after_s=retry_after_s(error.response.headers))
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long a server asks to be left alone; the form with a date is not in use at model endpoints."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            return max(0.0, float(headers[name]) / unit)
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+def tools(described: Iterable[Tool]) -> Iterable[dict[str, Any]]:
+    """The last one marks the end of what the cache keeps of them."""
+    *others, last = described
+    for tool in (*others, last):
+        yield {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": dict(tool.parameters),
+            **(CACHED if tool is last else {}),
+        }
+
+
+def messages(turns: Iterable[Turn]) -> list[dict[str, Any]]:
+    result = [{"role": turn.by, "content": [block(part) for part in turn.parts]} for turn in turns]
+    for message in reversed(result):
+        if message["role"] == "user":
+            cast("list[dict[str, Any]]", message["content"])[-1].update(CACHED)
+            break
+    return result
+
+
+def block(part: Part) -> dict[str, Any]:
+    match part:
+        case Text():
+            return {"type": "text", "text": part.text}
+        case Call():
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.sent_back()}
+        case Result():
+            return {"type": "tool_result", "tool_use_id": part.call, "content": part.text, "is_error": part.failed}
+        case Raw():
+            return dict(part.data)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A reply that is still arriving. stopped: the reason in the interface's own word, once it is known."""
+
+    blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    pieces: dict[int, list[str]] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    counts: dict[str, int] = field(default_factory=dict)
+    stopped: str | None = None
+    detail: str = ""
+
+    def take(self, event: Any, heard: Heard) -> None:
+        match event.type:
+            case "message_start":
+                self._count(event.message.usage)
+            case "content_block_start":
+                self.blocks[event.index] = event.content_block.model_dump(mode="json", exclude_none=True)
+                first = self.blocks[event.index].get("text", "")
+                self.pieces[event.index] = [first] if first else []
+            case "content_block_delta":
+                self._add(event.index, event.delta, heard)
+            case "message_delta":
+                self._count(event.usage)
+                self.stopped = event.delta.stop_reason or self.stopped
+                if event.delta.stop_details is not None:
+                    details = event.delta.stop_details
+                    self.detail = ": ".join(word for word in (details.category, details.explanation) if word)
+
+    def _add(self, index: int, delta: Any, heard: Heard) -> None:
+        match delta.type:
+            case "text_delta":
+                self.pieces[index].append(delta.text)
+                heard(delta.text, True)
+            case "input_json_delta":
+                self.pieces[index].append(delta.partial_json)
+                heard(delta.partial_json, False)
+            case "thinking_delta":
+                self.pieces[index].append(delta.thinking)
+                heard(delta.thinking, False)
+            case "signature_delta":
+                self.blocks[index]["signature"] = delta.signature
+
+    def _count(self, usage: Any) -> None:
+        """Counts are totals so far; a later event may leave some out."""
+        for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
+            value = getattr(usage, name, None)
+            if isinstance(value, int):
+                self.counts[name] = value
+        cached, stored = self.counts.get("cache_read_input_tokens", 0), self.counts.get("cache_creation_input_tokens", 0)
+        self.usage = Usage(
+            input=self.counts.get("input_tokens", 0) + cached + stored,
+            output=self.counts.get("output_tokens", 0),
+            cached=cached,
+            stored=stored,
+        )
+
+    def reply(self) -> Reply:
+        parts = tuple(part for index in sorted(self.blocks) for part in self._part(index))
+        return Reply(parts=parts, stop=STOPS.get(self.stopped or "", "end"), usage=self.usage, detail=self.detail)
+
+    def _part(self, index: int) -> Iterable[Part]:
+        found, text = self.blocks[index], clean("".join(self.pieces[index]))
+        match found["type"]:
+            case "text":
+                if text:
+                    yield Text(text=text)
+            case "tool_use":
+                yield Call(id=found["id"], name=found["name"], arguments=text or json.dumps(found.get("input") or {}))
+            case "thinking":
+                yield Raw(data={"type": "thinking", "thinking": found.get("thinking", "") + text, "signature": found.get("signature", "")})
+            case _:
+                yield Raw(data=found)

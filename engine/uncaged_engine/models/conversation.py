@@ -1,0 +1,137 @@
+"""A conversation with a model is the same turns and parts whatever the wire calls them, and it can be put away and taken up again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The model wants a tool used. arguments: JSON as the model wrote it, which need not be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def parsed(self) -> dict[str, Any]:
+        """The arguments as an object; ValueError says what is wrong with them."""
+        text = self.arguments.strip() or "{}"
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as exc:
+            raise ValueError(f"the arguments are not JSON: {exc.msg}, line {exc.lineno}, column {exc.colno}") from exc
+        except RecursionError:
+            raise ValueError("the arguments are nested too deeply") from None
+        if not isinstance(value, dict):
+            raise ValueError(f"the arguments must be a JSON object, not {type(value).__name__}")
+        return value
+
+    def sent_back(self) -> dict[str, Any]:
+        """The arguments as the model is shown them again: nothing, when no server would take them."""
+        try:
+            return self.parsed()
+        except ValueError:
+            return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of a call. failed: the tool could not do it, and text says why."""
+
+    call: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A part that only its own wire understands and that has to be sent back as it came, such as signed thinking."""
+
+    data: Mapping[str, Any]
+
+
+Part = Text | Call | Result | Raw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    by: Literal["user", "assistant"]
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Call))
+
+
+def clean(text: str) -> str:
+    """Half of a surrogate pair, which JSON can name, has no place in a request, a file or a journal."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def said(text: str) -> Turn:
+    """A turn of the user that is only text."""
+    return Turn(by="user", parts=(Text(text=text),))
+
+
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """Grows by turns."""
+
+    system: str
+    turns: list[Turn]
+
+    def save(self, path: Path) -> None:
+        """Write it to *path*, readable by its owner alone."""
+        data = {"system": self.system, "turns": [{"by": turn.by, "parts": [_plain(part) for part in turn.parts]} for turn in self.turns]}
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        half = path.with_suffix(".half")
+        half.touch(mode=0o600)
+        half.write_text(json.dumps(data), "utf-8")
+        half.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Conversation | None:
+        """Take up what `save` wrote; None when it is not there or not whole."""
+        try:
+            data = json.loads(path.read_bytes())
+            turns = [Turn(by=turn["by"], parts=tuple(_parts(turn["parts"]))) for turn in data["turns"]]
+            return cls(system=data["system"], turns=turns)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    match part:
+        case Text():
+            return {"text": part.text}
+        case Call():
+            return {"call": part.id, "name": part.name, "arguments": part.arguments}
+        case Result():
+            return {"result": part.call, "text": part.text, "failed": part.failed}
+        case Raw():
+            return {"raw": dict(part.data)}
+
+
+def _parts(plain: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
+    for item in plain:
+        if "call" in item:
+            yield Call(id=item["call"], name=item["name"], arguments=item["arguments"])
+        elif "result" in item:
+            yield Result(call=item["result"], text=item["text"], failed=item["failed"])
+        elif "raw" in item:
+            yield Raw(data=item["raw"])
+        else:
+            yield Text(text=item["text"])

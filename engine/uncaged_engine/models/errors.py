@@ -1,0 +1,88 @@
+"""What a model's endpoint says against a request becomes one of four errors, and each says what can be done about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from uncaged_bundles.errors import EnvironmentLacks
+
+from .client import Usage
+
+SHOWN_CHARACTERS = 600
+TOO_LONG = re.compile(
+    r"context[ _-]?(length|size|window)|prompt is too long|input is too long|too many (input )?tokens|exceed\w* .{0,40}(context|maximum)",
+    re.I,
+)
+NO_MONEY = re.compile(r"insufficient_quota|credit balance|billing|spend_limit", re.I)
+NO_MODEL = re.compile(
+    r"model.{0,200}(not found|does not exist|not exist|unknown|not supported)|(unknown|invalid|no such) model", re.I | re.S
+)
+
+FailureKind = Literal["model", "refusal", "timeout"]
+
+
+class ModelFailed(Exception):
+    """The model gave no answer, and asking again would not change that."""
+
+    def __init__(self, message: str, *, kind: FailureKind = "model") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class TooLong(ModelFailed):
+    """The request does not fit into the model's context."""
+
+
+class Busy(Exception):
+    """The endpoint is overloaded or limits the rate; retry_after_s is what it asks for, if it does."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Cut(Exception):
+    """The connection broke off before the answer was whole; usage: what had been used until then, as far as it is known."""
+
+    def __init__(self, message: str, *, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """How messages name what was asked. mend: where its settings stand."""
+
+    url: str
+    model: str
+    mend: str = "config.yaml"
+
+    def refused(self, status: int, words: str, *, retry_after_s: float | None = None) -> Exception:
+        """The error for an HTTP status and what the body said."""
+        said = " ".join(words.split())[:SHOWN_CHARACTERS] or "it gave no reason"
+        if status == 402 or (status in (400, 403, 429) and NO_MONEY.search(words)):
+            return EnvironmentLacks(f"{self.url} asks for payment ({said}); settle that or use another model in {self.mend}, then resume")
+        if status == 401:
+            return EnvironmentLacks(
+                f"{self.url} does not accept the key ({said}); put a valid one where its secret comes from, then resume"
+            )
+        if status == 403:
+            return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({said}); use another key or model, then resume")
+        if status == 404 or (status == 400 and NO_MODEL.search(words)):
+            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({said}); mend model or baseUrl in {self.mend}, then resume")
+        if status == 413 or (status in (400, 422, 500) and TOO_LONG.search(words)):
+            return self.too_long(said)
+        if status in (408, 409, 425, 429) or status >= 500:
+            return Busy(f"{self.url} answered {status}: {said}", retry_after_s=retry_after_s)
+        return ModelFailed(f"{self.url} refused the request to {self.model!r} with {status}: {said}")
+
+    def too_long(self, said: str) -> TooLong:
+        return TooLong(
+            f"the request is larger than the context of {self.model!r} ({said}); lower limits.historyCharacters in config.yaml, "
+            "or use a model with a larger context"
+        )
+
+    def unreachable(self, words: str) -> EnvironmentLacks:
+        return EnvironmentLacks(f"{self.url} cannot be reached ({words}); start it, or mend baseUrl in {self.mend}, then resume")

@@ -1,0 +1,203 @@
+"""Any endpoint that speaks OpenAI's chat completions, as a model that answers in turns; what servers do differently is settled here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from .anthropic import retry_after_s
+from .client import Ask, Heard, Reply, Stop, Usage
+from .conversation import Call, Part, Result, Text, Turn, clean
+from .errors import Cut, Endpoint
+from .line import Line
+from .schemas import closed
+from .settings import ModelSettings
+
+if TYPE_CHECKING:
+    import httpx2
+
+STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refusal"}
+MAX_ERROR_BYTES = 1 << 16
+
+
+class OpenAIClient:
+    """Speaks over a line that others may cut."""
+
+    def __init__(self, settings: ModelSettings, line: Line) -> None:
+        self.model = settings.model
+        self._settings = settings
+        self._line = line
+        self._endpoint = Endpoint(url=settings.url, model=settings.model)
+
+    def send(self, ask: Ask, heard: Heard) -> Reply:
+        import httpx2
+
+        draft = Draft()
+        headers = {"authorization": f"Bearer {self._settings.key}"} if self._settings.key else {}
+        try:
+            with self._line.http.stream(
+                "POST", f"{self._settings.url}/chat/completions", json=self._body(ask), headers=headers
+            ) as response:
+                self._check(response)
+                for event in httpx2.EventSource(response):
+                    if event.data.strip() == "[DONE]":
+                        draft.done = True
+                        break
+                    self._take(draft, event.data, heard)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol) as exc:
+            raise self._endpoint.unreachable(str(exc) or type(exc).__name__) from None
+        except (httpx2.TransportError, httpx2.StreamError) as exc:
+            raise Cut(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
+        except (LookupError, TypeError, AttributeError) as exc:
+            raise Cut(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
+        if draft.stopped is None and not draft.done:
+            raise Cut(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
+        return draft.reply()
+
+    def _body(self, ask: Ask) -> dict[str, Any]:
+        settings = self._settings
+        body: dict[str, Any] = {
+            "model": settings.model,
+            "messages": list(messages(ask.system, ask.turns)),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if settings.max_tokens is not None:
+            theirs = urlsplit(settings.url).hostname == "api.openai.com"  # its models refuse the name that all others know
+            body["max_completion_tokens" if theirs else "max_tokens"] = settings.max_tokens
+        if ask.tools:
+            body["tools"] = [
+                {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}}
+                for tool in ask.tools
+            ]
+            if not ask.free:
+                body["tool_choice"] = "none"
+        form = closed(ask.schema) if ask.schema is not None and settings.structured else None
+        if form is not None:
+            body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": form}}
+        return {**body, **settings.options}
+
+    def _check(self, response: httpx2.Response) -> None:
+        """Raise what a response that is no stream means."""
+        if response.status_code != 200:
+            words = b""
+            for chunk in response.iter_bytes():
+                words += chunk
+                if len(words) > MAX_ERROR_BYTES:
+                    break
+            raise self._endpoint.refused(response.status_code, complaint(words), retry_after_s=retry_after_s(response.headers))
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "text/event-stream":
+            raise self._endpoint.unreachable(f"it answers with {kind or 'something without a type'}, which is no stream of events")
+
+    def _take(self, draft: Draft, data: str, heard: Heard) -> None:
+        try:
+            chunk = json.loads(data)
+        except ValueError as exc:
+            raise Cut(f"{self._endpoint.url} sent something that is not JSON: {data[:200]!r}", usage=draft.usage) from exc
+        if not isinstance(chunk, dict):
+            return
+        error = chunk.get("error")
+        if error:
+            code = error.get("code") if isinstance(error, dict) else None
+            status = code if isinstance(code, int) and 400 <= code < 600 else 500
+            raise self._endpoint.refused(status, complaint(data.encode()))
+        draft.take(chunk, heard)
+
+
+def complaint(body: bytes) -> str:
+    """What an error's body says, in whichever of the usual places."""
+    text = body.decode("utf-8", "replace")
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return text
+    found = data.get("error", data) if isinstance(data, dict) else data
+    if not isinstance(found, dict):
+        return str(found)
+    words = [found.get(name) for name in ("code", "type", "message", "detail")]
+    return " ".join(str(word) for word in words if word) or text
+
+
+def messages(system: str, turns: Iterable[Turn]) -> Iterable[dict[str, Any]]:
+    if system:
+        yield {"role": "system", "content": system}
+    for turn in turns:
+        for part in turn.parts:
+            if isinstance(part, Result):
+                yield {"role": "tool", "tool_call_id": part.call, "content": part.text}
+        calls = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.sent_back())}}
+            for call in turn.calls
+        ]
+        if turn.text or calls:
+            yield {"role": turn.by, "content": turn.text or None, **({"tool_calls": calls} if calls else {})}
+
+
+@dataclass(slots=True)
+class Draft:
+    """A reply that is still arriving. calls: in the order in which they began, each with its pieces of arguments."""
+
+    text: list[str] = field(default_factory=list)
+    refusal: list[str] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    stopped: str | None = None
+    done: bool = False
+
+    def take(self, chunk: Mapping[str, Any], heard: Heard) -> None:
+        usage = chunk.get("usage")
+        if isinstance(usage, Mapping):
+            details = usage.get("prompt_tokens_details")
+            self.usage = Usage(
+                input=number(usage, "prompt_tokens"),
+                output=number(usage, "completion_tokens"),
+                cached=number(details, "cached_tokens") if isinstance(details, Mapping) else 0,
+            )
+        for choice in (chunk.get("choices") or [])[:1]:
+            self.stopped = choice.get("finish_reason") or self.stopped
+            delta = choice.get("delta") or choice.get("message") or {}
+            if delta.get("content"):
+                self.text.append(delta["content"])
+                heard(delta["content"], True)
+            if delta.get("refusal"):
+                self.refusal.append(delta["refusal"])
+            thought = delta.get("reasoning_content") or delta.get("reasoning")
+            if isinstance(thought, str):
+                heard(thought, False)
+            for piece in delta.get("tool_calls") or []:
+                self._add(piece, heard)
+
+    def _add(self, piece: Mapping[str, Any], heard: Heard) -> None:
+        """Most servers number the calls; some give only an id, and some send each call in one piece without either."""
+        function = piece.get("function") or {}
+        key, name = piece.get("index"), piece.get("id")
+        if key is None and not name and not function.get("name") and self.calls:
+            call: dict[str, Any] | None = self.calls[-1]
+        else:
+            key = key if key is not None else name or f"unnumbered {len(self.calls)}"
+            call = next((call for call in self.calls if call["key"] == key and (not name or name == call["id"])), None)
+        if call is None:
+            call = {"key": key, "id": name or f"call_{len(self.calls) + 1}", "name": "", "pieces": []}
+            self.calls.append(call)
+        call["name"] = call["name"] or function.get("name") or ""
+        arguments = function.get("arguments")
+        if arguments:
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            call["pieces"].append(text)
+            heard(text, False)
+
+    def reply(self) -> Reply:
+        text = clean("".join(self.text))
+        parts: list[Part] = [Text(text=text)] if text else []
+        parts += [Call(id=call["id"], name=call["name"], arguments=clean("".join(call["pieces"]))) for call in self.calls]
+        stop: Stop = "refusal" if self.refusal else STOPS.get(self.stopped or "", "end")
+        return Reply(parts=tuple(parts), stop=stop, usage=self.usage, detail="".join(self.refusal))
+
+
+def number(fields: Mapping[str, Any], name: str) -> int:
+    value = fields.get(name)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,28 @@
+"""Whoever wants to talk to a model opens it here, whichever wire it is on, and its connections are closed when the talk is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import assert_never
+
+from .client import ModelClient
+from .line import Line
+from .settings import ModelSettings
+
+
+@contextmanager
+def opened(settings: ModelSettings, environment: Mapping[str, str]) -> Iterator[tuple[ModelClient, Line]]:
+    """Yield a client and the line it speaks over; nothing is sent yet. environment: the caller's, for proxies and certificates."""
+    with Line(settings.url, environment) as line:
+        match settings.wire:
+            case "anthropic":
+                from .anthropic import AnthropicClient
+
+                yield AnthropicClient(settings, line), line
+            case "openai":
+                from .openai import OpenAIClient
+
+                yield OpenAIClient(settings, line), line
+            case _:
+                assert_never(settings.wire)
