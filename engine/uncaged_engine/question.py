@@ -16,6 +16,7 @@ from .agents.request import AgentRequest
 from .config import NOTHING
 from .effects import EffectContext
 from .leftovers import MARK
+from .models.settings import with_key
 from .prompt import build_prompt
 from .workspace import Workspace
 
@@ -77,6 +78,7 @@ def bind(role: str, context: EffectContext) -> Binding:
     configured = context.config.agents.get(name)
     if configured is not None and configured.use == use:
         settings = configured.settings
+    settings = with_key(use, settings)
     resolved, known = secrets.resolve(settings, context.config, context.environment)
     return Binding(name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known)
 
@@ -95,6 +97,7 @@ def compose(
     spoken = [step for step in question.steps if "role" in step]
     environment = context.config.for_agents(context.environment)
     test_command = context.start.get("testCommand")
+    allowed = context.bundle.descriptor.policy.limits.get("role", {}).get("tools")
     return AgentRequest(
         thread_id=context.thread_id,
         key=context.key,
@@ -125,6 +128,9 @@ def compose(
         cancel=context.cancel,
         progress=progress,
         sandbox=context.config.sandbox,
+        writable=workspace_level(context.bundle) == "write",
+        tools=tuple(str(name) for name in cast("Sequence[object]", allowed)) if allowed is not None else None,
+        reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),
     )
 
 

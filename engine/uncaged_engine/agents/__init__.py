@@ -13,6 +13,8 @@ __all__ = ["BUILT_IN", "GROUP", "Factory", "factory_of", "kinds"]
 GROUP = "uncaged_workflow.agents"
 
 BUILT_IN = {
+    "anthropic": "uncaged_engine.agents.anthropic:AnthropicAgent",
+    "openai": "uncaged_engine.agents.openai:OpenAIAgent",
     "command": "uncaged_engine.agents.command:CommandAgent",
     "scripted": "uncaged_engine.agents.scripted:ScriptedAgent",
     "repair": "uncaged_engine.agents.repair.agent:RepairAgent",

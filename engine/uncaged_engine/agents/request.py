@@ -31,7 +31,8 @@ class AgentRequest:
     attempt: above 1 after a crash, a kill or a lack of the environment. key: the same for every attempt.
     calls, role_calls: answers that this thread's agents (those for this role) gave in earlier steps and in this one, repairs included.
     session: what the agent's answer before a repair carried, for its own use. scratch: a directory for its private files.
-    sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it.
+    sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
+    tools: what the role may use of an agent's tools, by name; None: all. reads: directories outside that the worktree's links lead to.
     """
 
     thread_id: str
@@ -55,6 +56,9 @@ class AgentRequest:
     cancel: Cancel
     progress: Callable[[Mapping[str, object]], None]
     sandbox: str = "auto"
+    writable: bool = True
+    tools: tuple[str, ...] | None = None
+    reads: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +82,13 @@ class Agent(Protocol):
 class AgentFailed(Exception):
     """The agent did not answer; the bundle learns why.
 
-    kind: ``timeout`` when it took too long, else ``agent``. more: JSON values for the failure's record, such as an exit code.
+    kind: ``timeout`` when it took too long, ``model`` and ``refusal`` when a model's endpoint or the model said no, else ``agent``.
+    more: JSON values for the failure's record, such as an exit code.
     """
 
-    def __init__(self, message: str, *, kind: Literal["agent", "timeout"] = "agent", more: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, message: str, *, kind: Literal["agent", "timeout", "model", "refusal"] = "agent", more: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.more = dict(more or {})

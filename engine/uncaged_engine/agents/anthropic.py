@@ -1,0 +1,9 @@
+"""A model of Anthropic's as an agent, with the tools of this project."""
+
+from __future__ import annotations
+
+from .model import ModelAgent
+
+
+class AnthropicAgent(ModelAgent):
+    wire = "anthropic"

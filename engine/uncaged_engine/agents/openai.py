@@ -1,0 +1,9 @@
+"""A model behind any OpenAI-compatible endpoint as an agent, with the tools of this project."""
+
+from __future__ import annotations
+
+from .model import ModelAgent
+
+
+class OpenAIAgent(ModelAgent):
+    wire = "openai"

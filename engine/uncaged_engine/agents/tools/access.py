@@ -1,0 +1,36 @@
+"""As root, commands run as a user of their own, and the worktree is that user's only while a command runs in it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...sandbox.script import ScratchUser
+
+
+@contextmanager
+def lent(top: Path, user: ScratchUser) -> Iterator[None]:
+    """Inside, the tree belongs to *user*; what git keeps in it does not. As an ordinary user nothing changes hands."""
+    if os.geteuid() != 0:
+        yield
+        return
+    hand_over(top, user.uid, user.gid)
+    try:
+        yield
+    finally:
+        hand_over(top, 0, 0)
+
+
+def hand_over(top: Path, uid: int, gid: int) -> None:
+    """Change the owner of all that is below *top*. Links are not followed, and a file that has a second name stays whose it is."""
+    for directory, names, files in os.walk(top):
+        if Path(directory) == top:
+            names[:] = [name for name in names if name != ".git"]
+            files = [name for name in files if name != ".git"]  # noqa: PLW2901 - the same list without one
+        for path in (directory, *(os.path.join(directory, name) for name in (*names, *files))):  # noqa: PTH118 - a hot loop
+            found = os.lstat(path)
+            if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
+                os.chown(path, uid, gid, follow_symlinks=False)
