@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +16,8 @@ from . import BUILT_IN, factory_of, kinds
 
 KNOWN_PROGRAMS = ("claude", "codex", "gemini", "opencode", "aider")
 """Coding programs that a person may have; none is used without being asked for."""
+
+WELL_KNOWN_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
 DEFAULT = ""
 """The key of the agent for all roles among those that a person asked for."""
@@ -78,10 +80,44 @@ def choose(
 
 
 def automatic(environment: Mapping[str, str]) -> Choice:
-    """Return the agent of a machine on which nobody chose one."""
+    """Return the agent of a machine on which nobody chose one: the first that there is."""
+    found = next((choice for look in ORDER if (choice := look(environment)) is not None), None)
+    return found if found is not None else built_in(environment)
+
+
+def by_key(environment: Mapping[str, str]) -> Choice | None:
+    """A key in the environment was put there to be used."""
+    for wire, variable in WELL_KNOWN_KEYS.items():
+        if environment.get(variable):
+            return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
+    return None
+
+
+def by_program(environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
+    """A coding program on PATH is not used without being asked for."""
+    return None
+
+
+def by_local_server(environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
+    """A model server on loopback costs nothing and nothing leaves the machine."""
+    from .local import PORTS, find_server
+
+    server = find_server()
+    if server is None:
+        return None
+    settings = {"baseUrl": server.url, "model": server.model}
+    reason = f"a model server ({PORTS[server.port]}?) answers on {server.url} with {server.model!r}"
+    return Choice(name="openai", use="openai", settings=settings, reason=reason)
+
+
+def built_in(environment: Mapping[str, str]) -> Choice:
     present = [program for program in KNOWN_PROGRAMS if shutil.which(program, path=environment.get("PATH", ""))]
     hint = f"; {present[0]!r} is on PATH: to use it, name it in config.yaml" if present else ""
     return Choice(name="repair", use="repair", settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
+
+
+ORDER: tuple[Callable[[Mapping[str, str]], Choice | None], ...] = (by_key, by_program, by_local_server)
+"""Where an agent is looked for when nobody chose one; the built-in repair is what is left."""
 
 
 def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
