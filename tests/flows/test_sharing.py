@@ -182,9 +182,10 @@ def test_a_store_deep_in_the_file_system_is_served(tmp_path: Path) -> None:
         address.socket_path(store, bundle.hash).unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(
-    "junk", [b"\n", b"{}\n", b"[]\n", b'{"op":"pause"}\n', b'{"op":"kill","threadId":7}\n', b"\xff\xfe\n", b"[" * 200_000 + b"\n"]
-)
+JUNK = [b"\n", b"{}\n", b"[]\n", b'{"op":"pause"}\n', b'{"op":"kill","threadId":7}\n', b"\xff\xfe\n", b"[" * 200_000 + b"\n"]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=range(len(JUNK)))
 def test_a_request_that_makes_no_sense_harms_nobody(engine: Engine, junk: bytes) -> None:
     """The worker answers with an error, or hangs up, and goes on with its threads."""
     bundle = granted(engine.store, SLEEPER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from uncaged_engine import lines
 from uncaged_engine.blobs import blob_hash, effect_mark
@@ -32,6 +32,13 @@ class Crash(Exception):
     """The power went out."""
 
 
+class Speaker(Protocol):
+    """Whoever plays the bundle."""
+
+    def start(self) -> Said: ...
+    def tell(self, line: bytes) -> Said: ...
+
+
 class Puppet:
     """A generator that is spoken to as a cell's: outcomes go in as sealed lines, Saids come out."""
 
@@ -54,7 +61,7 @@ class Puppet:
 
     def _advance(self, method: Callable[[Any], Any], argument: object) -> Said:
         try:
-            return Said("effect", encode(method(argument)).encode())
+            return Said("effect", encode(_in_order(method(argument))).encode())
         except StopIteration as stop:
             return Said("return", encode(stop.value).encode())
         except (EffectError, ValueError, KeyError) as exc:
@@ -120,9 +127,12 @@ class Table:
 
     def play(self, run: Run, *, redo: bool = False, skip: bool = False) -> str:
         """Take the thread up and drive it until it is left."""
+        return self.play_with(Puppet(run, self.blobs), redo=redo, skip=skip)
+
+    def play_with(self, puppet: Speaker, *, redo: bool = False, skip: bool = False) -> str:
+        """The same with another bundle than a plain generator."""
         history = self.history()
         self.flushed = len(self.script.sealed)  # whoever wrote before us flushed, or lost it
-        puppet = Puppet(run, self.blobs)
         said = puppet.start()
         for line in history.steps:
             said = puppet.tell(line)
@@ -152,7 +162,7 @@ class Table:
         digest = recover(b"".join(kept), self.script.bundle, self.script.thread).digest
         self.script = Script(bundle=self.script.bundle, thread=self.script.thread, sealed=kept, digest=digest)
 
-    def _execute(self, command: Command, puppet: Puppet) -> object:
+    def _execute(self, command: Command, puppet: Speaker) -> object:
         match command:
             case Write(body, flush):
                 line = self.script.add(body).sealed[-1]
@@ -179,6 +189,14 @@ class Table:
         name = blob_hash(encoded[largest])
         self.blobs[name] = encoded[largest]
         return lines.spill(fields, largest, name, len(encoded[largest]))
+
+
+def _in_order(effect: Any) -> Any:
+    """A well-formed output has its keys in one order, as the child sends it."""
+    body = effect.get("output")
+    if isinstance(body, dict) and set(body) == {"role", "content", "meta"}:
+        return {"output": {key: body[key] for key in ("role", "content", "meta")}}
+    return effect
 
 
 def marks_of(run: Run, table: Table) -> list[bytes]:
