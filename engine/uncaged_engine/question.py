@@ -128,6 +128,7 @@ def compose(
         cancel=context.cancel,
         progress=progress,
         sandbox=context.config.sandbox,
+        said=context.answer,
         writable=workspace_level(context.bundle) == "write",
         tools=tuple(str(name) for name in cast("Sequence[object]", allowed)) if allowed is not None else None,
         reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),

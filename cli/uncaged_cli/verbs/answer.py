@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 from uncaged_bundles.errors import UsageError
@@ -11,6 +12,7 @@ from uncaged_bundles.errors import UsageError
 from .. import jsonout
 from ..arguments import detach_option, json_option, thread_argument
 from ..follow import follow
+from ..form import edit, fill
 from ..parameters import parse_value
 from ..screen import is_terminal, note, result
 from ..session import open_engine
@@ -20,13 +22,16 @@ ANY_TEXT: Mapping[str, object] = {"type": "string"}
 
 @click.command()
 @thread_argument
-@click.argument("value", required=False, metavar="[TEXT]")
+@click.argument("value", required=False, metavar="[TEXT|-]")
+@click.option("--file", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The answer stands in this file.")
+@click.option("--edit", "edited", is_flag=True, help="Write the answer in your editor.")
 @detach_option
 @json_option
-def command(*, thread: str, value: str | None, detach: bool, as_json: bool) -> int:
+def command(*, thread: str, value: str | None, file: Path | None, edited: bool, detach: bool, as_json: bool) -> int:
     """Answer the question that THREAD waits with, and follow it. On a terminal the question is asked when TEXT is missing.
 
-    Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON.
+    Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's question takes JSON that fits its fields,
+    or a text with a ```json block in it.
     """
     from uncaged_engine.answering import question
 
@@ -34,9 +39,10 @@ def command(*, thread: str, value: str | None, detach: bool, as_json: bool) -> i
     view = engine.thread(thread)
     thread_id, status = view.summary.thread_id, view.summary.status
     asked = question(view.records) or {}
-    if value is None and status == "waiting":
-        value = ask(str(asked.get("question", "what is the answer?")), thread_id)
-    engine.answer(thread_id, parse_value("answer", value or "", {"properties": {"answer": asked.get("schema", ANY_TEXT)}}))
+    said: object = read(value, file)
+    if said is None and status == "waiting":
+        said = ask(asked, thread_id, edited=edited)
+    engine.answer(thread_id, typed(said, asked))
     if not detach:
         return follow(engine, thread_id, as_json=as_json, known_records=len(view.records))
     if as_json:
@@ -46,9 +52,39 @@ def command(*, thread: str, value: str | None, detach: bool, as_json: bool) -> i
     return 0
 
 
-def ask(question: str, thread_id: str) -> str:
+def read(value: str | None, file: Path | None) -> str | None:
+    """The answer as it was given: a word of the command, standard input, or a file."""
+    if file is not None and value is not None:
+        raise UsageError("say TEXT or --file, not both")
+    if file is not None:
+        try:
+            return file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as exc:
+            raise UsageError(f"cannot read {str(file)!r}: {exc}") from exc
+    return sys.stdin.read() if value == "-" else value
+
+
+def typed(said: object, asked: Mapping[str, object]) -> object:
+    """The answer as the question's schema wants it."""
+    if not isinstance(said, str):
+        return said if said is not None else ""
+    if "fields" in asked:
+        return parse_value("answer", said, {"properties": {"answer": {"type": "object"}}}) if said.lstrip().startswith("{") else said
+    return parse_value("answer", said, {"properties": {"answer": asked.get("schema", ANY_TEXT)}})
+
+
+def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
     """Ask the person who sits here."""
+    words = str(asked.get("question", "what is the answer?"))
+    fields = asked.get("fields")
+    if edited:
+        return edit(str(asked.get("prompt", words)), fields if isinstance(fields, Mapping) else {})
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise UsageError(f"thread {thread_id} asks: {question}\nsay it: uncaged-workflow answer {thread_id} TEXT")
-    note(question)
+        raise UsageError(f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} TEXT")
+    note(words)
+    for name in ("problem", "prompt", "worktree"):
+        if name in asked:
+            note(f"{name}: {asked[name]}" if name != "prompt" else str(asked[name]))
+    if isinstance(fields, Mapping):
+        return fill(fields)
     return str(click.prompt(">", err=True, prompt_suffix=" "))

@@ -17,6 +17,7 @@ BUILT_IN = {
     "openai": "uncaged_engine.agents.openai:OpenAIAgent",
     "command": "uncaged_engine.agents.command:CommandAgent",
     "scripted": "uncaged_engine.agents.scripted:ScriptedAgent",
+    "person": "uncaged_engine.agents.person:PersonAgent",
     "repair": "uncaged_engine.agents.repair.agent:RepairAgent",
 }
 

@@ -33,6 +33,7 @@ class AgentRequest:
     session: what the agent's answer before a repair carried, for its own use. scratch: a directory for its private files.
     sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
     tools: what the role may use of an agent's tools, by name; None: all. reads: directories outside that the worktree's links lead to.
+    said: what a person answered after this agent raised ``AgentWaits``; None if nobody did.
     """
 
     thread_id: str
@@ -56,6 +57,7 @@ class AgentRequest:
     cancel: Cancel
     progress: Callable[[Mapping[str, object]], None]
     sandbox: str = "auto"
+    said: object = None
     writable: bool = True
     tools: tuple[str, ...] | None = None
     reads: tuple[Path, ...] = ()
@@ -77,6 +79,17 @@ class Agent(Protocol):
     def name(self) -> str: ...
 
     def answer(self, request: AgentRequest) -> AgentAnswer: ...
+
+
+class AgentWaits(Exception):
+    """Somebody outside has to answer first; the thread waits, and this agent is asked again with what was said.
+
+    details: JSON values: ``question``, perhaps the ``schema`` of the answer and the whole ``prompt``.
+    """
+
+    def __init__(self, details: Mapping[str, object]) -> None:
+        super().__init__(str(details.get("question", "")))
+        self.details = dict(details)
 
 
 class AgentFailed(Exception):

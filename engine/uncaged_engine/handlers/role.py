@@ -18,13 +18,13 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.validate import Bundle
 
 from ..agents import factory_of
-from ..agents.request import AgentFailed
+from ..agents.request import AgentFailed, AgentWaits
 from ..agents.turns import Cancelled, turn
 from ..asking import Asked, add_usage, ask
 from ..effects import EffectContext, Rule
 from ..extract import checker
 from ..leftovers import kill_leftovers, ledger_of
-from ..outcomes import Answer, Failure, Outcome, Void
+from ..outcomes import Answer, Failure, Outcome, Void, Wait
 from ..question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
 from ..workspace import Workspace, last_snapshot, scratch_of
 
@@ -57,7 +57,7 @@ def perform_role(question: Question, context: EffectContext) -> Outcome:
     latest = last_snapshot(question.steps)
     workspace = prepare(context, scratch, latest)
     outcome = consult(question, binding, workspace, scratch, context)
-    if isinstance(outcome, Void) or workspace is None or workspace_level(context.bundle) != "write":
+    if isinstance(outcome, Void | Wait) or workspace is None or workspace_level(context.bundle) != "write":
         return outcome
     snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
     # crash here: the snapshot is made, no line names it; the next try starts from the one before it
@@ -75,7 +75,8 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
             f"thread {context.thread_id} was started without a workspace, but its roles need one; run it in a repository"
         )
     asked = scratch / "asked"
-    again = not is_part(context) and (context.attempt > 1 or (asked.exists() and asked.read_text("utf-8") == context.key))
+    asked_before = context.attempt > 1 or (asked.exists() and asked.read_text("utf-8") == context.key)
+    again = asked_before and context.answer is None and not is_part(context)  # a person's own work in the worktree stays
     if again:
         kill_leftovers(scratch, context.thread_id)
     elif ledger_of(scratch, context.key).exists():  # a crash left this part of a step open
@@ -89,9 +90,7 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
     return workspace
 
 
-def consult(
-    question: Question, binding: Binding, workspace: Workspace | None, scratch: Path, context: EffectContext
-) -> Answer | Failure | Void:
+def consult(question: Question, binding: Binding, workspace: Workspace | None, scratch: Path, context: EffectContext) -> Outcome:
     """Ask the agent and say what came of it."""
     role = question.role.name
 
@@ -111,6 +110,8 @@ def consult(
             asked = extracted(asked, question, context, record)
     except Cancelled:
         return Void(word="killed", message=f"killed while {binding.name} waited to answer for {role!r}")
+    except AgentWaits as exc:
+        return Wait(details=redacted({"role": role, **exc.details}, binding))
     except AgentFailed as exc:
         error = {"kind": exc.kind, "message": f"{binding.name}: {exc}", "role": role, "by": binding.name, **exc.more}
         outcome: Answer | Failure = Failure(error=redacted(error, binding))
