@@ -23,7 +23,7 @@ from uncaged_bundles.validate import read_bundle
 from uncaged_engine.cell import Cell, CellDied, CellLimits, Reply
 from uncaged_engine.sandbox.interpreter import find_interpreter
 
-DEADLINE_S = 3.0
+DEADLINE_S = 15.0
 DESCRIPTOR = """descriptor = {"contract": 1, "name": "hostile", "description": "An attack.", "kind": "script",
               "parameters": {}, "roles": {}, "policy": {"null": {}}, "continues": False}
 """

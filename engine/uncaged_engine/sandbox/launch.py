@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from . import bubblewrap, seccomp
 from .interpreter import find_interpreter
 from .mechanism import Mechanism, landlock_settings
 from .parcel import LOADER, call_numbers, make_parcel
-from .rlimits import Limit
+from .rlimits import RESOURCES, Limit
 
 STDERR_BYTES = 4096
 _REQUEST_PIPE_BYTES = 1 << 20
@@ -28,12 +29,13 @@ EXIT_GRACE_MS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """A started child. request_fd, answer_fd, stderr_fd: our ends, the first not blocking."""
+    """A started child. request_fd, answer_fd, stderr_fd: our ends, the first not blocking. cpu_s: what it may use up (None: all)."""
 
     process: subprocess.Popen[bytes]
     request_fd: int
     answer_fd: int
     stderr_fd: int
+    cpu_s: int | None
 
     def finish(self, *, grace_ms: int = 0) -> str:
         """Reap the child and close our ends, once; returns how it ended and what it wrote last.
@@ -50,7 +52,7 @@ class Launched:
         for fd in (self.request_fd, self.answer_fd, self.stderr_fd):
             os.close(fd)
         spent_s = usage.ru_utime + usage.ru_stime
-        how = f"{_how(self.process.returncode)}, after {spent_s:.1f} s of CPU" if ended else "it was ended by force"
+        how = _how(self.process.returncode, spent_s, self.cpu_s) if ended else "it was ended by force"
         return how + (f"; it wrote: {last_words}" if last_words else "")
 
 
@@ -94,7 +96,8 @@ def launch(
     finally:
         for fd in (request_read, answer_write, stderr_write):
             os.close(fd)
-    launched = Launched(process=process, request_fd=request_write, answer_fd=answer_read, stderr_fd=stderr_read)
+    cpu_s = next((soft for number, soft, _ in limits if number == RESOURCES["cpu"]), None) if mechanism is not None else None
+    launched = Launched(process=process, request_fd=request_write, answer_fd=answer_read, stderr_fd=stderr_read, cpu_s=cpu_s)
     _send(launched, _parcel(mechanism, limits, settings))
     os.set_blocking(request_write, False)
     return launched
@@ -179,7 +182,9 @@ def _last_words(fd: int) -> str:
     return ""
 
 
-def _how(code: int) -> str:
+def _how(code: int, spent_s: float, cpu_s: int | None) -> str:
     """An exit code in words; bubblewrap reports its child's signal as 128 and more."""
     number = -code if code < 0 else code - 128
+    if number == signal.SIGKILL and cpu_s is not None and spent_s > cpu_s * 0.75:  # the kernel counts in ticks
+        return f"its CPU allowance of {cpu_s} s is used up"
     return f"signal {number} ended it" if number > 0 else f"it ended with status {code}"
