@@ -106,18 +106,35 @@ class Cell:
             SandboxUnavailable: the process is not locked down, or there is no way to lock it down.
             BundleError: the bundle does not compile.
         """
+        confined = not bundle.trusted
+        if confined and mechanism is None:
+            raise _unconfined(bundle)
+        cell = cls.spawn(mechanism if confined else None, limits=limits, environment=environment)
+        cell.take(bundle)
+        return cell
+
+    @classmethod
+    def spawn(cls, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None) -> Cell:
+        """Start a process and wait for nothing; `take` gives it its bundle."""
         limits = limits or CellLimits()
-        source = _source(bundle)
-        if bundle.trusted:
-            mechanism = None
-        elif mechanism is None:
-            raise SandboxUnavailable(f"bundle {bundle.hash} is not trusted, and no sandbox was chosen; install bubblewrap")
         settings = {"answer_bytes": limits.answer_bytes - _HEADER_BYTES, "spill_bytes": SPILL_BYTES}
         confined = cell_limits(memory_bytes=limits.memory_bytes, cpu_s=limits.cpu_s)
         launched = launch(mechanism, limits=confined, settings=settings, environment=environment)
-        cell = cls(launched, "none" if mechanism is None else mechanism.name, limits)
-        cell._begin(bundle, source)
-        return cell
+        return cls(launched, "none" if mechanism is None else mechanism.name, limits)
+
+    def take(self, bundle: Bundle) -> None:
+        """Wait until the process is locked down and has compiled its one bundle.
+
+        Raises:
+            As `start`; the process is gone then.
+        """
+        try:
+            if self.mechanism == "none" and not bundle.trusted:
+                raise _unconfined(bundle)
+            self._begin(bundle, _source(bundle))
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def alive(self) -> bool:
@@ -278,6 +295,10 @@ class Cell:
         detail = self._launched.finish(grace_ms=grace_ms)
         self._epitaph = f"{why}; {detail}"
         return detail
+
+
+def _unconfined(bundle: Bundle) -> SandboxUnavailable:
+    return SandboxUnavailable(f"bundle {bundle.hash} is not trusted, and no sandbox was chosen; install bubblewrap")
 
 
 def _source(bundle: Bundle) -> str:

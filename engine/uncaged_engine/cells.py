@@ -1,29 +1,38 @@
 """The worker has one sandbox process for all its threads, and a new one whenever that dies.
 
-`--die-with-parent` follows the operating-system *thread* that started the sandbox, not its process: so all are started by one thread
-that lives as long as the worker.
+`--die-with-parent` follows the operating-system *thread* that started the sandbox, not its process. So all are started by threads that
+live as long as the worker: the one that made this object, and one more once others need a cell.
 """
 
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from uncaged_bundles.validate import Bundle
 
 from .cell import Cell, CellLimits
 from .sandbox.mechanism import Mechanism
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 
 class Cells:
-    """Hands out the shared cell, or one for a thread alone. mechanism: None only for a trusted bundle."""
+    """Hands out the shared cell, or one for a thread alone. Made by a thread that outlives it.
 
-    def __init__(self, bundle: Bundle, mechanism: Mechanism | None, limits: CellLimits) -> None:
+    mechanism: None only for a trusted bundle. begun: a cell of that mechanism that is starting already.
+    """
+
+    def __init__(self, bundle: Bundle, mechanism: Mechanism | None, limits: CellLimits, *, begun: Cell | None = None) -> None:
         self.bundle = bundle
         self._mechanism = mechanism
         self._limits = limits
-        self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+        self._begun = begun
+        self._home = threading.current_thread()
+        self._spawner: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
+        self._spawning = threading.Lock()
         self._shared: Cell | None = None
 
     def shared(self) -> Cell:
@@ -41,11 +50,26 @@ class Cells:
 
     def alone(self) -> Cell:
         """A cell of its own, for proving or for a thread that the shared one died with. The caller closes it."""
-        return self._spawner.submit(Cell.start, self.bundle, self._mechanism, limits=self._limits).result()
+        if threading.current_thread() is self._home:
+            return self._start()
+        with self._spawning:
+            if self._spawner is None:
+                from concurrent.futures import ThreadPoolExecutor  # it is seldom needed, and every worker's start would pay for it
+
+                self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+        return self._spawner.submit(self._start).result()
 
     def close(self) -> None:
         with self._lock:
             if self._shared is not None:
                 self._shared.close()
                 self._shared = None
-        self._spawner.shutdown()
+        if self._spawner is not None:
+            self._spawner.shutdown()
+
+    def _start(self) -> Cell:
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return Cell.start(self.bundle, self._mechanism, limits=self._limits)
+        begun.take(self.bundle)
+        return begun

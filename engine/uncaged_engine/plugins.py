@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 
 from uncaged_bundles.errors import NotFoundError
@@ -29,6 +28,8 @@ def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
     if name in points:
         loaded: object = points[name].load()
         return loaded
+    from difflib import get_close_matches
+
     known = sorted({*built_in, *points})
     near = get_close_matches(name, known, n=3) or known
     raise NotFoundError(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .bounds import View
 from .interpreter import HIDDEN_NAMES, Interpreter
+
+if TYPE_CHECKING:
+    from .bounds import View
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONCOERCECLOCALE": "0", "TZ": "UTC"}
 PYTHON_FLAGS = ("-s", "-P", "-S", "-B")

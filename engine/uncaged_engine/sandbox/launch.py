@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -128,7 +127,7 @@ def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
     if mechanism is None or mechanism.name != "bubblewrap":
         yield None
         return
-    with tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else os.fdopen(os.memfd_create("filter"), "w+b") as file:
+    with os.fdopen(os.memfd_create("filter"), "w+b") as file:
         file.write(seccomp.assemble(seccomp.CELL_STARTING, mechanism.machine))
         file.seek(0)
         yield file.fileno()

@@ -8,11 +8,16 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from uncaged_bundles.ids import parse_bundle_hash
+from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.ids import BundleHash, parse_bundle_hash
 from uncaged_bundles.store import Store
 
 from . import address
+
+if TYPE_CHECKING:
+    from ..cell import Cell
 
 LINGER_S = 1.0
 
@@ -27,15 +32,30 @@ def main(arguments: list[str]) -> int:
     except BlockingIOError:
         os.close(ready_fd)
         return 75
-    from .server import Server
+    begun = begin_cell(store, bundle)
+    from .server import Server  # while the sandbox starts
 
     def ready() -> None:
         os.write(ready_fd, b"1")
         os.close(ready_fd)
 
-    server = Server(store=store, bundle=bundle, linger_s=LINGER_S, clock_ms=lambda: time.time_ns() // 1_000_000)
+    server = Server(store=store, bundle=bundle, linger_s=LINGER_S, clock_ms=lambda: time.time_ns() // 1_000_000, begun=begun)
     server.serve(ready)
     return 0
+
+
+def begin_cell(store: Store, bundle: BundleHash) -> Cell | None:
+    """Start a sandbox process for a bundle that cannot be a trusted one; what is in the way is told to whoever asks for a thread."""
+    from ..cell import Cell, CellLimits
+    from ..config import load
+    from ..sandbox.mechanism import choose
+
+    try:
+        if b"trusted" in store.bundle_path(bundle).read_bytes():
+            return None
+        return Cell.spawn(choose(load(store).sandbox), limits=CellLimits())
+    except (UncagedError, OSError):
+        return None
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from _blake2 import blake2b
 from pathlib import Path
 
@@ -36,6 +35,8 @@ def report_path(store: Store, bundle: BundleHash) -> Path:
 
 
 def _runtime_directory() -> Path:
+    import tempfile  # a store with a short path, the usual one, does without
+
     base = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(base) / "uncaged" if base and len(base) < 40 else Path(tempfile.gettempdir()) / f"uncaged-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)

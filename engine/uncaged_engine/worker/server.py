@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +22,7 @@ from uncaged_bundles.errors import EngineBug, NotFoundError, UncagedError, Usage
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
 from uncaged_bundles.store import Store
 
-from ..cell import CellLimits
+from ..cell import Cell, CellLimits
 from ..cells import Cells
 from ..config import load
 from ..driver import Driver, Request, Surroundings
@@ -41,11 +40,13 @@ STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them shoul
 class Server:
     """One worker. `serve` returns when the last thread has gone and nobody asked for anything for a while."""
 
-    def __init__(self, *, store: Store, bundle: BundleHash, linger_s: float, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, *, store: Store, bundle: BundleHash, linger_s: float, clock_ms: Callable[[], int], begun: Cell | None) -> None:
+        """Args: begun: a sandbox process that is starting already."""
         self._store = store
         self._hash = bundle
         self._linger_s = linger_s
         self._clock_ms = clock_ms
+        self._begun = begun
         self._hub = Hub()
         self._drivers: dict[ThreadId, Driver] = {}
         self._lock = threading.Lock()
@@ -68,6 +69,8 @@ class Server:
         finally:
             if self._around is not None:
                 self._around.cells.close()
+            elif self._begun is not None:
+                self._begun.close()
 
     def _serve_at(self, path: Path, ready: Callable[[], None]) -> None:
         """Listen at *path* until idle, then leave it to others and serve whoever had come already."""
@@ -75,6 +78,8 @@ class Server:
             self._selector.register(listener, selectors.EVENT_READ)
             try:
                 ready()
+                with suppress(UncagedError):  # whoever asks for a thread hears of it
+                    self._surroundings()
                 self._serve_until_idle(listener)
                 path.unlink(missing_ok=True)
                 # crash here, or a caller that connected just now: nobody new can come, whoever came is still served
@@ -215,6 +220,8 @@ class Server:
             self._wake()
 
     def _report(self, driver: Driver) -> None:
+        import traceback  # a worker that meets no bug starts without it
+
         path = self._store.run / f"report-{self._clock_ms()}-{driver.thread}.txt"
         text = f"uncaged-workflow worker, bundle {self._hash}, thread {driver.thread}\n\n{traceback.format_exc()}"
         sys.stderr.write(text)
@@ -225,7 +232,9 @@ class Server:
     def _surroundings(self) -> Surroundings:
         if self._around is None:
             bundle = self._store.load_bundle(self._hash, KNOWN)
-            cells = Cells(bundle, None if bundle.trusted else choose(load(self._store).sandbox), CellLimits())
+            mechanism = None if bundle.trusted else choose(load(self._store).sandbox)
+            begun, self._begun = self._begun, None
+            cells = Cells(bundle, mechanism, CellLimits(), begun=begun)
             cells.shared()
             self._around = Surroundings(store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish)
         return self._around
