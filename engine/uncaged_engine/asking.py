@@ -14,13 +14,17 @@ MAX_REPAIRS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What asking came to. meta: None when no answer could be used. problems: of each unusable answer, in order. calls: answers given."""
+    """What asking came to. meta: None when no answer could be used. problems: of each unusable answer, in order. calls: answers given.
+
+    session: what the last answer carried.
+    """
 
     content: str
     meta: Mapping[str, object] | None
     problems: tuple[str, ...]
     usage: Mapping[str, object]
     calls: int
+    session: object | None = None
 
 
 def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Callable[[Mapping[str, object]], None]) -> Asked:
@@ -45,7 +49,7 @@ def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Calla
         calls = len(problems) + 1
         found = extract(text, check)
         if not isinstance(found, Unfit):
-            return Asked(content=found.content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls)
+            return Asked(content=found.content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls, session=answer.session)
         problems.append(found.problem)
         record_attempt({"answer": text, "problem": found.problem, **({"usage": dict(answer.usage)} if answer.usage else {})})
         if calls > MAX_REPAIRS or request.cancel.requested:

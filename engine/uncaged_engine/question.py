@@ -15,6 +15,7 @@ from . import secrets
 from .agents.request import AgentRequest
 from .config import NOTHING
 from .effects import EffectContext
+from .infolog import InfoLog
 from .leftovers import MARK
 from .models.settings import with_key
 from .prompt import build_prompt
@@ -97,6 +98,7 @@ def compose(
     spoken = [step for step in question.steps if "role" in step]
     environment = context.config.for_agents(context.environment)
     test_command = context.start.get("testCommand")
+    info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
     allowed = context.bundle.descriptor.policy.limits.get("role", {}).get("tools")
     return AgentRequest(
         thread_id=context.thread_id,
@@ -121,18 +123,35 @@ def compose(
         calls=sum(calls_of(step) for step in question.steps),
         role_calls=sum(calls_of(step) for step in question.steps if role_of(step) == role.name),
         repair=None,
-        session=None,
+        session=session_of(role.name, binding.name, context, question.steps),
         config=binding.settings,
         test_command=test_command if isinstance(test_command, str) else None,
         scratch=scratch,
         cancel=context.cancel,
         progress=progress,
+        remark=lambda text: info.note("6RZKQ0WD", str(secrets.redact(f"{binding.name}: {text}", binding.known))),
         sandbox=context.config.sandbox,
         said=context.answer,
         writable=workspace_level(context.bundle) == "write",
         tools=tuple(str(name) for name in cast("Sequence[object]", allowed)) if allowed is not None else None,
         reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),
     )
+
+
+def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]) -> str | None:
+    """The session in which an agent answered for a role before, as long as it holds nothing but what the journal holds.
+
+    A try that was cut off left more in it; and a fork's source may have gone on with it.
+    """
+    if context.attempt > 1 and context.answer is None:
+        return None
+    source = context.start.get("forkFrom")
+    inherited = source.get("seq", 0) if isinstance(source, Mapping) else 0
+    last = next((step for step in reversed(steps) if role_of(step) == role), None)
+    if last is None or last.get("by") != agent or not isinstance(last.get("seq"), int) or cast("int", last["seq"]) <= inherited:
+        return None
+    session = last.get("session")
+    return session if isinstance(session, str) else None
 
 
 def role_of(step: Mapping[str, object]) -> object:

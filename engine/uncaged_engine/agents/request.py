@@ -30,10 +30,11 @@ class AgentRequest:
     environment: what child processes may see. config: this agent's settings, secrets resolved.
     attempt: above 1 after a crash, a kill or a lack of the environment. key: the same for every attempt.
     calls, role_calls: answers that this thread's agents (those for this role) gave in earlier steps and in this one, repairs included.
-    session: what the agent's answer before a repair carried, for its own use. scratch: a directory for its private files.
+    session: what the agent's answer before a repair carried, for its own use; before the first answer of a step the text that the same
+    agent's last answer for this role carried, if this thread was the one that asked. scratch: a directory for its private files.
     sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
     tools: what the role may use of an agent's tools, by name; None: all. reads: directories outside that the worktree's links lead to.
-    said: what a person answered after this agent raised ``AgentWaits``; None if nobody did.
+    said: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
     """
 
     thread_id: str
@@ -61,11 +62,15 @@ class AgentRequest:
     writable: bool = True
     tools: tuple[str, ...] | None = None
     reads: tuple[Path, ...] = ()
+    remark: Callable[[str], None] = lambda _text: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswer:
-    """usage: numbers that add up over calls (tokens, money), by name. session: handed back in a repair's request."""
+    """usage: numbers that add up over calls (tokens, money), by name. session: handed back in a repair's request.
+
+    A session that is a text stands in the step's record, too, and is handed back when the role is asked again.
+    """
 
     text: str
     usage: Mapping[str, object] | None = None

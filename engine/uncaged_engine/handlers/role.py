@@ -139,7 +139,9 @@ def extracted(asked: Asked, question: Question, context: EffectContext, record: 
 
 def outcome_of(asked: Asked, role: str, binding: Binding) -> Answer | Failure:
     usage = {**asked.usage, **({"calls": asked.calls} if asked.calls > 1 else {})}
-    more = {"usage": usage} if usage else {}
+    more: dict[str, object] = {"usage": usage} if usage else {}
+    if isinstance(asked.session, str):
+        more["session"] = asked.session
     if asked.meta is not None:
         return Answer(fields=redacted({"role": role, "content": asked.content, "meta": asked.meta, "by": binding.name, **more}, binding))
     message = f"{binding.name} gave {asked.calls} answers for {role!r} and none could be used; the last one: {asked.problems[-1]}"
