@@ -94,7 +94,7 @@ def test_a_kill_ends_it(tmp_path: Path) -> None:
         (tmp_path / "up").read_bytes()  # blocks until the program has opened it
         cancel.request()
 
-    stopper = threading.Thread(target=stop)
+    stopper = threading.Thread(target=stop, daemon=True)
     stopper.start()
     failed = failure(shell("echo up > up; sleep 600"), tmp_path, cancel=cancel)
     stopper.join()

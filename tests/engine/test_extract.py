@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import warnings
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -117,7 +120,24 @@ def test_of_several_forms_the_one_that_was_meant_is_explained(data: object, word
 
 def test_a_schema_cannot_make_the_engine_fetch_anything() -> None:
     """A reference to a URL is an error, not a request to a server of the bundle's choice."""
-    assert "refers to 'http://127.0.0.1:9/x'" in problem(DONE, {"$ref": "http://127.0.0.1:9/x"})
+    asked: list[str] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    with HTTPServer(("127.0.0.1", 0), Server) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/x"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            said = problem(DONE, {"$ref": url})
+        server.shutdown()
+        serving.join()
+    assert f"refers to {url!r}" in said
+    assert asked == []
 
 
 def test_a_schema_that_is_none_fails_in_words() -> None:

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from uncaged_engine import programs
 from uncaged_engine.effects import Cancel
 from uncaged_engine.leftovers import MARK, kill_leftovers, ledger_of, marked, record_process, still_running
 from uncaged_engine.programs import Finished, run_program
@@ -89,7 +91,7 @@ def test_a_cancel_ends_it_at_once(tmp_path: Path) -> None:
         (tmp_path / "up").read_bytes()  # blocks until the program has opened it
         cancel.request()
 
-    stopper = threading.Thread(target=stop)
+    stopper = threading.Thread(target=stop, daemon=True)
     stopper.start()
     finished = run(tmp_path, "sh", "-c", "echo up > up; exec sleep 600", cancel=cancel)
     stopper.join()
@@ -97,9 +99,12 @@ def test_a_cancel_ends_it_at_once(tmp_path: Path) -> None:
     assert run(tmp_path, "sleep", "600", cancel=cancel).cancelled
 
 
-def test_what_it_left_in_its_group_ends_with_it(tmp_path: Path) -> None:
+def test_what_it_left_in_its_group_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A background process neither outlives its program nor keeps us waiting for the pipe that it holds."""
+    monkeypatch.setattr(programs, "DRAIN_S", 60.0)
+    begun_s = time.monotonic()
     finished = run(tmp_path, "sh", "-c", "sleep 600 & echo $!")
+    assert time.monotonic() - begun_s < 30
     assert finished.exit_code == 0
     assert has_ended(int(finished.stdout))
 

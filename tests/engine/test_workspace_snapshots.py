@@ -12,6 +12,9 @@ from testbed.repositories import contents, git, make_repository, write
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.store import Store
 from uncaged_engine.workspace import Workspace, inspect
+from uncaged_engine.workspace.conversion import changes_bytes
+from uncaged_engine.workspace.git import Git
+from uncaged_engine.workspace.snapshots import Snapshots
 
 pytestmark = pytest.mark.slow  # a few dozen git processes each
 
@@ -166,21 +169,67 @@ def test_bytes_come_back_whatever_the_repository_converts(tmp_path: Path, opened
     workspace = opened(repository)
     before = contents(workspace.tree)
     assert git(workspace.tree, "status", "--porcelain") == ""
+    write(workspace.tree, {"mixed.txt": "one\r\ntwo\nthree $Id: x$\r\n".encode(encoding)})
+    mixed = contents(workspace.tree)
     commit = workspace.snapshot(1, None, now_ms=5000)
-    write(workspace.tree, {"t.txt": "spoiled", "plain": "y"})
+    write(workspace.tree, {"t.txt": "spoiled", "mixed.txt": "spoiled", "plain": "y"})
     workspace.restore(commit)
-    assert contents(workspace.tree) == before
+    assert contents(workspace.tree) == mixed
     workspace.restore(None)
     assert contents(workspace.tree) == before
     assert git(workspace.tree, "status", "--porcelain") == ""
 
 
-def test_no_filter_runs_for_a_snapshot(tmp_path: Path, opened: Open) -> None:
-    """A filter is a program that an agent could have named; it runs for the person's checkout, never for ours."""
+def test_files_that_were_converted_are_read_again(tmp_path: Path, opened: Open) -> None:
+    """The worktree's index trusts its own conversion; a snapshot that did, too, would hold other bytes than the disk."""
+    repository = make_repository(tmp_path / "r", {".gitattributes": "*.txt text eol=crlf\n", "t.txt": "one\n"})
+    workspace = opened(repository)
+    private = workspace.scratch / "snapshots.git"
+    admin = Path(git(workspace.tree, "rev-parse", "--absolute-git-dir").strip())
+    for converted, expected in ((True, b"one\r\n"), (False, b"one\n")):
+        snapshots = Snapshots(
+            tree=workspace.tree,
+            common=repository / ".git",
+            admin=admin,
+            private=private,
+            ref=workspace.ref,
+            branch=f"refs/heads/{workspace.branch}",
+            links=(),
+            environment=os.environ,
+        )
+        snapshots.create(converted=converted)
+        os.utime(private / "index", (4e9, 4e9))  # git reads files again that are as young as its index
+        commit = snapshots.take("snapshot", previous=None, now_ms=5000)
+        assert git(repository, "cat-file", "-s", f"{commit}:t.txt") == f"{len(expected)}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "setting", "changes"),
+    [
+        ({}, None, False),
+        ({".gitattributes": "*.c diff=cpp\n# text\n"}, None, False),
+        ({"deep/down/.gitattributes": "*.txt  eol=crlf\n"}, None, True),
+        ({".gitattributes": "* filter=lfs -text\n"}, None, True),
+        ({}, "core.autocrlf", True),
+    ],
+)
+def test_conversions_are_known_from_attributes_and_settings(
+    tmp_path: Path, files: dict[str, str], setting: str | None, changes: bool
+) -> None:
+    """Reading 50,000 files again takes seconds; a repository that converts nothing is spared it."""
+    repository = make_repository(tmp_path / "r", {"a": "", **files})
+    if setting is not None:
+        git(repository, "config", setting, "true")
+    assert changes_bytes(Git(directory=repository, environment=os.environ)) is changes
+
+
+def test_no_filter_runs_for_a_snapshot(tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter is a program that an agent can name; it runs for the person's checkout, never for ours."""
+    home = tmp_path / "home"
+    write(home, {".gitconfig": f'[filter "spy"]\n\tclean = touch {tmp_path}/ran; cat\n\tsmudge = touch {tmp_path}/ran; cat\n'})
+    monkeypatch.setenv("HOME", str(home))
     repository = make_repository(tmp_path / "r", {"a": "x"})
     workspace = opened(repository)
-    git(repository, "config", "filter.spy.clean", f"touch {tmp_path}/ran; cat")
-    git(repository, "config", "filter.spy.smudge", f"touch {tmp_path}/ran; cat")
     write(workspace.tree, {".gitattributes": "* filter=spy\n", "a": "y"})
     commit = workspace.snapshot(1, None, now_ms=5000)
     write(workspace.tree, {"a": "z"})

@@ -94,6 +94,8 @@ def test_included_changes_are_the_beginning(store: Store, tmp_path: Path) -> Non
     workspace.ensure(None, now_ms=2000)
     assert contents(workspace.tree) == {"a": b"2", "new": b"n"}
     assert git(workspace.tree, "status", "--porcelain") == ""
+    assert workspace.remove() is None, "the branch holds nothing beyond its base"
+    assert git(repository, "branch", "--list", "uncaged/*") == ""
 
 
 def test_a_fork_starts_from_the_step_it_was_cut_at(store: Store, tmp_path: Path) -> None:

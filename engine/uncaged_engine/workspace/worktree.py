@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from . import conversion
 from .git import Git, GitError, WorkspaceError, on_disk
 from .links import make_links, translated
 from .snapshots import Snapshots
@@ -20,8 +20,6 @@ from .snapshots import Snapshots
 if TYPE_CHECKING:
     from uncaged_bundles.ids import ThreadId
     from uncaged_bundles.store import Store
-
-CONVERTING = re.compile(rb"(?m)^[^#\n]*\b(text|eol|crlf|filter|ident|working-tree-encoding)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +175,7 @@ class Workspace:
         admin = Path(inside.line("rev-parse", "--path-format=absolute", "--git-dir"))
         ready = Ready(common=common, admin=admin, first="")
         snapshots = self._snapshots(ready)
-        snapshots.create(converted=latest is None and self._converts(inside))
+        snapshots.create(converted=latest is None and conversion.changes_bytes(inside))
         if latest:
             snapshots.restore(latest)
         first = snapshots.take(self._message(0), previous=latest, now_ms=now_ms)
@@ -196,15 +194,6 @@ class Workspace:
             where = lines[0].removeprefix("worktree ")
             if f"branch refs/heads/{self.branch}" in lines and Path(where) != self.tree and Path(where).exists():
                 raise WorkspaceError(f"the branch {self.branch} is checked out in {where}; switch to another one there, then resume")
-
-    def _converts(self, git: Git) -> bool:
-        """Whether checking out may have changed bytes on their way to the disk."""
-        if git.run("config", "--get-regexp", r"^core\.(autocrlf|eol|attributesfile)$", accept=(0, 1)).strip():
-            return True
-        listing = git.run("ls-files", "-z", "--", ":(glob)**/.gitattributes").decode("utf-8", "surrogateescape")
-        common = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "info/attributes"))
-        paths = [common, *(self.tree / name for name in listing.split("\0") if name)]
-        return any(CONVERTING.search(path.read_bytes()) for path in paths if path.is_file())
 
     def _message(self, seq: int) -> str:
         return f"snapshot of thread {self.thread_id} after step {seq}"
