@@ -13,6 +13,8 @@ __all__ = ["BUILT_IN", "GROUP", "Factory", "factory_of", "kinds"]
 GROUP = "uncaged_workflow.agents"
 
 BUILT_IN = {
+    "acp": "uncaged_engine.agents.acp.agent:AcpAgent",
+    "program": "uncaged_engine.agents.program.agent:ProgramAgent",
     "anthropic": "uncaged_engine.agents.anthropic:AnthropicAgent",
     "openai": "uncaged_engine.agents.openai:OpenAIAgent",
     "command": "uncaged_engine.agents.command:CommandAgent",

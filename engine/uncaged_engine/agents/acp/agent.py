@@ -1,0 +1,131 @@
+"""A coding agent that speaks the Agent Client Protocol answers for a role in the worktree, within the flow's policy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
+
+from ...edge import EDGE
+from ...sandbox.mechanism import choose
+from .. import settings as check
+from ..command import empty_directory, find_program
+from ..program.table import Row, row_for
+from ..request import AgentAnswer, AgentRequest
+from ..tools.commands import Commands
+from ..tools.place import Place
+from ..tools.toolbox import NETWORK
+from .boxed import BoxedTerminal
+from .client import Client
+from .conversation import Prompt, Turn
+from .heard import Heard
+from .permission import Rights
+from .process import AgentProcess
+from .session import Terms
+from .terminal import OpenTerminal, Start, Terminals
+
+KIND = "acp"
+START_S = 120.0
+"""Adapters that are fetched on first use take their time."""
+LEAVING_S = 2.0
+
+
+class AcpAgent:
+    """Settings: row (of the table) or argv (list), arguments (more of them), env, timeoutSeconds, startSeconds, graceSeconds."""
+
+    name = KIND
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        check.known(settings, "row", "argv", "arguments", "env", "timeoutSeconds", "startSeconds", "graceSeconds", kind=KIND)
+        if ("row" in settings) == ("argv" in settings):
+            raise UsageError(f"an agent that uses {KIND!r} needs one of row (a name of the table) and argv (a list of texts)")
+        self._row: Row | None = row_for(settings, KIND) if "row" in settings else None
+        self._argv = check.texts(settings, "argv", kind=KIND) if "argv" in settings else ()
+        self._more = check.texts(settings, "arguments", kind=KIND) if "arguments" in settings else ()
+        self._env = check.variables(settings, "env", kind=KIND)
+        self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
+        self._start_s = check.seconds(settings, "startSeconds", START_S, kind=KIND)
+        self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
+
+    def answer(self, request: AgentRequest) -> AgentAnswer:
+        environment = {**request.environment, **self._env}
+        directory = request.worktree or empty_directory(request.scratch)
+        ground = Ground.of(request, directory, environment)
+        argv = self._command(environment)
+        try:
+            process = AgentProcess.start(argv, directory=directory, environment=environment, scratch=request.scratch, key=request.key)
+        except OSError as exc:
+            raise EnvironmentLacks(f"{self._title} cannot be started: {exc.strerror or exc}; mend that, then resume") from exc
+        patience_s = 0.0
+        try:
+            answer = EDGE.run(lambda stopped: self._turn(process, request, ground, stopped), request.cancel)
+            patience_s = min(LEAVING_S, self._grace_s)  # what it keeps of its session it may still be writing down
+        finally:
+            process.end(patience_s=patience_s, grace_s=self._grace_s)
+        return answer
+
+    async def _turn(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> AgentAnswer:
+        heard = Heard(ground.place, request.progress, request.remark)
+        terminals = Terminals(ground.place, ground.start)
+        client = Client(ground.place, ground.rights, heard, terminals, request.remark)
+        terms = Terms(
+            name=self._title,
+            login=self._row.how_to_log_in if self._row is not None else "log in with its own command",
+            authenticate=self._row.authenticate if self._row is not None else None,
+            start_s=self._start_s,
+            timeout_s=min(request.timeout_s, self._timeout_s),
+            grace_s=self._grace_s,
+        )
+        prompt = Prompt(
+            whole=request.prompt,
+            again=request.repair.wording if request.repair is not None else request.prompt,
+            session=request.session if isinstance(request.session, str) else None,
+        )
+        try:
+            return await Turn(process, client, heard, terms, request.remark).hold(prompt, str(ground.place.here), stopped)
+        finally:
+            await terminals.close()
+
+    @property
+    def _title(self) -> str:
+        return self._row.title if self._row is not None else Path(self._argv[0]).name
+
+    def _command(self, environment: Mapping[str, str]) -> list[str]:
+        if self._row is not None:
+            return self._row.argv(environment.get("PATH", ""), {"more": self._more})
+        return [find_program(self._argv[0], environment), *self._argv[1:]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What an agent stands on: where it works, what it may do there, and how its terminals are started."""
+
+    place: Place
+    rights: Rights
+    start: Start
+
+    @classmethod
+    def of(cls, request: AgentRequest, directory: Path, environment: Mapping[str, str]) -> Ground:
+        """Raises: EnvironmentLacks: the policy wants terminals in the sandbox, and no sandbox holds here."""
+        place = Place.around(directory)
+        rights = Rights.of(request.tools or (), writable=request.writable or request.worktree is None)
+        if not rights.sandbox:
+            return cls(place=place, rights=rights, start=partial(OpenTerminal, environment=environment))
+        try:
+            choose(request.sandbox)
+        except SandboxUnavailable as exc:
+            raise EnvironmentLacks(str(exc)) from exc
+        commands = Commands(
+            place=place,
+            environment=environment,
+            reads=request.reads,
+            writable=rights.writable,
+            network=NETWORK in (request.tools or ()),
+            sandbox=request.sandbox,
+            cancel=request.cancel,
+        )
+        return cls(place=place, rights=rights, start=partial(BoxedTerminal, commands=commands))

@@ -1,0 +1,133 @@
+"""What an agent may ask of us during its turn is answered here, and nowhere else; whatever it asks beyond that is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..tools.place import Place, ToolError
+from .confine import read_part
+from .heard import Heard
+from .permission import Call, Rights, option_for, refusal
+from .terminal import Terminals, signal_name
+
+if TYPE_CHECKING:
+    from acp.schema import (
+        CreateTerminalRequest,
+        KillTerminalRequest,
+        ReadTextFileRequest,
+        ReleaseTerminalRequest,
+        RequestPermissionRequest,
+        TerminalOutputRequest,
+        WaitForTerminalExitRequest,
+        WriteTextFileRequest,
+    )
+
+MAX_OPEN_REQUESTS = 64
+
+
+class Client:
+    """Our side of one turn; `handle` is what the protocol library calls for each message."""
+
+    def __init__(self, place: Place, rights: Rights, heard: Heard, terminals: Terminals, remark: Callable[[str], None]) -> None:
+        from acp import schema
+
+        self.session: str | None = None
+        self._place = place
+        self._rights = rights
+        self._heard = heard
+        self._terminals = terminals
+        self._remark = remark
+        self._open = 0
+        self._methods: Mapping[str, tuple[type[Any], Callable[[Any], Awaitable[Mapping[str, object]]]]] = {
+            "session/request_permission": (schema.RequestPermissionRequest, self._permission),
+            "fs/read_text_file": (schema.ReadTextFileRequest, self._read),
+            "fs/write_text_file": (schema.WriteTextFileRequest, self._write),
+            "terminal/create": (schema.CreateTerminalRequest, self._create),
+            "terminal/output": (schema.TerminalOutputRequest, self._output),
+            "terminal/wait_for_exit": (schema.WaitForTerminalExitRequest, self._wait),
+            "terminal/kill": (schema.KillTerminalRequest, self._kill),
+            "terminal/release": (schema.ReleaseTerminalRequest, self._release),
+        }
+
+    async def handle(self, method: str, params: object, is_notification: bool) -> object:
+        """Answer a request, or take in a notification; of notifications nothing is ever an error."""
+        from acp import RequestError
+
+        if is_notification:
+            if method == "session/update":
+                self._heard.take(params)
+            return None
+        if method not in self._methods:
+            raise RequestError.method_not_found(method)
+        if self._open >= MAX_OPEN_REQUESTS:
+            raise RequestError(-32603, f"{MAX_OPEN_REQUESTS} requests are open; wait for an answer first")
+        model, answer = self._methods[method]
+        request = model.model_validate(params)
+        if request.session_id != self.session:
+            raise RequestError.invalid_params({"details": f"there is no session {request.session_id!r}"})
+        self._open += 1
+        try:
+            return await answer(request)
+        except ToolError as exc:
+            self._remark(f"refused {method}: {exc}")
+            raise RequestError(-32603, str(exc)) from exc
+        finally:
+            self._open -= 1
+
+    async def _permission(self, request: RequestPermissionRequest) -> Mapping[str, object]:
+        asked = request.tool_call
+        call = self._heard.call(asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True))
+        why = refusal(self._rights, self._place, call)
+        option = option_for(request.options, allow=why is None)
+        if why is not None:
+            self._remark(f"refused {call.kind} {call.title!r}: {why}")
+        if option is None:
+            return {"outcome": {"outcome": "cancelled"}}
+        return {"outcome": {"outcome": "selected", "optionId": option}}
+
+    async def _read(self, request: ReadTextFileRequest) -> Mapping[str, object]:
+        self._allowed("read")
+        return {"content": await asyncio.to_thread(read_part, self._place, request.path, request.line, request.limit)}
+
+    async def _write(self, request: WriteTextFileRequest) -> Mapping[str, object]:
+        self._allowed("edit")
+        await asyncio.to_thread(self._place.write, request.path, request.content)
+        return {}
+
+    async def _create(self, request: CreateTerminalRequest) -> Mapping[str, object]:
+        self._allowed("execute")
+        variables = {variable.name: variable.value for variable in request.env or []}
+        name = self._terminals.create(request.command, request.args or [], variables, request.cwd, request.output_byte_limit)
+        return {"terminalId": name}
+
+    async def _output(self, request: TerminalOutputRequest) -> Mapping[str, object]:
+        terminal = self._terminals.find(request.terminal_id)
+        ended = {"exitStatus": status_of(terminal.status)} if terminal.done.is_set() else {}
+        return {"output": terminal.output.text(), "truncated": terminal.output.truncated, **ended}
+
+    async def _wait(self, request: WaitForTerminalExitRequest) -> Mapping[str, object]:
+        terminal = self._terminals.find(request.terminal_id)
+        await terminal.done.wait()
+        return status_of(terminal.status)
+
+    async def _kill(self, request: KillTerminalRequest) -> Mapping[str, object]:
+        self._terminals.find(request.terminal_id).kill()
+        return {}
+
+    async def _release(self, request: ReleaseTerminalRequest) -> Mapping[str, object]:
+        await self._terminals.release(request.terminal_id)
+        return {}
+
+    def _allowed(self, kind: str) -> None:
+        why = refusal(self._rights, self._place, Call(kind=kind))
+        if why is not None:
+            raise ToolError(why)
+
+
+def status_of(status: int | None) -> dict[str, object]:
+    """How a command ended, as the protocol says it."""
+    if status is None or status < 0:
+        return {"signal": "SIGKILL" if status is None else signal_name(status)}
+    return {"exitCode": status}

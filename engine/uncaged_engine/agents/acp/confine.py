@@ -1,0 +1,35 @@
+"""Whatever path an agent names, it means a place inside the worktree with all links followed, or the agent hears why it may not."""
+
+from __future__ import annotations
+
+from ..tools.place import Place, ToolError
+
+
+def refused(place: Place, name: str) -> str | None:
+    """Why an agent may not have that path; None if it may."""
+    try:
+        place.resolve(name)
+    except ToolError as exc:
+        return str(exc)
+    return None
+
+
+def shown(place: Place, name: str) -> str:
+    """A path as people know it: relative to where the agent works, if it lies in the worktree."""
+    try:
+        return place.name(place.resolve(name))
+    except ToolError:
+        return name
+
+
+def read_part(place: Place, name: str, line: int | None, limit: int | None) -> str:
+    """A file's text from the 1-based *line* on, at most *limit* lines of it.
+
+    Raises:
+        ToolError: it may not be read, or cannot be.
+    """
+    text = place.read(name)
+    if line is None and limit is None:
+        return text
+    first = max(line or 1, 1) - 1
+    return "".join(text.splitlines(keepends=True)[first : None if limit is None else first + limit])

@@ -1,0 +1,153 @@
+"""What an agent says during its turn becomes its answer, its usage and a live view that costs the same however much it says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeGuard
+
+from ..tools.place import Place
+from .confine import shown
+from .permission import Call
+
+if TYPE_CHECKING:
+    from acp.schema import Usage
+
+MAX_ANSWER_CHARACTERS = 1 << 20
+MAX_LINE_CHARACTERS = 200
+MAX_CALLS = 500
+RECENT_CHUNKS = 50
+MOST = 1e12
+PAUSE_S = 0.1
+"""Followers hear of changes at most this often."""
+
+
+class Heard:
+    """One turn. Everything here runs in the event loop."""
+
+    def __init__(self, place: Place, progress: Callable[[Mapping[str, object]], None], remark: Callable[[str], None]) -> None:
+        self.overlong = False
+        self._place = place
+        self._progress = progress
+        self._remark = remark
+        self._segments: list[list[str]] = [[]]
+        self._characters = 0
+        self._calls: dict[str, Call] = {}
+        self._seen: dict[str, object] = {}
+        self._cost: float | None = None
+        self._cost_before: float | None = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, *, continued: bool) -> None:
+        """Forget what was said so far: an agent that takes up a session tells all of it again.
+
+        Args:
+            continued: the session has cost something before; what, is known only if the agent said so.
+        """
+        if continued:
+            self._cost_before = self._cost
+        self._segments, self._characters, self._calls, self._seen, self.overlong = [[]], 0, {}, {}, False
+
+    def take(self, params: object) -> None:
+        """Take in a ``session/update``; kinds that we do not know change nothing."""
+        update = params.get("update") if isinstance(params, Mapping) else None
+        if not isinstance(update, Mapping):
+            return
+        match update.get("sessionUpdate"):
+            case "agent_message_chunk":
+                self._say(update.get("content"))
+            case "tool_call" | "tool_call_update" as kind:
+                self.call(str(update.get("toolCallId")), update)
+                if kind == "tool_call" and self._segments[-1]:
+                    self._segments.append([])
+            case "usage_update":
+                self._use(update)
+            case _:
+                return
+        self._change()
+
+    def call(self, number: str, fields: Mapping[str, object]) -> Call:
+        """A tool call with what *fields* add to what is known of it."""
+        known = self._calls.pop(number, None)
+        call = self._calls[number] = (known or Call()).updated(fields)
+        if len(self._calls) > MAX_CALLS:
+            del self._calls[next(iter(self._calls))]
+        if known is None and call.title:
+            self._remark(f"{call.kind}: {call.title}")
+        told = {"tool": call.title, "file": shown(self._place, call.paths[-1]) if call.paths else ""}
+        self._seen.update({name: one_line(text) for name, text in told.items() if text})
+        return call
+
+    def answer(self) -> str:
+        """What the agent said, from the last thing on that holds a fenced block: what it told on the way is no part of its answer."""
+        texts = ["".join(segment).strip("\n") for segment in self._segments]
+        begin = next((index for index in reversed(range(len(texts))) if "```" in texts[index]), 0)
+        return "\n\n".join(text for text in texts[begin:] if text.strip())
+
+    def usage(self, tokens: Usage | None) -> dict[str, object]:
+        """What the turn used up, as far as the agent tells."""
+        used = {} if tokens is None else usage_of(tokens)
+        if self._cost is not None and self._cost_before is not None and self._cost >= self._cost_before:
+            used["cost"] = self._cost - self._cost_before
+        return used
+
+    def finish(self) -> None:
+        """Tell followers the last of it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._tell()
+
+    def _say(self, content: object) -> None:
+        text = content.get("text") if isinstance(content, Mapping) else None
+        if not isinstance(text, str):
+            return
+        self._characters += len(text)
+        if self._characters > MAX_ANSWER_CHARACTERS:
+            self.overlong = True
+            return
+        self._segments[-1].append(text)
+
+    def _use(self, update: Mapping[str, object]) -> None:
+        cost, used = update.get("cost"), update.get("used")
+        amount = cost.get("amount") if isinstance(cost, Mapping) and cost.get("currency") == "USD" else None
+        if is_plausible(amount):
+            self._cost = float(amount)
+        if is_plausible(used):
+            self._seen["tokens"] = used
+
+    def _change(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PAUSE_S, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        fields = dict(self._seen)
+        recent = "".join("".join(segment[-RECENT_CHUNKS:]) + "\n" for segment in self._segments[-2:])
+        lines = [line for line in recent.splitlines() if line.strip()]
+        if lines:
+            fields["text"] = one_line(lines[-1])
+        used = self.usage(None)
+        self._progress({**fields, **({"usage": used} if used else {})})
+
+
+def is_plausible(value: object) -> TypeGuard[int | float]:
+    """A number that can be added up; whatever else an agent says of its use is not known."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
+
+
+def usage_of(tokens: Usage) -> dict[str, object]:
+    """Our names for the agent's numbers: cached tokens are a part of the input, whether it counts them so or beside it."""
+    if not all(is_plausible(number) for number in (tokens.total_tokens, tokens.input_tokens, tokens.output_tokens)):
+        return {}
+    cached = (tokens.cached_read_tokens or 0) + (tokens.cached_write_tokens or 0)
+    rest = tokens.total_tokens - tokens.output_tokens - (tokens.thought_tokens or 0)
+    if rest < tokens.input_tokens:
+        rest = tokens.total_tokens - tokens.output_tokens
+    given = tokens.input_tokens + cached if tokens.input_tokens + cached <= rest else tokens.input_tokens
+    used: dict[str, object] = {"inputTokens": given, "outputTokens": max(tokens.total_tokens - given, tokens.output_tokens)}
+    return {**used, "cachedTokens": min(cached, given)} if cached else used
+
+
+def one_line(text: str) -> str:
+    line = " ".join(text.encode("utf-8", "replace").decode().split())
+    return line if len(line) <= MAX_LINE_CHARACTERS else f"{line[: MAX_LINE_CHARACTERS - 1]}…"

@@ -1,0 +1,110 @@
+"""Before an agent is asked anything it has agreed on the protocol's version and opened the session to speak in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.version import __version__
+
+if TYPE_CHECKING:
+    from acp.connection import Connection
+    from acp.schema import InitializeResponse
+    from pydantic import BaseModel
+
+    Answer = TypeVar("Answer", bound=BaseModel)
+
+AUTH_REQUIRED = -32000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a turn is bound to.
+
+    name: of the agent, for messages. login: how a person logs in. authenticate: the method to ask for when nobody is logged in, if one
+    works without a person. start_s: for the handshake and the session. timeout_s: for all of it. grace_s: to obey a cancel.
+    """
+
+    name: str
+    login: str
+    authenticate: str | None
+    start_s: float
+    timeout_s: float
+    grace_s: float
+
+
+class Unsound(Exception):
+    """An answer that is none of the protocol's."""
+
+
+async def ask(connection: Connection, method: str, request: BaseModel, answer: type[Answer]) -> Answer:
+    """Send a request and return its answer.
+
+    Raises:
+        Unsound, RequestError (the agent says no), ConnectionError (nobody answers any more).
+    """
+    from acp.utils import request_model_from_dict
+    from pydantic import ValidationError
+
+    try:
+        return await request_model_from_dict(connection, method, request, answer)
+    except ValidationError as exc:
+        problem = exc.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise Unsound(f"its answer to {method} is none of the Agent Client Protocol's ({where}: {problem['msg']})") from exc
+
+
+async def initialise(connection: Connection, terms: Terms, remark: Callable[[str], None]) -> InitializeResponse:
+    """Shake hands; EnvironmentLacks when the agent speaks another version."""
+    from acp import PROTOCOL_VERSION, schema
+
+    request = schema.InitializeRequest(
+        protocol_version=PROTOCOL_VERSION,
+        client_capabilities=schema.ClientCapabilities(
+            fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
+        ),
+        client_info=schema.Implementation(name="uncaged-workflow", title="Uncaged Workflow", version=__version__),
+    )
+    able = await ask(connection, "initialize", request, schema.InitializeResponse)
+    if able.protocol_version != PROTOCOL_VERSION:
+        raise EnvironmentLacks(
+            f"{terms.name} speaks version {able.protocol_version} of the Agent Client Protocol, but version {PROTOCOL_VERSION} is needed;"
+            " bring it up to date, then resume"
+        )
+    about = able.agent_info
+    remark(f"agent {about.name} {about.version}" if about is not None else "the agent does not say what it is")
+    return able
+
+
+async def load(connection: Connection, able: InitializeResponse, known: str, directory: str, remark: Callable[[str], None]) -> bool:
+    """Take up the session *known* again, if the agent can and still has it."""
+    from acp import RequestError, schema
+
+    if able.agent_capabilities is None or not able.agent_capabilities.load_session:
+        return False
+    try:
+        request = schema.LoadSessionRequest(cwd=directory, session_id=known, mcp_servers=[])
+        await ask(connection, "session/load", request, schema.LoadSessionResponse)
+    except RequestError as exc:
+        if exc.code == AUTH_REQUIRED:
+            raise
+        remark(f"session {known} is gone ({exc}); a new one begins")
+        return False
+    return True
+
+
+async def begin(connection: Connection, terms: Terms, directory: str) -> str:
+    """Open a new session and return its id; where nobody is logged in, ask once for the method that needs no person."""
+    from acp import RequestError, schema
+
+    request = schema.NewSessionRequest(cwd=directory, mcp_servers=[])
+    try:
+        return (await ask(connection, "session/new", request, schema.NewSessionResponse)).session_id
+    except RequestError as exc:
+        if exc.code != AUTH_REQUIRED or terms.authenticate is None:
+            raise
+    method = schema.AuthenticateRequest(method_id=terms.authenticate)
+    await ask(connection, "authenticate", method, schema.AuthenticateResponse)
+    return (await ask(connection, "session/new", request, schema.NewSessionResponse)).session_id

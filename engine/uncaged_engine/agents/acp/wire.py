@@ -1,0 +1,107 @@
+"""An agent's messages arrive one line each within fixed bounds; whoever goes over them is heard no longer.
+
+What the protocol library would stumble over never reaches it: lines that are no messages are dropped, and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+CHUNK_BYTES = 1 << 16
+MAX_LINE_BYTES = 8 << 20
+MAX_TURN_BYTES = 256 << 20
+MAX_NOISE_BYTES = 1 << 20
+MAX_UNREAD_BYTES = 32 << 20
+
+
+class Wire:
+    """One agent's standard streams, as a transport of the protocol library. problem: the bound that the agent went over, if it did."""
+
+    def __init__(self, reader: asyncio.StreamReader, hearing: asyncio.BaseTransport, writer: asyncio.StreamWriter) -> None:
+        """Args: hearing: what feeds *reader*."""
+        self.problem: str | None = None
+        self._reader = reader
+        self._hearing = hearing
+        self._writer = writer
+        self._buffer = bytearray()
+        self._total_bytes = 0
+        self._noise_bytes = 0
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None at the end, or when a bound is passed."""
+        while self.problem is None:
+            line = await self._line()
+            if line is None:
+                return None
+            await asyncio.sleep(0)  # what is in the buffer already must not keep the loop from other agents
+            message = parse(line)
+            if message is not None:
+                return message
+            self._noise_bytes += len(line) + 1
+            if self._noise_bytes > MAX_NOISE_BYTES:
+                self.problem = f"it wrote more than {MAX_NOISE_BYTES} bytes that are no messages of the protocol"
+        return None
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if self._writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            self.problem = f"it left more than {MAX_UNREAD_BYTES} bytes of answers unread"
+            self.hang_up()
+        try:
+            if self.problem is not None:
+                raise ConnectionError(self.problem)
+            self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            await self._writer.drain()
+        except ConnectionError:
+            if "method" in message:  # an answer that nobody reads any more is no error
+                raise
+
+    async def close(self) -> None:
+        self._writer.transport.abort()  # what an agent did not read would keep a half-closed pipe open
+        self._hearing.close()
+        await asyncio.sleep(0)  # both are closed when the loop has gone round
+        await asyncio.sleep(0)
+
+    def hang_up(self) -> None:
+        """Hear nothing more: what is not read yet comes, and then the end."""
+        self._hearing.close()
+
+    async def _line(self) -> bytes | None:
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            if searched > MAX_LINE_BYTES:
+                self.problem = f"it wrote a line of more than {MAX_LINE_BYTES} bytes"
+                return None
+            chunk = await self._reader.read(CHUNK_BYTES)
+            if not chunk:
+                return None
+            self._buffer += chunk
+            self._total_bytes += len(chunk)
+            if self._total_bytes > MAX_TURN_BYTES:
+                self.problem = f"it wrote more than {MAX_TURN_BYTES} bytes in one turn"
+                return None
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+
+def parse(line: bytes) -> dict[str, Any] | None:
+    """Return the message in a line, or None if it is not one that the library can take."""
+    try:
+        message = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict) or not isinstance(message.get("id", 0), int | str | None):
+        return None
+    if not isinstance(message.get("method", ""), str):
+        return None
+    error = message.get("error")
+    if error is not None and not (isinstance(error, dict) and isinstance(error.get("message", ""), str)):
+        return None
+    return message
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,151 @@
+"""What a program prints is read by its row's rules alone, value by value, and a value of the wrong type is none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .table import Row, Rule
+
+MAX_LINE_BYTES = 32 << 20
+MAX_BYTES = 512 << 20
+MAX_VALUE_CHARACTERS = 1 << 20
+MOST = 1e12
+TEXTS = ("answer", "session", "why", "text", "tool", "file")
+NUMBERS = ("inputTokens", "outputTokens", "cachedTokens", "turns", "cost")
+SHOWN = ("text", "tool", "file")
+MAX_SHOWN_CHARACTERS = 200
+
+
+class Flood(Exception):
+    """It printed more than we read."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """What was found so far. noise: lines that are no JSON. ended: the event that ends the output was there."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+    failed: bool = False
+    ended: bool = False
+    noise: int = 0
+
+    @property
+    def usage(self) -> dict[str, object]:
+        return {name: value if name == "cost" else int(value) for name, value in self.numbers.items()}
+
+
+class Reader:
+    """Reads one run's standard output as it comes. progress: gets what people like to see of each event."""
+
+    def __init__(self, row: Row, progress: Callable[[Mapping[str, object]], None]) -> None:
+        self.reading = Reading()
+        self._row = row
+        self._progress = progress
+        self._buffer = bytearray()
+        self._total_bytes = 0
+
+    def __call__(self, data: bytes) -> None:
+        """Raises: Flood: too much of it; nothing is kept that grows."""
+        self._total_bytes += len(data)
+        self._buffer += data
+        if self._total_bytes > MAX_BYTES or len(self._buffer) > MAX_LINE_BYTES:
+            raise Flood(f"it printed more than {MAX_BYTES if self._total_bytes > MAX_BYTES else MAX_LINE_BYTES} bytes")
+        if self._row.output != "lines":
+            return
+        *lines, rest = self._buffer.split(b"\n")
+        self._buffer = bytearray(rest)
+        for line in lines:
+            self._take(bytes(line))
+
+    def finish(self) -> Reading:
+        """The end of the output: what is left is read."""
+        if self._row.output == "text":
+            self.reading.texts["answer"], self.reading.ended = self._buffer.decode("utf-8", "backslashreplace"), True
+        else:
+            self._take(bytes(self._buffer))
+        self._buffer.clear()
+        return self.reading
+
+    def _take(self, data: bytes) -> None:
+        if not data.strip():
+            return
+        event = parse(data) if self._row.output == "lines" else parse_whole(data)
+        if event is None:
+            self.reading.noise += 1
+            return
+        for rule in self._row.read:
+            if all(value in found(event, path) for path, value in rule.when.items()):
+                self._apply(rule, event)
+
+    def _apply(self, rule: Rule, event: Mapping[str, Any]) -> None:
+        reading = self.reading
+        reading.ended = reading.ended or rule.ends
+        reading.failed = reading.failed or rule.fails is True or (isinstance(rule.fails, str) and any(found(event, rule.fails)))
+        seen: dict[str, str] = {}
+        for name, paths in rule.take.items():
+            values = [value for path in paths for value in found(event, path)]
+            if name in TEXTS and (text := text_of(values, first=name == "why")) is not None:
+                seen[name] = text
+            if name in NUMBERS and (counts := [value for value in values if is_plausible(value)]):
+                reading.numbers[name] = sum(counts)
+        reading.texts.update(seen)
+        if shown := {name: shorten(seen[name]) for name in SHOWN if seen.get(name, "").strip()}:
+            self._progress(shown)
+
+
+def found(value: object, path: str) -> Iterator[Any]:
+    """Every value at *path*: dots go down, a number counts in a list, ``*`` is each item."""
+    key, _, rest = path.partition(".")
+    if isinstance(value, Mapping) and path in value:  # a key with dots in it
+        yield value[path]
+        return
+    if isinstance(value, Mapping):
+        inner = list(value.values()) if key == "*" else [value[key]] if key in value else []
+    elif isinstance(value, list):
+        inner = value if key == "*" else value[int(key) : int(key) + 1] if key.isdecimal() else []
+    else:
+        inner = []
+    for item in inner:
+        if rest:
+            yield from found(item, rest)
+        else:
+            yield item
+
+
+def text_of(values: list[Any], *, first: bool) -> str | None:
+    """The last text among *values* (the first, if asked for), within bounds."""
+    texts = [value for value in values if isinstance(value, str) and (value.strip() or not first)]
+    if not texts:
+        return None
+    return (texts[0] if first else texts[-1])[: MAX_VALUE_CHARACTERS + 1].encode("utf-8", "backslashreplace").decode()
+
+
+def is_plausible(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
+
+
+def parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def parse_whole(data: bytes) -> dict[str, Any] | None:
+    """The one JSON object; programs like to print a line or two before it."""
+    for match in re.finditer(rb"^\{", data, re.MULTILINE):
+        event = parse(data[match.start() :])
+        if event is not None:
+            return event
+    return None
+
+
+def shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[: MAX_SHOWN_CHARACTERS - 1]}…"
