@@ -34,7 +34,9 @@ from .forking import Cut, copied_lines, fork_start, kept_steps
 from .journal import Journal, create
 from .known_effects import KNOWN
 from .observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
+from .proof import Checked, check
 from .recover import recover
+from .sandbox.mechanism import choose
 from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
 from .verify import Verdict, verify
 from .worker import client
@@ -269,6 +271,18 @@ class Engine:
         config = self.config
         return verify(self.store, *self.store.locate_thread(text), prefer=config.sandbox, deadline_s=config.limits.bundle_s)
 
+    def check(self, flow: str, bundle: Bundle) -> list[Checked]:
+        """What *bundle* would have done in the past threads of *flow*: nothing is performed, nothing is written.
+
+        Raises:
+            RefusedError: a trusted bundle runs without a sandbox and is not replayed.
+        """
+        if bundle.trusted:
+            raise RefusedError(f"bundle {bundle.hash} is trusted: it is not replayed, so nothing can be proved before it runs")
+        config = self.config
+        past = (one for one in self.store.find_threads() if self._is_past(flow, *one))
+        return check(self.store, bundle, choose(config.sandbox), past, deadline_s=config.limits.bundle_s)
+
     def remove_thread(self, text: str) -> ThreadId:
         """Delete a thread that does not run, with its worktree, refs and logs."""
         from .removal import remove
@@ -286,6 +300,10 @@ class Engine:
             for one in answer["threads"] if answer else ():
                 found.append({"hash": bundle, "pid": answer["pid"] if answer else None, **one})
         return found
+
+    def _is_past(self, flow: str, bundle: BundleHash, thread: ThreadId, path: Path) -> bool:
+        summary = summarise(self.store, bundle, thread, path)
+        return summary.name == flow and summary.status not in ("corrupt", "running")
 
     def _drive(self, bundle: BundleHash, thread: ThreadId, options: RunOptions, **more: object) -> None:
         environment = self.config.carried(options.environment)

@@ -43,6 +43,21 @@ def _shown(line: bytes) -> dict[str, Any]:
     return record
 
 
+class Differs(ReplayError):
+    """The first difference.
+
+    step: where. recorded: the journal's effect. word, body: what the bundle says instead (an effect, or its end).
+    """
+
+    def __init__(self, step: int, recorded: bytes, word: str, body: bytes) -> None:
+        yielded = body if word == "effect" else b"%b %b" % (word.encode(), body)
+        super().__init__(mismatch(step, recorded, yielded))
+        self.step = step
+        self.recorded = recorded
+        self.word = word
+        self.body = body
+
+
 class Replay:
     """One history, ready to be run again in any cell.
 
@@ -89,12 +104,8 @@ class Replay:
         reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
         for seq, (mark, line) in enumerate(zip(marks, self._outcomes, strict=True), start=1):
             number = seq + self.handed_over
-            if reply.word != "effect":
-                raise ReplayError(
-                    f"step {number}: the journal holds {mark[:300]!r}, the bundle now ends with {reply.word} {reply.body[:300]!r}"
-                )
-            if effect_mark(reply.body) != _normalised(mark, reply.body):
-                raise ReplayError(mismatch(number, mark, reply.body))
+            if reply.word != "effect" or effect_mark(reply.body) != _normalised(mark, reply.body):
+                raise Differs(number, mark, reply.word, reply.body)
             reply = cell.ask("O", slot, seq, line, deadline_s=deadline_s)
         return said(reply)
 

@@ -55,7 +55,7 @@ def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, 
         now = replay.run(cell, 1, deadline_s=limit_s)
         if now is None:
             now = replay.run_slowly(cell, 2, data, deadline_s=limit_s)
-        problem = _at_the_end(history, now)
+        problem = difference_at_the_end(history, now)
     except (ReplayError, BundleError) as exc:
         problem = str(exc)
     except CellDied as died:
@@ -66,7 +66,7 @@ def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, 
     return Verdict(ok=problem is None, steps=count, mechanism=cell.mechanism, message=message)
 
 
-def _at_the_end(history: History, now: Said) -> str | None:
+def difference_at_the_end(history: History, now: Said) -> str | None:
     """What the bundle says after the last step must be what the journal goes on with."""
     if history.pending is not None:
         mark = effect_mark(now.body) if now.word == "effect" else now.body

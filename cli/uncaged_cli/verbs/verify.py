@@ -6,6 +6,7 @@ import click
 
 from .. import jsonout
 from ..arguments import json_option, thread_argument
+from ..checking import show_check
 from ..screen import Styled, result
 from ..session import open_engine
 
@@ -14,10 +15,13 @@ EXIT_NOT_PROVED = 1
 
 @click.command()
 @thread_argument
+@click.option("--on", metavar="HASH", help="THREAD is a flow: replay its past threads against another version of it.")
 @json_option
-def command(thread: str, as_json: bool) -> int:
+def command(*, thread: str, on: str | None, as_json: bool) -> int:
     """Run the thread's bundle again over its journal, alone in a fresh sandbox, and compare every effect."""
     engine = open_engine()
+    if on is not None:
+        return show_check(engine, thread, engine.bundle(on).source, as_json=as_json)
     thread_id = engine.store.locate_thread(thread)[1]
     verdict = engine.verify(thread_id)
     if as_json:

@@ -1,0 +1,41 @@
+"""What another version would have done in a flow's past threads is told thread by thread."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from . import jsonout
+from .clean import shorten
+from .screen import Styled, result
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
+SHOWN_COLUMNS = 400
+EXIT_DIVERGED = 1
+
+
+def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> int:
+    """Replay the past threads of *flow* against *source*, say how each would have gone, and return 0 if all went alike."""
+    from uncaged_bundles.validate import read_bundle
+    from uncaged_engine.known_effects import KNOWN
+
+    bundle = read_bundle(source, KNOWN)
+    checked = engine.check(flow, bundle)
+    diverged = [one for one in checked if not one.identical]
+    if as_json:
+        jsonout.document(
+            {"flow": flow, "hash": bundle.hash, "identical": len(checked) - len(diverged), "threads": [asdict(one) for one in checked]}
+        )
+        return EXIT_DIVERGED if diverged else 0
+    for one in diverged:
+        result(Styled(one.thread_id, "cyan"), " ", Styled("diverges", "yellow"), f" at step {one.step}" if one.step else "")
+        if one.recorded:
+            result(f"  then  {shorten(one.recorded, SHOWN_COLUMNS)}")
+            result(f"  now   {shorten(one.yielded, SHOWN_COLUMNS)}")
+        elif one.message:
+            result(f"  {shorten(one.message, SHOWN_COLUMNS)}")
+    total = f"{len(checked)} past thread{'' if len(checked) == 1 else 's'} of {flow} against {bundle.hash}"
+    result(f"{total}: {len(checked) - len(diverged)} identical, {len(diverged)} diverge")
+    return EXIT_DIVERGED if diverged else 0
