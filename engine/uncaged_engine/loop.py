@@ -195,7 +195,7 @@ def _effect(raw: bytes) -> tuple[str, object]:
     except CodecError as exc:
         raise BadYield(f"the bundle yielded what is not an effect: {exc}") from exc
     if not isinstance(effect, dict) or len(effect) != 1:
-        raise BadYield(f"an effect is a mapping with exactly one key, its kind; the bundle yielded {_short(raw)}")
+        raise BadYield(f"an effect is a mapping with exactly one key, its kind; the bundle yielded {shown(raw)}")
     [(kind, body)] = effect.items()
     return kind, body
 
@@ -345,9 +345,9 @@ def _fail(desk: Desk, error: Mapping[str, object]) -> Generator[Command, Any, st
 
 def mismatch(seq: int, recorded: bytes, yielded: bytes) -> str:
     """The sentence that shows both sides of a difference."""
-    return f"step {seq}: the journal holds {_short(recorded)}, the bundle now yields {_short(yielded)}"
+    return f"step {seq}: the journal holds {shown(recorded)}, the bundle now yields {shown(yielded)}"
 
 
-def _short(raw: bytes) -> str:
+def shown(raw: bytes) -> str:
     text = raw.decode("utf-8", "replace")
     return text if len(text) <= 300 else f"{text[:300]}… ({len(raw)} bytes)"

@@ -14,7 +14,7 @@ from uncaged_bundles.errors import ReplayError
 from .blobs import Blobs, effect_mark
 from .cell import Cell, Reply
 from .codec import decode, encode
-from .loop import Said, mismatch
+from .loop import Said, mismatch, shown
 from .recover import History, effect_marks
 
 
@@ -50,8 +50,10 @@ class Differs(ReplayError):
     """
 
     def __init__(self, step: int, recorded: bytes, word: str, body: bytes) -> None:
-        yielded = body if word == "effect" else b"%b %b" % (word.encode(), body)
-        super().__init__(mismatch(step, recorded, yielded))
+        if word == "effect":
+            super().__init__(mismatch(step, recorded, body))
+        else:
+            super().__init__(f"step {step}: the journal holds {shown(recorded)}, the bundle now ends with {word} {shown(body)}")
         self.step = step
         self.recorded = recorded
         self.word = word
