@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import fcntl
 import json
@@ -448,7 +449,10 @@ def test_a_started_script_that_ends_by_itself(mechanism: str, scratch: Path) -> 
 
 def test_scripts_die_with_the_engine(mechanism: str, scratch: Path) -> None:
     """A killed worker leaves no script behind, whatever it ignores."""
-    program = LOCKING + "daemon('lock')\nprint('up', flush=True)\ntime.sleep(100)\n"
+    program = (
+        LOCKING
+        + "daemon('lock')\nos.makedirs(os.environ['TMPDIR'] + '/a/b', 0o500)\nprint(os.environ['TMPDIR'], flush=True)\ntime.sleep(100)\n"
+    )
     engine = f"""
 import sys, time
 from pathlib import Path
@@ -463,14 +467,21 @@ time.sleep(100)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", engine], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
-        assert b"up" in process.stdout.readline()
+        private = Path(ast.literal_eval(process.stdout.readline().decode()).decode().strip())
         assert is_locked(scratch / "lock")
+        pidfd = os.pidfd_open(int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]))
         process.kill()
     with (scratch / "lock").open("rb") as file:
         waiting = threading.Thread(target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True)  # blocks until the last one is gone
         waiting.start()
         waiting.join(10)
         assert not waiting.is_alive(), "the script outlived the engine"
+    if mechanism == "landlock":
+        supervisor = select.poll()
+        supervisor.register(pidfd, select.POLLIN)
+        assert supervisor.poll(10_000)
+        assert not private.exists()
+    os.close(pidfd)
 
 
 def test_a_copy_keeps_links_and_leaves_devices(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def start_script(
     modules = ["lockdown"]
     if private is not None:
         modules.append("landlock")
+        settings["private"] = str(private)
         settings["landlock"] = script_landlock(view, private, network=bounds.network, abi=mechanism.landlock_abi)
         settings["carry"] = root and carries(view, program, cwd, user)
     try:

@@ -113,7 +113,21 @@ def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock
     finally:
         signal(SIGTERM, SIG_DFL)
         end_all(outside)
-        posix._exit(code)
+        try:
+            remove(settings["private"])  # the engine may be gone
+        finally:
+            posix._exit(code)
+
+
+def remove(directory: str) -> None:
+    """Remove a directory of the script's with all that is in it; links are not followed, and nobody is left who could make one."""
+    for entry in list(posix.scandir(directory)):
+        if entry.is_dir(follow_symlinks=False):
+            posix.chmod(entry.path, 0o700)
+            remove(entry.path)
+        else:
+            posix.unlink(entry.path)
+    posix.rmdir(directory)
 
 
 def _end(*_: object) -> None:
