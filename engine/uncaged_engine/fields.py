@@ -112,7 +112,10 @@ def kind_of(value: Schema, root: Schema, level: int) -> str:
     if isinstance(kind, list):
         return " or ".join(TYPE_WORDS.get(str(word), str(word)) for word in kind)
     if kind == "array":
-        return f"list of {words_of(mapping(value['items']), root, level + 1)}" if "items" in value else "list"
+        inner = words_of(mapping(value.get("items")), root, level + 1)
+        if "items" not in value:
+            return "list"
+        return f"list of ({inner})" if ", " in inner else f"list of {inner}"
     return TYPE_WORDS.get(str(kind), str(kind))
 
 

@@ -82,7 +82,7 @@ def run_program(
 ) -> Finished:
     """Run *argv* without a shell, feed it *stdin*, and return what came of it.
 
-    Over time or cancelled: its group gets TERM, after *grace_s* KILL, and so does whatever carries the step's mark.
+    Over time or cancelled: its group gets TERM, after *grace_s* KILL. Whatever carries the step's mark ends with it in any case.
 
     Args:
         environment: all of it, the mark included. scratch, key: where and for which step the program is recorded while it may run.
@@ -125,9 +125,7 @@ def run_program(
         os.close(wake_read)
         os.close(wake_write)
     cancelled = cancel.requested
-    if timed_out or cancelled:
-        kill_leftovers(scratch, key)
-    ledger.unlink(missing_ok=True)
+    kill_leftovers(scratch, key)  # what left the group would write into a worktree that is being snapshotted
     return Finished(
         exit_code=exit_code,
         stdout=bytes(streams.stdout),

@@ -110,15 +110,16 @@ def test_what_it_left_in_its_group_ends_with_it(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_a_daemon_that_left_the_group_is_found_by_its_mark(tmp_path: Path) -> None:
-    """Over time everything ends that the step started, a session of its own or not."""
+@pytest.mark.parametrize(("last", "timed_out"), [("time.sleep(600)", True), ("pass", False)])
+def test_a_daemon_that_left_the_group_is_found_by_its_mark(tmp_path: Path, last: str, timed_out: bool) -> None:
+    """Everything ends that the step started, a session of its own or not: it must not write into the next step's files."""
     program = (
-        "import subprocess, sys, time;"
+        "import subprocess, time;"
         "p = subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL);"
-        "print(p.pid, flush=True); time.sleep(600)"
+        f"print(p.pid, flush=True); {last}"
     )
-    finished = run(tmp_path, *python(program), timeout_s=1.0)
-    assert finished.timed_out
+    finished = run(tmp_path, *python(program), timeout_s=1.0 if timed_out else 30.0)
+    assert finished.timed_out is timed_out
     assert has_ended(int(finished.stdout))
 
 
