@@ -45,6 +45,16 @@ def read_file(file: Path) -> dict[str, object]:
     return value
 
 
+def read_json(file: Path) -> object:
+    """Return the JSON value of a file."""
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except OSError as exc:
+        raise UsageError(f"cannot read {str(file)!r}: {exc.strerror}") from exc
+    except ValueError as exc:
+        raise UsageError(f"{str(file)!r} is no JSON: {exc}") from exc
+
+
 def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
     """Return *text* as the schema's type for *name*: text stays text, a number becomes one; undeclared names take JSON where it parses."""
     properties = schema.get("properties")

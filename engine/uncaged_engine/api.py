@@ -30,7 +30,8 @@ from .blobs import Blobs
 from .config import Config, load
 from .estimate import Estimate, estimate
 from .following import Event, follow
-from .forking import Cut, copied_lines, fork_start, kept_steps
+from .forking import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
+from .handlers.sleep import is_due
 from .journal import Journal, create
 from .known_effects import KNOWN
 from .observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
@@ -210,6 +211,11 @@ class Engine:
         self._drive(bundle_hash, thread, chosen, resume={**fields, **decided}, **decided)
         return thread
 
+    def due(self) -> list[ThreadId]:
+        """Interrupted threads that sleep (or slept) and whose moment has come."""
+        now = self._chance.clock_ms()
+        return [one.thread_id for one in self.threads() if one.status == "interrupted" and is_due(self.thread(one.thread_id), now)]
+
     def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
         """Answer a thread that waits for a person, and let it go on. The answer is on disk before anything else happens.
 
@@ -232,13 +238,20 @@ class Engine:
         return thread
 
     def fork(
-        self, text: str, *, cut: Cut | None = None, on: str | None = None, options: RunOptions | None = None, start: bool = True
+        self,
+        text: str,
+        *,
+        cut: Cut | None = None,
+        on: str | None = None,
+        instead: Instead | None = None,
+        options: RunOptions | None = None,
+        start: bool = True,
     ) -> ThreadId:
         """Start a new thread from the first steps of another.
 
         Args:
             on: a hash, a flow name, or ``head``, to go on with another version; it gets the kept steps as ``input.steps``.
-            start: False leaves it paused before its next effect.
+            instead: takes the place of the last kept step's outcome. start: False leaves it paused before its next effect.
         """
         chosen = options or RunOptions()
         source_hash, source, path = self.store.locate_thread(text)
@@ -254,11 +267,14 @@ class Engine:
             )
         now = self._chance.clock_ms()
         thread = new_thread_id(now, self._chance.entropy(ENTROPY_BYTES))
-        begin = fork_start(record, history, kept, thread=thread, target=target)
+        begin: dict[str, Any] = fork_start(record, history, kept, thread=thread, target=target)
         self._refit(begin, bundle, chosen)
+        if instead is not None:
+            begin["forkFrom"] = {**begin["forkFrom"], "instead": True}
         pin_workspace(begin, step_records(history, Blobs(self.store.blobs))[:kept], self.store, chosen)
         line = start_line(self.store, begin, now)
-        copied = copied_lines(data[: history.good_bytes], kept, chain.link(chain.seed(target, thread), line))
+        made_up = None if instead is None else replacement_of(instead.value, history, kept)
+        copied = copied_lines(data[: history.good_bytes], kept, chain.link(chain.seed(target, thread), line), made_up)
         create(self.store.data_path(target, thread), line, target, thread, more=copied)
         if start:
             self._drive(target, thread, chosen)
@@ -374,4 +390,4 @@ def _shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
         yield parse_flow_name(entry.name), read_bundle(source, KNOWN)
 
 
-__all__ = ["Added", "Cut", "Engine", "Event", "RunOptions", "ThreadSummary", "ThreadView", "Verdict"]
+__all__ = ["Added", "Cut", "Engine", "Event", "Instead", "RunOptions", "ThreadSummary", "ThreadView", "Verdict"]

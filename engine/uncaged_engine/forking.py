@@ -23,6 +23,13 @@ class Cut:
     last: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """An outcome that a person made up, to see where it would have led."""
+
+    value: object
+
+
 def kept_steps(history: History, cut: Cut, thread: ThreadId) -> int:
     """How many steps a fork keeps.
 
@@ -69,11 +76,34 @@ def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread
     return start
 
 
-def copied_lines(data: bytes, kept: int, start_digest: bytes) -> bytes:
+def replacement_of(value: object, history: History, kept: int) -> dict[str, object]:
+    """The fields of a step whose outcome a person made up.
+
+    Args:
+        value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the outcome itself.
+    Raises:
+        UsageError: there is no step to replace, or the value does not fit it.
+    """
+    if kept == 0:
+        raise UsageError("there is no step whose outcome could be replaced; keep at least one with --at N")
+    before = decode(history.steps[kept - 1][:-1])
+    if not isinstance(before, dict) or "role" not in before:
+        return {"outcome": value}
+    if not isinstance(value, Mapping):
+        raise UsageError(f"step {kept} is a role's: give its meta as a mapping, or content and meta")
+    given = value if set(value) <= {"content", "meta"} else {"meta": value}
+    if not isinstance(given.get("content", ""), str) or not isinstance(given.get("meta", {}), Mapping):
+        raise UsageError(f"step {kept} is a role's: content is text, meta is a mapping")
+    own = {key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before}
+    return {**own, **given}
+
+
+def copied_lines(data: bytes, kept: int, start_digest: bytes, replacement: Mapping[str, object] | None = None) -> bytes:
     """The source's lines of its first *kept* steps, sealed anew behind the fork's start record; their timestamps stay.
 
     Args:
         data: the whole part of the source's journal. start_digest: the digest of the fork's start line.
+        replacement: what stands instead of the outcome of step *kept*.
     """
     copied = bytearray()
     digest = start_digest
@@ -84,8 +114,17 @@ def copied_lines(data: bytes, kept: int, start_digest: bytes) -> bytes:
         shape, seq = lines.shape_of(text)
         if shape in ("control", "end"):
             continue
-        line, digest = chain.seal(digest, text[: 1 - chain.SEAL_BYTES])
+        whole = shape == "step" and not lines.is_sub_step(text)
+        body = text[: 1 - chain.SEAL_BYTES]
+        if whole and seq == kept and replacement is not None:
+            body = lines.step(seq, replacement, _timestamp(text))
+        line, digest = chain.seal(digest, body)
         copied += line
-        if shape == "step" and not lines.is_sub_step(text):
+        if whole:
             done = seq
     return bytes(copied)
+
+
+def _timestamp(text: bytes) -> int:
+    record = decode(text)
+    return int(record["timestamp"]) if isinstance(record, dict) else 0

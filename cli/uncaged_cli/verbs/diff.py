@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import click
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, UsageError
 
 from .. import jsonout
 from ..arguments import complete_flows, flow_argument, json_option
+from ..futures import show_futures
 from ..screen import Styled, result
 from ..session import open_engine
 from ..versions import entry_of, load_version
@@ -15,8 +16,9 @@ from ..versions import entry_of, load_version
 @click.command()
 @flow_argument
 @click.argument("other", required=False, metavar="[OTHER]", shell_complete=complete_flows)
+@click.option("--threads", "of_threads", is_flag=True, help="FLOW and OTHER are threads: where and how they part.")
 @json_option
-def command(flow: str, other: str | None, as_json: bool) -> None:
+def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) -> None:
     """Compare FLOW with OTHER: policy first, then roles, schemas, graph, source.
 
     Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the version before is compared with the present one.
@@ -24,6 +26,11 @@ def command(flow: str, other: str | None, as_json: bool) -> None:
     from ..difference import coloured, compare
 
     engine = open_engine()
+    if of_threads:
+        if other is None:
+            raise UsageError("--threads needs two threads")
+        show_futures(engine.thread(flow), engine.thread(other), as_json=as_json)
+        return
     if other is None:
         entry = entry_of(engine.registry, flow)
         if not entry.history:

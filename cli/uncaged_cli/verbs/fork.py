@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from uncaged_bundles.errors import UsageError
 from .. import jsonout
 from ..arguments import agent_option, detach_option, json_option, limit_options, parse_agents, thread_argument
 from ..follow import follow
+from ..parameters import read_json
 from ..screen import result
 from ..session import open_engine
 
@@ -20,6 +22,7 @@ from ..session import open_engine
 @click.option("--from-role", metavar="ROLE", help="Keep the steps through the first one of ROLE.")
 @click.option("--last", is_flag=True, help="With --from-role: through the last one.")
 @click.option("--on", metavar="HASH|head", help="Run another version instead of the thread's own.")
+@click.option("--set", "instead", type=click.Path(path_type=Path), metavar="FILE", help="JSON that replaces the last kept step's outcome.")
 @limit_options
 @agent_option
 @detach_option
@@ -31,13 +34,14 @@ def command(
     from_role: str | None,
     last: bool,
     on: str | None,
+    instead: Path | None,
     agents: tuple[str, ...],
     detach: bool,
     as_json: bool,
     **limits: Any,
 ) -> int:
     """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps but the last are kept."""
-    from uncaged_engine.api import Cut, RunOptions
+    from uncaged_engine.api import Cut, Instead, RunOptions
 
     if at is not None and from_role is not None:
         raise UsageError("--at and --from-role exclude each other")
@@ -48,6 +52,7 @@ def command(
         thread,
         cut=Cut(at=at, role=from_role, last=last),
         on=on,
+        instead=None if instead is None else Instead(read_json(instead)),
         options=RunOptions(**limits, agents=parse_agents(agents)),
     )
     if not detach:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from uncaged_bundles.errors import UsageError
 
 from .. import jsonout
-from ..arguments import detach_option, json_option, limit_options, thread_argument
+from ..arguments import complete_threads, detach_option, json_option, limit_options
 from ..follow import follow
 from ..screen import result
 from ..session import open_engine
 
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
 
 @click.command()
-@thread_argument
+@click.argument("thread", required=False, metavar="[THREAD]", shell_complete=complete_threads)
+@click.option("--due", is_flag=True, help="All interrupted threads whose sleep is over; for a timer to call.")
 @limit_options
 @click.option("--redo", is_flag=True, help="Perform again the effect that a crash left open.")
 @click.option("--skip", is_flag=True, help="Go on without the effect that a crash left open.")
@@ -24,7 +28,8 @@ from ..session import open_engine
 @json_option
 def command(
     *,
-    thread: str,
+    thread: str | None,
+    due: bool,
     redo: bool,
     skip: bool,
     remark: str | None,
@@ -35,9 +40,13 @@ def command(
     """Go on with a thread that was paused, interrupted or killed, or that reached a limit, and follow it."""
     if redo and skip:
         raise UsageError("--redo and --skip exclude each other")
+    if due == (thread is not None):
+        raise UsageError("name a thread, or say --due")
     from uncaged_engine.api import RunOptions
 
     engine = open_engine()
+    if thread is None:
+        return resume_due(engine, as_json=as_json)
     before = engine.thread(thread)
     thread_id = before.summary.thread_id
     engine.resume(
@@ -52,5 +61,18 @@ def command(
     if as_json:
         jsonout.document({"threadId": thread_id})
     else:
+        result(thread_id)
+    return 0
+
+
+def resume_due(engine: Engine, *, as_json: bool) -> int:
+    """Go on with every thread whose sleep is over, without following any."""
+    threads = engine.due()
+    for thread_id in threads:
+        engine.resume(thread_id)
+    if as_json:
+        jsonout.document({"resumed": list(threads)})
+        return 0
+    for thread_id in threads:
         result(thread_id)
     return 0

@@ -7,11 +7,15 @@ moment itself. After a reboot the thread is interrupted; ``resume --due`` goes o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from uncaged_bundles.validate import Bundle
 
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void
+
+if TYPE_CHECKING:
+    from ..observe import ThreadView
 
 LONGEST_S = 366 * 24 * 3600
 
@@ -35,6 +39,15 @@ class SleepHandler:
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
         return None
+
+
+def is_due(view: ThreadView, now_ms: int) -> bool:
+    """Whether the last thing that a thread asked for is a sleep that is over."""
+    intent = next((record for record in reversed(view.records) if "seq" in record and "attempt" not in record), None)
+    if intent is None or not isinstance(intent.get("intent"), Mapping) or "sleep" not in intent["intent"]:
+        return False
+    due = due_ms(intent["intent"]["sleep"], int(intent["timestamp"]))
+    return isinstance(due, int) and due <= now_ms
 
 
 def due_ms(body: object, intended_ms: int) -> int | str:
