@@ -11,7 +11,6 @@ import click
 from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_bundles.version import __version__
 
-from .crash import EXIT_BUG, write_report
 from .lazy import LazyGroup
 from .screen import Styled, note
 
@@ -62,6 +61,8 @@ def _sentence(problem: click.ClickException) -> str:
 
 
 def _report(problem: Exception, argv: Sequence[str]) -> int:
+    from .crash import EXIT_BUG, write_report
+
     where = write_report(problem, argv, os.environ)
     place = f"the report is in {where}" if where else "no directory took the report"
     return _fail(f"this is a bug in {PROGRAM} ({type(problem).__name__}); {place}", EXIT_BUG)

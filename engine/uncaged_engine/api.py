@@ -10,7 +10,7 @@ for event in engine.follow(thread):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,33 +123,36 @@ class Engine:
         options: RunOptions | None = None,
         thread: ThreadId | None = None,
         parent: Mapping[str, object] | None = None,
+        launching: client.Launching | None = None,
     ) -> ThreadId:
         """Start a thread; it exists and has a worker when this returns.
 
         Args:
+            launching: the flow's worker, if it is starting already (`worker.early`).
             thread, parent: for a thread that another one starts: its id, and ``{"threadId", "seq", "depth"}`` of the other.
         Raises:
             What is in the way, before anything is written; or what kept the worker from taking it, after.
         """
         chosen = options or RunOptions()
         name, bundle_hash = self.registry.resolve(flow)
-        bundle = granted_bundle(self.store, self.registry, bundle_hash)
-        thread, start = new_start(
-            thread=thread,
-            parent=parent,
-            config=self.config,
-            bundle=bundle,
-            name=name or bundle.descriptor.name,
-            prompt=prompt,
-            params=params or {},
-            options=chosen,
-            chance=self._chance,
-        )
-        pin_workspace(start, (), self.store, chosen)
-        line = start_line(self.store, start, self._chance.clock_ms())
-        create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
-        # crash here: the thread is `interrupted`, and `resume` starts it
-        self._drive(bundle.hash, thread, chosen)
+        with launching or client.rouse(self.store, bundle_hash) or nullcontext() as worker:  # it starts while we check
+            bundle = granted_bundle(self.store, self.registry, bundle_hash)
+            thread, start = new_start(
+                thread=thread,
+                parent=parent,
+                config=self.config,
+                bundle=bundle,
+                name=name or bundle.descriptor.name,
+                prompt=prompt,
+                params=params or {},
+                options=chosen,
+                chance=self._chance,
+            )
+            pin_workspace(start, (), self.store, chosen)
+            line = start_line(self.store, start, self._chance.clock_ms())
+            create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
+            # crash here: the thread is `interrupted`, and `resume` starts it
+            self._drive(bundle.hash, thread, chosen, launching=worker)
         return thread
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
@@ -207,7 +210,7 @@ class Engine:
         granted_bundle(self.store, self.registry, bundle_hash)
         if archive.is_archived(path):
             archive.restore(path)
-        decided = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
+        decided: dict[str, Any] = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
         self._drive(bundle_hash, thread, chosen, resume={**fields, **decided}, **decided)
         return thread
 
@@ -321,10 +324,12 @@ class Engine:
         summary = summarise(self.store, bundle, thread, path)
         return summary.name == flow and summary.status not in ("corrupt", "running")
 
-    def _drive(self, bundle: BundleHash, thread: ThreadId, options: RunOptions, **more: object) -> None:
+    def _drive(
+        self, bundle: BundleHash, thread: ThreadId, options: RunOptions, launching: client.Launching | None = None, **more: object
+    ) -> None:
         environment = self.config.carried(options.environment)
         message = {"op": "drive", "threadId": thread, "environment": environment, "directory": str(options.directory), **more}
-        client.request(self.store, bundle, message, start=True)
+        client.request(self.store, bundle, message, start=True, launching=launching)
 
     def _steer(self, text: str, event: states.Event, written: Callable[[int], bytes]) -> ThreadId:
         """Let the worker do it, or, where there is none, take the lock and write it down ourselves."""

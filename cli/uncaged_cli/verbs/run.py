@@ -20,8 +20,6 @@ from ..arguments import (
     parse_agents,
 )
 from ..catalog import nearest
-from ..costs import estimate_lines
-from ..follow import follow
 from ..parameters import gather
 from ..screen import is_terminal, note, result
 from ..session import open_engine
@@ -64,7 +62,10 @@ def command(
 
     The exit code says what it came to; an interrupt (Ctrl-C) leaves the thread running.
     """
-    from uncaged_engine.api import RunOptions
+    from uncaged_engine.worker.early import rouse_flow
+
+    launching = None if only_estimate else rouse_flow(flow)
+    from uncaged_engine.api import RunOptions  # while the worker starts
 
     engine = open_engine()
     bundle = engine.bundle(flow)
@@ -88,8 +89,11 @@ def command(
             test_command=test_command,
             **limits,
         ),
+        launching=launching,
     )
     if not detach:
+        from ..follow import follow
+
         return follow(engine, thread_id, as_json=as_json)
     if as_json:
         jsonout.document({"threadId": thread_id, "hash": bundle.hash})
@@ -104,6 +108,8 @@ def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
     if as_json:
         jsonout.document(asdict(found))
         return 0
+    from ..costs import estimate_lines
+
     for line in estimate_lines(found, flow):
         result(line)
     return 0

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from uncaged_bundles.errors import EngineBug
 from uncaged_bundles.ids import BundleHash
@@ -28,11 +28,14 @@ DETACH = '"$@" </dev/null >>"$0" 2>&1 &'
 """A shell that leaves at once: the worker belongs to nobody, and nobody has to wait for it."""
 
 
-def request(store: Store, bundle: BundleHash, message: Mapping[str, object], *, start: bool) -> dict[str, Any] | None:
+def request(
+    store: Store, bundle: BundleHash, message: Mapping[str, object], *, start: bool, launching: Launching | None = None
+) -> dict[str, Any] | None:
     """Ask the worker of *bundle*.
 
     Args:
         start: start a worker if there is none; otherwise None is returned then.
+        launching: a worker that is starting already; the first one that is waited for.
     Raises:
         The error that the worker answered with; EngineBug if none can be started.
     """
@@ -42,7 +45,9 @@ def request(store: Store, bundle: BundleHash, message: Mapping[str, object], *, 
         if connection is None:
             if not start:
                 return None
-            launch(store, bundle)
+            with launching or Launching(store, bundle) as worker:
+                worker.wait()
+            launching = None
             continue
         with connection:
             answer = _exchange(connection, message)
@@ -51,6 +56,15 @@ def request(store: Store, bundle: BundleHash, message: Mapping[str, object], *, 
             return answer
         # crash here: the worker left between our connect and its answer; ask again
     raise EngineBug(f"no worker for bundle {bundle} answers; see {address.report_path(store, bundle)}")
+
+
+def rouse(store: Store, bundle: BundleHash) -> Launching | None:
+    """Start a worker unless one listens, and wait for nothing."""
+    connection = connect(store, bundle)
+    if connection is None:
+        return Launching(store, bundle)
+    connection.close()
+    return None
 
 
 def connect(store: Store, bundle: BundleHash) -> socket.socket | None:
@@ -97,30 +111,49 @@ def _exchange(connection: socket.socket, message: Mapping[str, object]) -> dict[
     return None if line is None else unpack(line)
 
 
-def launch(store: Store, bundle: BundleHash) -> None:
-    """Start a worker and wait until one listens (ours, or another's that was quicker).
+class Launching:
+    """A worker that is starting, ours or another's that is quicker."""
 
-    Raises:
-        EngineBug: it died before it listened.
-    """
-    ready, theirs = os.pipe()
-    report = address.report_path(store, bundle)
-    command = [sys.executable, "-m", "uncaged_engine.worker", str(store.root), bundle, str(theirs)]
-    try:
-        subprocess.run(
-            ["/bin/sh", "-c", DETACH, str(report), *command], pass_fds=(theirs,), start_new_session=True, cwd=store.root, check=True
-        )
-        os.close(theirs)
-        theirs = -1
-        readable, _, _ = select.select([ready], [], [], START_TIMEOUT_S)
-        if readable and os.read(ready, 1) == b"1":
-            report.unlink(missing_ok=True)
-            return
-    finally:
-        os.close(ready)
-        if theirs >= 0:
+    def __init__(self, store: Store, bundle: BundleHash) -> None:
+        self._store = store
+        self._bundle = bundle
+        self._report = address.report_path(store, bundle)
+        self._ready, theirs = os.pipe()
+        command = [sys.executable, "-m", "uncaged_engine.worker", str(store.root), bundle, str(theirs)]
+        try:
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", DETACH, str(self._report), *command], pass_fds=(theirs,), start_new_session=True, cwd=store.root
+            )
+        except OSError:
+            os.close(self._ready)
+            raise
+        finally:
             os.close(theirs)
-    _wait_for_the_other(store, bundle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self) -> None:
+        """Return when a worker listens, or when it is time to look again.
+
+        Raises:
+            EngineBug: ours died before it listened.
+        """
+        readable, _, _ = select.select([self._ready], [], [], START_TIMEOUT_S)
+        if readable and os.read(self._ready, 1) == b"1":
+            self._report.unlink(missing_ok=True)
+        else:
+            _wait_for_the_other(self._store, self._bundle)
+
+    def close(self) -> None:
+        """Let it go on alone; closing twice does no harm."""
+        if self._ready >= 0:
+            os.close(self._ready)
+            self._ready = -1
+            self._shell.wait()
 
 
 def _wait_for_the_other(store: Store, bundle: BundleHash) -> None:

@@ -78,8 +78,9 @@ class Server:
             self._selector.register(listener, selectors.EVENT_READ)
             try:
                 ready()
-                with suppress(UncagedError):  # whoever asks for a thread hears of it
-                    self._surroundings()
+                if self._begun is not None:
+                    with suppress(UncagedError):  # whoever asks for a thread hears of it
+                        self._surroundings()
                 self._serve_until_idle(listener)
                 path.unlink(missing_ok=True)
                 # crash here, or a caller that connected just now: nobody new can come, whoever came is still served
