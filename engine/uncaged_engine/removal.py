@@ -25,7 +25,7 @@ def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> No
         if not archive.is_archived(path) and not lock.take(fd):
             raise RefusedError(f"thread {thread} was taken up by a worker just now; kill it first")
         _remove_workspace(store, bundle, thread, path)
-        for part in sorted(path.parent.glob(f"{thread}.*")):
+        for part in (*path.parent.glob(f".{thread}.*"), *sorted(path.parent.glob(f"{thread}.*"))):  # the journal after what a crash left
             part.unlink()
         sync_directory(path.parent)
     finally:

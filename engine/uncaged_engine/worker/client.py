@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from uncaged_bundles.errors import EngineBug
@@ -144,7 +144,8 @@ class Launching:
         """
         readable, _, _ = select.select([self._ready], [], [], START_TIMEOUT_S)
         if readable and os.read(self._ready, 1) == b"1":
-            self._report.unlink(missing_ok=True)
+            with suppress(OSError):  # an old report that stays does no harm
+                self._report.unlink()
         else:
             _wait_for_the_other(self._store, self._bundle)
 
