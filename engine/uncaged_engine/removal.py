@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from uncaged_bundles.errors import RefusedError, UncagedError
@@ -37,10 +38,10 @@ def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: 
         start = view(store, bundle, thread, path).start
     except UncagedError:
         return  # an unreadable start names no workspace
-    if "workspace" not in start:
-        return
-    from .workspace import Workspace
+    from .workspace import Workspace, scratch_of
 
     workspace = Workspace.of(start, store, thread, environment=os.environ)
     if workspace is not None:
         workspace.remove()
+    shutil.rmtree(scratch_of(store, thread), ignore_errors=True)
+    (store.work / f"{thread}.null").unlink(missing_ok=True)

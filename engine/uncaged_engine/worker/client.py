@@ -19,8 +19,13 @@ from uncaged_bundles.errors import EngineBug
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.store import Store
 
+from ..config import CARRIED
+from ..config import select as select_variables
 from . import address
 from .wire import pack, raise_error, receive_line, unpack
+
+INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "PYTHONUTF8", "LD_LIBRARY_PATH")
+"""What the worker's own interpreter may need; nothing else of its first caller's environment stays with it for later threads."""
 
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 120.0
@@ -122,7 +127,11 @@ class Launching:
         command = [sys.executable, "-m", "uncaged_engine.worker", str(store.root), bundle, str(theirs)]
         try:
             self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", DETACH, str(self._report), *command], pass_fds=(theirs,), start_new_session=True, cwd=store.root
+                ["/bin/sh", "-c", DETACH, str(self._report), *command],
+                pass_fds=(theirs,),
+                start_new_session=True,
+                cwd=store.root,
+                env=select_variables(os.environ, (*CARRIED, *INTERPRETER)),
             )
         except OSError:
             os.close(self._ready)
