@@ -30,7 +30,8 @@ START = "__start__"
 END = "__end__"
 
 _REQUIRED = frozenset({"contract", "name", "description", "kind"})
-_OPTIONAL = frozenset({"parameters", "roles", "policy", "continues", "graph", "patterns", "examples", "source", "displayName"})
+_OPTIONAL = frozenset({"parameters", "roles", "policy", "continues", "graph", "patterns", "aliases", "examples"})
+_OPTIONAL |= {"source", "displayName", "unsupported"}
 _ROLE_KEYS = frozenset({"description", "systemPrompt", "extractPrompt", "schema"})
 _ROLE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,59}")
 
@@ -89,9 +90,10 @@ def parse_descriptor(raw: object, known_effects: Mapping[str, frozenset[str]] = 
         graph=None if fields.get("graph") is None else _graph(fields["graph"], specs, (*top, "graph")),
         raw=fields,
     )
-    for key in ("source", "displayName"):
+    for key in ("source", "displayName", "unsupported"):
         shapes.text(fields.get(key, ""), (*top, key))
-    shapes.texts(fields.get("patterns", []), (*top, "patterns"))
+    for key in ("patterns", "aliases"):
+        shapes.texts(fields.get(key, []), (*top, key))
     if not isinstance(fields.get("examples", []), list):
         raise shapes.ShapeError((*top, "examples"), "must be a list")
     return descriptor

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from uncaged_bundles import carried
 from uncaged_bundles.errors import BundleError
 
 from .alike import Binding
@@ -20,6 +19,8 @@ from .imports import Import, check_allowed, is_installed, is_standard
 from .source import Source, Statement, read_source
 from .stateless import check_stateless
 
+_CARRIED = "uncaged_bundles.carried"
+"""How the modules are named that are made to be carried."""
 _OURS = frozenset({"uncaged_bundles", "uncaged_engine", "uncaged_cli"})
 _SHARED = frozenset({"uncaged_roles", "uncaged_templates"})
 POSTPONED = Import(level=0, module="__future__", name="annotations", alias="")
@@ -115,7 +116,7 @@ class Carrier:
         code = self._code.setdefault(source.name, {})
         if statement.index in code:
             return
-        if source.name.partition(".")[0] in _OURS and source.name != carried.__name__:
+        if source.name.partition(".")[0] in _OURS and not source.name.startswith(_CARRIED):
             raise BundleError(
                 f"{place}: {name!r} is part of {source.name}; from uncaged_bundles, a bundle carries END, START and View alone"
             )

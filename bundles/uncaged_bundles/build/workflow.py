@@ -5,9 +5,7 @@ The same definition gives the same bytes on any machine, from any directory and 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 
 from uncaged_bundles import carried
 from uncaged_bundles.authoring import Role, Workflow
@@ -21,6 +19,7 @@ from .alike import check_alike
 from .carry import Carrier
 from .function import locate
 from .imports import write_imports
+from .layout import spaced
 from .literal import WIDTH, write_literal
 from .schema import freeze_schema
 from .table import check_table, write_graph
@@ -70,10 +69,10 @@ def write_workflow(workflow: Workflow) -> bytes:
         _HEAD.format(name=workflow.name),
         *(["\n".join(imports)] if imports else []),
         f"descriptor = {write_literal(descriptor, used=len('descriptor = '))}",
-        f"{_OURS}\n\n\n{_spaced([text for module, text in code if module == carried.__name__])}",
+        f"{_OURS}\n\n\n{spaced([text for module, text in code if module == carried.__name__])}",
     ]
     theirs = [text for module, text in code if module != carried.__name__]
-    parts += [f"\n{_THEIRS}\n\n\n{_spaced(theirs)}"] if theirs else []
+    parts += [f"\n{_THEIRS}\n\n\n{spaced(theirs)}"] if theirs else []
     source = ("\n\n".join(parts) + "\n\n\n" + run).encode()
     check_alike(source, carrier.bindings())
     return source
@@ -132,15 +131,3 @@ def _run(workflow: Workflow, carrier: Carrier) -> str:
         call = "drive_roles(\n" + "".join(f"            {argument},\n" for argument in arguments) + "        )"
         return f"def run(input, options):\n    return (\n        yield from {call}\n    )\n"
     return f"def run(input, options):\n    return (yield from {call})\n"
-
-
-def _spaced(statements: Sequence[str]) -> str:
-    """Join top-level statements: two empty lines around a function or a class, one before a comment, none between plain ones."""
-    text = statements[0]
-    for before, statement in pairwise(statements):
-        wide = _BLOCK.search(before) or _BLOCK.search(statement)
-        text += ("\n\n\n" if wide else "\n\n" if statement.startswith("#") else "\n") + statement
-    return text
-
-
-_BLOCK = re.compile(r"^(?:def |class |async def |@)", re.MULTILINE)
