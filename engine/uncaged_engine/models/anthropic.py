@@ -66,6 +66,7 @@ class AnthropicClient:
         draft = Draft()
         try:
             with self._sdk.messages.create(**self._body(ask), stream=True) as stream:
+                self._endpoint.expect_stream(stream.response.headers)
                 for event in stream:
                     draft.take(event, heard)
         except anthropic.APIStatusError as exc:

@@ -27,10 +27,13 @@ class Call:
         text = self.arguments.strip() or "{}"
         try:
             value = json.loads(text)
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
         except json.JSONDecodeError as exc:
             raise ValueError(f"the arguments are not JSON: {exc.msg}, line {exc.lineno}, column {exc.colno}") from exc
         except RecursionError:
             raise ValueError("the arguments are nested too deeply") from None
+        except ValueError as exc:
+            raise ValueError(f"the arguments are not JSON: {exc}") from exc
         if not isinstance(value, dict):
             raise ValueError(f"the arguments must be a JSON object, not {type(value).__name__}")
         return value
@@ -83,7 +86,7 @@ def clean(text: str) -> str:
 
 def said(text: str) -> Turn:
     """A turn of the user that is only text."""
-    return Turn(by="user", parts=(Text(text=text),))
+    return Turn(by="user", parts=(Text(text=clean(text)),))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,6 +84,12 @@ class Endpoint:
             f"the request is larger than the context of {self.model!r} ({said}); lower limits.historyCharacters in config.yaml, "
             "or use a model with a larger context"
         )
+
+    def expect_stream(self, headers: Mapping[str, str]) -> None:
+        """Raise when a successful answer is something else, as that of a web page at a wrong address."""
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "text/event-stream":
+            raise self.unreachable(f"it answers with {kind or 'something without a type'}, which is no stream of events")
 
     def unreachable(self, words: str) -> EnvironmentLacks:
         return EnvironmentLacks(f"{self.url} cannot be reached ({words}); start it, or mend baseUrl in {self.mend}, then resume")

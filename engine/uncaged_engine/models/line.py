@@ -35,7 +35,7 @@ class Line:
             timeout=self.timeout,
             trust_env=False,
             proxy=proxy_for(url, environment),
-            verify=_certificates(environment),
+            verify=_certificates(url, environment),
             event_hooks={"request": [self._watch]},
         )
 
@@ -91,10 +91,10 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
     return next((environment[name] for name in names if environment.get(name)), None)
 
 
-def _certificates(environment: Mapping[str, str]) -> Any:
-    file, directory = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
-    if not file and not directory:
-        return True
+def _certificates(url: str, environment: Mapping[str, str]) -> Any:
     import ssl
 
-    return ssl.create_default_context(cafile=file, capath=directory)
+    if urlsplit(url).scheme != "https":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading the system's certificates takes longer than a local model's first word
+    file, directory = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file, capath=directory) if file or directory else True

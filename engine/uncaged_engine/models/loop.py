@@ -42,7 +42,8 @@ class Tools(Protocol):
     @property
     def described(self) -> Sequence[Tool]: ...
 
-    def use(self, call: Call) -> Result: ...
+    def use(self, call: Call, left_s: float) -> Result:
+        """Do what the model wants within *left_s*; whatever goes wrong is told in the result."""
 
     def shown(self, call: Call) -> Mapping[str, object]:
         """What followers are told of a call."""
@@ -61,7 +62,7 @@ class NoTools:
 
     described: Sequence[Tool] = ()
 
-    def use(self, call: Call) -> Result:
+    def use(self, call: Call, left_s: float) -> Result:  # noqa: ARG002 - the protocol's signature
         return Result(call=call.id, text=f"there is no tool {call.name!r}; there are none", failed=True)
 
     def shown(self, call: Call) -> Mapping[str, object]:
@@ -181,7 +182,7 @@ class Talk:
                 raise Stopped
             self._progress({**self._tools.shown(call), "usage": self.meter.document()})
             cut_off = reply.stop == "length" and call is reply.calls[-1] and not _whole(call)
-            results.append(Result(call=call.id, text=CUT_ARGUMENTS, failed=True) if cut_off else self._tools.use(call))
+            results.append(Result(call=call.id, text=CUT_ARGUMENTS, failed=True) if cut_off else self._tools.use(call, self._left_s()))
         if self._cancel.requested:
             raise Stopped
         self.conversation.turns.append(Turn(by="user", parts=tuple(results)))

@@ -89,9 +89,7 @@ class OpenAIClient:
                 if len(words) > MAX_ERROR_BYTES:
                     break
             raise self._endpoint.refused(response.status_code, complaint(words), retry_after_s=retry_after_s(response.headers))
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "text/event-stream":
-            raise self._endpoint.unreachable(f"it answers with {kind or 'something without a type'}, which is no stream of events")
+        self._endpoint.expect_stream(response.headers)
 
     def _take(self, draft: Draft, data: str, heard: Heard) -> None:
         try:

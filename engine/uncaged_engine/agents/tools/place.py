@@ -58,15 +58,18 @@ class Place:
             raise ToolError(f"there is no file {name!r}") from None
         except OSError as exc:
             raise ToolError(f"{name!r} cannot be read: {exc.strerror}") from exc
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(file.fileno())
+        try:
+            found = os.fstat(handle)
             if stat.S_ISDIR(found.st_mode):
                 raise ToolError(f"{name!r} is a directory; list it")
             if not stat.S_ISREG(found.st_mode):
                 raise ToolError(f"{name!r} is not a regular file")
             if found.st_size > MAX_FILE_BYTES:
                 raise ToolError(f"{name!r} has {found.st_size} bytes, more than {MAX_FILE_BYTES}; look at parts of it with a command")
-            data = file.read(MAX_FILE_BYTES + 1)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+        finally:
+            os.close(handle)
         if b"\0" in data[:8192]:
             raise ToolError(f"{name!r} is not a text file")
         try:
@@ -80,11 +83,14 @@ class Place:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-            with os.fdopen(handle, "wb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            try:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
                     raise ToolError(f"{name!r} is not a regular file")
-                file.truncate()
-                file.write(text.encode("utf-8", "backslashreplace"))
+                with os.fdopen(handle, "wb", closefd=False) as file:
+                    file.truncate()
+                    file.write(text.encode("utf-8", "backslashreplace"))
+            finally:
+                os.close(handle)
         except OSError as exc:
             raise ToolError(f"{name!r} cannot be written: {exc.strerror}") from exc
         return path

@@ -104,6 +104,7 @@ class Toolbox:
         """Args: allowed: names of tools; None allows all. Those that change files are there only where files may be changed."""
         self._commands = commands
         self._place = commands.place
+        self._left_s = float("inf")
         self._ways: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
             "list": lambda arguments: files.list_directory(self._place, arguments),
             "read": lambda arguments: files.read_file(self._place, arguments),
@@ -118,8 +119,9 @@ class Toolbox:
         )
         self._names = tuple(tool.name for tool in self.described)
 
-    def use(self, call: Call) -> Result:
-        """Do what the model wants; whatever is wrong with that, it is told."""
+    def use(self, call: Call, left_s: float = float("inf")) -> Result:
+        """Do what the model wants within *left_s*; whatever is wrong with that, it is told."""
+        self._left_s = left_s
         try:
             text, failed = self._use(call), False
         except ToolError as exc:
@@ -154,7 +156,7 @@ class Toolbox:
         return self._ways[call.name](arguments)
 
     def _run(self, arguments: Mapping[str, Any]) -> str:
-        timeout_s = float(arguments.get("timeoutSeconds", COMMAND_S))
+        timeout_s = min(float(arguments.get("timeoutSeconds", COMMAND_S)), max(self._left_s, 0.0))
         done = self._commands.run(["sh", "-c", arguments["command"]], timeout_s=timeout_s)
         text = done.stdout.decode("utf-8", "replace")
         complaints = done.stderr.decode("utf-8", "replace")
@@ -171,10 +173,11 @@ class Toolbox:
         chosen = [f"--include={arguments['files']}"] if "files" in arguments else []
         closed = [f"--exclude-dir={name}" for name in sorted(files.CLOSED)]
         argv = ["grep", "-r", "-n", "-I", "-E", "-s", *flags, *chosen, *closed, "-e", arguments["pattern"], "--", self._place.name(where)]
-        done = self._commands.run(argv, timeout_s=SEARCH_S)
+        done = self._commands.run(argv, timeout_s=min(SEARCH_S, max(self._left_s, 0.0)))
         if done.exit_code not in (0, 1) and not done.stdout:
             why = "it took too long" if done.timed_out else done.stderr.decode("utf-8", "replace").strip()
             raise ToolError(f"the search failed: {why or 'grep gave no reason'}")
         lines = [line[:500].removeprefix("./") for line in done.stdout.decode("utf-8", "replace").splitlines()]
+        lines.sort(key=lambda line: line.partition(":")[0])
         more = [f"[… {len(lines) - MAX_HITS} more lines; search for something narrower]"] if len(lines) > MAX_HITS else []
         return "\n".join([*lines[:MAX_HITS], *more]) or "nothing matches"
