@@ -167,6 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
+        self.send_header("connection", "close")
         self.end_headers()
         try:
             for event in (anthropic if wire == "anthropic" else openai)(turn, self._hold):
@@ -208,8 +209,8 @@ def anthropic(turn: Turn, hold: Hold) -> Iterator[bytes]:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
     usage = {"input_tokens": turn.input_tokens - turn.cached_tokens, "output_tokens": 1, "cache_read_input_tokens": turn.cached_tokens}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None, "usage": usage}
-    yield event("message_start", message=message)
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": None, "usage": usage}
+    yield event("message_start", message={**message, "content": []})
     yield event("ping")
     index = 0
     if turn.thinking:

@@ -1,0 +1,92 @@
+"""Talks with the model server, over either wire, without an agent around them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from uncaged_engine.effects import Cancel
+from uncaged_engine.models.client import Tool
+from uncaged_engine.models.conversation import Call, Conversation, Result, said
+from uncaged_engine.models.loop import Bounds, NoTools, Talk, Tools
+from uncaged_engine.models.opening import opened
+from uncaged_engine.models.settings import Wire, read_settings
+
+from .modelserver import ModelServer
+
+WIRES: tuple[Wire, ...] = ("anthropic", "openai")
+KEY = "sk-planted-0123456789"
+
+
+@dataclass(slots=True)
+class Notebook:
+    """A tool that remembers what it was called with."""
+
+    used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    described: Sequence[Tool] = (
+        Tool(name="note", description="Note a text.", parameters={"type": "object", "properties": {"text": {"type": "string"}}}),
+        Tool(name="look", description="Look at the notes.", parameters={"type": "object", "properties": {}}),
+    )
+
+    def use(self, call: Call, left_s: float) -> Result:  # noqa: ARG002 - the protocol's signature
+        try:
+            self.used.append((call.name, call.parsed()))
+        except ValueError as exc:
+            return Result(call=call.id, text=str(exc), failed=True)
+        return Result(call=call.id, text=f"noted {len(self.used)}")
+
+    def shown(self, call: Call) -> Mapping[str, object]:
+        return {"tool": call.name}
+
+
+@dataclass(slots=True, kw_only=True)
+class Sight:
+    """A talk, and what followers heard of it."""
+
+    talk: Talk
+    cancel: Cancel
+    progress: list[Mapping[str, object]]
+
+
+@contextmanager
+def talking(
+    server: ModelServer,
+    wire: Wire,
+    *,
+    prompt: str = "Say it.",
+    system: str = "Be brief.",
+    tools: Tools | None = None,
+    turns: int = 20,
+    seconds: float = 30.0,
+    schema: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    **settings: object,
+) -> Iterator[Sight]:
+    chosen = read_settings(wire, {"baseUrl": server.base_url(wire), "model": "tiny", "key": KEY, **settings})
+    cancel, progress = Cancel(), list[Mapping[str, object]]()
+    with opened(chosen, environment or {}) as (client, line):
+        talk = Talk(
+            client,
+            Conversation(system=system, turns=[said(prompt)]),
+            tools=tools or NoTools(),
+            bounds=Bounds(seconds=seconds, turns=turns),
+            line=line,
+            cancel=cancel,
+            progress=progress.append,
+            schema=schema,
+        )
+        yield Sight(talk=talk, cancel=cancel, progress=progress)
+
+
+class Clock:
+    """Measures how long something took."""
+
+    def __enter__(self) -> Clock:
+        self._begin_s = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.monotonic() - self._begin_s
