@@ -1,0 +1,67 @@
+"""The docs say what is there: every command and option, the life cycle, and every README link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from uncaged_cli.catalog import VERBS
+from uncaged_cli.main import group
+from uncaged_engine.states import TABLE
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in VERBS:
+        command = group.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            for inner in command.list_commands(context):
+                found = command.get_command(context, inner)
+                assert found is not None
+                yield f"{name} {inner}", found
+
+
+def section(name: str) -> str:
+    text = (DOCS / "commands.md").read_text("utf-8")
+    found = re.search(rf"^#+ {re.escape(name)}$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/commands.md has no section {name!r}"
+    return found[1]
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """A verb without a section, or an option that its section does not name, is a gap in docs/commands.md."""
+    lacking = [
+        f"{name} {option}"
+        for name, command in commands()
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and parameter.name != "as_json" and not parameter.hidden
+        for option in parameter.opts
+        if f"`{option}" not in section(name) and f", {option}" not in section(name)
+    ]
+    assert lacking == []
+
+
+def test_the_life_cycle_in_the_docs_is_the_engines() -> None:
+    """docs/threads.md shows the very table that the engine uses."""
+    text = (DOCS / "threads.md").read_text("utf-8")
+    shown = text[text.index("<!-- states -->") : text.index("<!-- /states -->")].strip().splitlines()[2:]
+    events = [cell.strip() for cell in shown[0].strip("|").split("|")][1:]
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in shown[2:] if line]
+    assert {row[0]: dict(zip(events, row[1:], strict=True)) for row in rows} == {
+        state: {event: row.get(event, "") for event in events} for state, row in ((key, dict(value)) for key, value in TABLE.items())
+    }
+
+
+@pytest.mark.parametrize("path", sorted([ROOT / "README.md", *DOCS.rglob("*.md")]), ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    """A relative link in the docs names a file that is there."""
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text("utf-8"))
+    assert [target for target in targets if not (path.parent / target).exists()] == []
