@@ -349,6 +349,7 @@ def test_a_removed_thread_leaves_nothing(engine: Engine) -> None:
     finish(engine, thread)
     path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
     path.with_name(f"{path.name}.torn-5").write_bytes(b"x")
+    path.with_name(f".{path.name}.torn-5.0123456789ab.tmp").write_bytes(b"x")  # a worker was killed while it wrote the former
     engine.remove_thread(thread)
     assert [one.name for one in path.parent.iterdir()] == []
     assert engine.threads() == []

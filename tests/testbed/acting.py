@@ -1,0 +1,47 @@
+"""`python -m testbed.acting STORE ACTION ARGUMENT…`: one process that does one thing to a store, and says on standard output what is done.
+
+A line ``done …`` is an acknowledgement: whatever happens afterwards, it must stay true.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from uncaged_bundles.store import Store
+from uncaged_engine.api import Cut, Engine
+
+
+def add(engine: Engine, name: str, file: str) -> str:
+    return engine.add(name, Path(file).read_bytes(), accept=lambda _widened: True).hash
+
+
+def run(engine: Engine, name: str) -> str:
+    return engine.run(name, prompt="go")
+
+
+def answer(engine: Engine, thread: str, value: str) -> str:
+    return engine.answer(thread, value)
+
+
+def pause(engine: Engine, thread: str) -> str:
+    return engine.pause(thread)
+
+
+def fork(engine: Engine, thread: str, at: str) -> str:
+    return engine.fork(thread, cut=Cut(at=int(at)))
+
+
+ACTIONS = {"add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
+
+
+def main() -> None:
+    root, action, *arguments = sys.argv[1:]
+    engine = Engine(Store.open(Path(root)))
+    told = ACTIONS[action](engine, *arguments)  # type: ignore[operator]  # each takes as many words as it is given
+    os.write(1, f"done {told}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""A worker that the test itself started: not detached, perhaps under a tracer or with a changed module, and ended with the test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.store import Store
+
+from .processes import end
+
+TESTS = Path(__file__).parent.parent
+WORKER = ("-m", "uncaged_engine.worker")
+
+
+def environment() -> Mapping[str, str]:
+    """For a process that imports this package, and that writes nothing but what it is about."""
+    return {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@contextmanager
+def worker(
+    store: Store, bundle: BundleHash, *, python: Sequence[str] = WORKER, before: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the worker of a bundle and wait until it listens, or has ended.
+
+    Args:
+        python: what the interpreter is to run in place of the plain worker. before: words that stand before the interpreter.
+    """
+    ready, theirs = os.pipe()
+    words = [*before, sys.executable, *python, str(store.root), bundle, str(theirs)]
+    with subprocess.Popen(words, pass_fds=(theirs,), cwd=store.root, env=environment(), stderr=subprocess.PIPE) as process:
+        os.close(theirs)
+        try:
+            os.read(ready, 1)  # a letter, or the end
+            yield process
+        finally:
+            os.close(ready)
+            stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it started, and reap it."""
+    import psutil
+
+    try:
+        below = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+    except psutil.Error:
+        below = []
+    assert end([process.pid, *below]) == []
+    process.wait()

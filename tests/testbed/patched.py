@@ -1,0 +1,98 @@
+"""`python -m testbed.patched PATCH MODULE ARGUMENT…`: run a module with one of the engine's safeguards taken out.
+
+For positive controls: a harness that does not fail then proves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Callable, Generator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import filelock
+from uncaged_bundles import registry, store
+from uncaged_engine import lock, loop
+
+
+def no_flush() -> None:
+    """Nothing is ever brought to disk."""
+    os.fdatasync = os.fsync = lambda _fd: None  # type: ignore[assignment]
+
+
+def no_lock() -> None:
+    """Everybody gets the journal's lock."""
+    lock.take = lambda fd: True  # noqa: ARG005 - the name that it is called with
+
+
+def late_intent() -> None:
+    """The intent is written after the effect was performed."""
+    written = loop._write_intent
+    resolve = loop._resolve
+
+    def late(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[loop.Command, Any, Any]:
+        if turn.reopened:
+            return (yield from resolve(turn, kind, body, desk))
+        outcome = yield loop.Perform(turn.seq, kind, body, 1)
+        yield from written(turn.seq, turn.raw, desk)
+        return outcome
+
+    loop._resolve = late
+
+
+def in_place() -> None:
+    """Files are written where they stand."""
+
+    def write(path: Path, data: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(data)
+
+    setattr(store, "write_atomically", write)  # noqa: B010 - they import it by name
+    setattr(registry, "write_atomically", write)  # noqa: B010 - the same
+
+
+def no_registry_lock() -> None:
+    """Everybody changes the registry at once."""
+    setattr(filelock, "FileLock", lambda *_arguments, **_named: nullcontext())  # noqa: B010 - it is imported when it is used
+
+
+def no_attempt_line() -> None:
+    """What is performed again leaves no word of it."""
+    resolve = loop._resolve
+
+    def silent(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[loop.Command, Any, Any]:
+        steps = resolve(turn, kind, body, desk)
+        reply: object = None
+        while True:
+            try:
+                command = steps.send(reply)
+            except StopIteration as stop:
+                return stop.value
+            skipped = isinstance(command, loop.Write) and b'"attempt"' in command.body
+            reply = None if skipped else (yield command)
+
+    loop._resolve = silent
+
+
+PATCHES: dict[str, Callable[[], None]] = {
+    "no-flush": no_flush,
+    "no-lock": no_lock,
+    "late-intent": late_intent,
+    "no-attempt-line": no_attempt_line,
+    "in-place": in_place,
+    "no-registry-lock": no_registry_lock,
+}
+
+
+def main() -> None:
+    patch, module, *arguments = sys.argv[1:]
+    PATCHES[patch]()
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
