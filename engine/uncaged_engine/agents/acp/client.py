@@ -24,8 +24,6 @@ if TYPE_CHECKING:
         WriteTextFileRequest,
     )
 
-MAX_OPEN_REQUESTS = 64
-
 
 class Client:
     """Our side of one turn; `handle` is what the protocol library calls for each message."""
@@ -39,7 +37,6 @@ class Client:
         self._heard = heard
         self._terminals = terminals
         self._remark = remark
-        self._open = 0
         self._methods: Mapping[str, tuple[type[Any], Callable[[Any], Awaitable[Mapping[str, object]]]]] = {
             "session/request_permission": (schema.RequestPermissionRequest, self._permission),
             "fs/read_text_file": (schema.ReadTextFileRequest, self._read),
@@ -61,20 +58,15 @@ class Client:
             return None
         if method not in self._methods:
             raise RequestError.method_not_found(method)
-        if self._open >= MAX_OPEN_REQUESTS:
-            raise RequestError(-32603, f"{MAX_OPEN_REQUESTS} requests are open; wait for an answer first")
         model, answer = self._methods[method]
         request = model.model_validate(params)
         if request.session_id != self.session:
             raise RequestError.invalid_params({"details": f"there is no session {request.session_id!r}"})
-        self._open += 1
         try:
             return await answer(request)
         except ToolError as exc:
             self._remark(f"refused {method}: {exc}")
             raise RequestError(-32603, str(exc)) from exc
-        finally:
-            self._open -= 1
 
     async def _permission(self, request: RequestPermissionRequest) -> Mapping[str, object]:
         asked = request.tool_call

@@ -69,6 +69,7 @@ class Turn:
         from acp.connection import Connection
 
         wire = await self._connect()
+        self._heard.too_much = wire.stop
         connection = Connection(self._client.handle, wire)
         beside = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch(wire)), asyncio.create_task(stopped.wait())]
         try:
@@ -98,8 +99,6 @@ class Turn:
             reply = await self._ask(connection, session, prompt.again if continued else prompt.whole, stop)
         except RequestError as exc:
             raise self._refused(exc) from exc
-        if self._heard.overlong:
-            raise self._failed("its answer is longer than a million characters")
         if reply.stop_reason != "end_turn":
             raise self._failed(STOPS[reply.stop_reason], stopReason=reply.stop_reason)
         kept = session if len(session) <= MAX_SESSION_CHARACTERS and session.isprintable() else None

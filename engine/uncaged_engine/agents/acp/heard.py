@@ -26,7 +26,8 @@ class Heard:
     """One turn. Everything here runs in the event loop."""
 
     def __init__(self, place: Place, progress: Callable[[Mapping[str, object]], None], remark: Callable[[str], None]) -> None:
-        self.overlong = False
+        self.too_much: Callable[[str], None] = lambda _problem: None
+        """Called when the answer is longer than any that we take."""
         self._place = place
         self._progress = progress
         self._remark = remark
@@ -46,7 +47,7 @@ class Heard:
         """
         if continued:
             self._cost_before = self._cost
-        self._segments, self._characters, self._calls, self._seen, self.overlong = [[]], 0, {}, {}, False
+        self._segments, self._characters, self._calls, self._seen = [[]], 0, {}, {}
 
     def take(self, params: object) -> None:
         """Take in a ``session/update``; kinds that we do not know change nothing."""
@@ -103,7 +104,7 @@ class Heard:
             return
         self._characters += len(text)
         if self._characters > MAX_ANSWER_CHARACTERS:
-            self.overlong = True
+            self.too_much(f"its answer is longer than {MAX_ANSWER_CHARACTERS} characters")
             return
         self._segments[-1].append(text)
 

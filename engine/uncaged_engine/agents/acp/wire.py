@@ -13,7 +13,8 @@ CHUNK_BYTES = 1 << 16
 MAX_LINE_BYTES = 8 << 20
 MAX_TURN_BYTES = 256 << 20
 MAX_NOISE_BYTES = 1 << 20
-MAX_UNREAD_BYTES = 32 << 20
+MAX_UNREAD_BYTES = 16 << 20
+MAX_UNANSWERED = 256
 
 
 class Wire:
@@ -28,6 +29,7 @@ class Wire:
         self._buffer = bytearray()
         self._total_bytes = 0
         self._noise_bytes = 0
+        self._unanswered = 0
 
     async def receive(self) -> dict[str, Any] | None:
         """The next message; None at the end, or when a bound is passed."""
@@ -38,6 +40,10 @@ class Wire:
             await asyncio.sleep(0)  # what is in the buffer already must not keep the loop from other agents
             message = parse(line)
             if message is not None:
+                self._unanswered += "method" in message and "id" in message
+                if self._unanswered > MAX_UNANSWERED:
+                    self.problem = f"it asked more than {MAX_UNANSWERED} things at once"
+                    return None
                 return message
             self._noise_bytes += len(line) + 1
             if self._noise_bytes > MAX_NOISE_BYTES:
@@ -46,26 +52,33 @@ class Wire:
 
     async def send(self, message: dict[str, Any]) -> None:
         if self._writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
-            self.problem = f"it left more than {MAX_UNREAD_BYTES} bytes of answers unread"
-            self.hang_up()
+            self.stop(f"it left more than {MAX_UNREAD_BYTES} bytes of answers unread")
         try:
             if self.problem is not None:
                 raise ConnectionError(self.problem)
             self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
             await self._writer.drain()
+            self._unanswered -= "method" not in message
         except ConnectionError:
             if "method" in message:  # an answer that nobody reads any more is no error
                 raise
 
     async def close(self) -> None:
-        self._writer.transport.abort()  # what an agent did not read would keep a half-closed pipe open
-        self._hearing.close()
+        if not self._writer.transport.is_closing():
+            self._writer.transport.abort()  # what an agent did not read would keep a half-closed pipe open
+        self.hang_up()
         await asyncio.sleep(0)  # both are closed when the loop has gone round
         await asyncio.sleep(0)
 
+    def stop(self, problem: str) -> None:
+        """Hear nothing more: a bound was passed."""
+        self.problem = self.problem or problem
+        self.hang_up()
+
     def hang_up(self) -> None:
         """Hear nothing more: what is not read yet comes, and then the end."""
-        self._hearing.close()
+        if not self._hearing.is_closing():
+            self._hearing.close()
 
     async def _line(self) -> bytes | None:
         searched = 0

@@ -1,0 +1,361 @@
+"""A coding agent for tests, on the agent's side of the protocol library: what it does in its turn stands in the prompt or in its arguments.
+
+``python acp_agent.py WORD...``; a word is one thing to do, in order, with what it needs after a colon. Without words it plays the roles of
+`solve-issue`: whichever role the prompt names. What it heard of sessions it keeps in a file beside the worktree, as agents do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from acp import (
+    PROTOCOL_VERSION,
+    RequestError,
+    run_agent,
+    start_tool_call,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_tool_call,
+    update_user_message_text,
+)
+from acp.helpers import start_edit_tool_call
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    Cost,
+    EnvVariable,
+    Implementation,
+    InitializeResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PermissionOption,
+    PromptResponse,
+    ToolCallLocation,
+    ToolCallUpdate,
+    Usage,
+    UsageUpdate,
+)
+
+OPTIONS = [
+    PermissionOption(option_id="always", name="Always", kind="allow_always"),
+    PermissionOption(option_id="yes", name="Yes", kind="allow_once"),
+    PermissionOption(option_id="no", name="No", kind="reject_once"),
+]
+ANSWERS = {
+    "planner": {"status": "planned", "phases": [{"name": "fix", "description": "Mend it.", "acceptance": "The tests pass."}]},
+    "coder": {"status": "all-done", "completedPhases": ["fix"], "filesChanged": ["add.py"], "summary": "Plus it is."},
+    "reviewer": {"status": "approved", "issues": []},
+}
+
+
+class TestAgent:
+    """One process, at most one turn at a time."""
+
+    client: Client
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._cancelled = asyncio.Event()
+        self._cwd = Path()
+        self._text = ""
+        self._calls = 0
+        self._session = ""
+        self._store = Path(os.environ.get("HOME", "/tmp")) / "sessions"
+
+    def on_connect(self, conn: Client) -> None:
+        self.client = conn
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        if "mute" in self._words:
+            await asyncio.Event().wait()
+        version = 0 if "old" in self._words else min(protocol_version, PROTOCOL_VERSION)
+        return InitializeResponse(
+            protocol_version=version,
+            agent_capabilities=AgentCapabilities(load_session="forgetful" not in self._words),
+            agent_info=Implementation(name="test-agent", version="7"),
+        )
+
+    async def authenticate(self, method_id: str, **_: Any) -> None:
+        if f"method:{method_id}" not in self._words:
+            raise RequestError.invalid_params({"details": method_id})
+        self._words = [word for word in self._words if word != "locked"]
+
+    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+        if "locked" in self._words:
+            raise RequestError.auth_required({"details": "no key"})
+        if "broken" in self._words:
+            raise RequestError.internal_error({"details": "no model is configured"})
+        self._cwd = Path(cwd)
+        self._store.mkdir(exist_ok=True)
+        name = f"session-{len(list(self._store.iterdir())) + 1}"
+        (self._store / name).write_text("")
+        return NewSessionResponse(session_id=name)
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        if not (self._store / session_id).exists():
+            raise RequestError.resource_not_found(session_id)
+        self._cwd = Path(cwd)
+        for line in (self._store / session_id).read_text().splitlines():
+            await self.client.session_update(session_id, update_user_message_text(line))
+            await self.client.session_update(session_id, update_agent_message_text('```json\n{"status": "stuck"}\n```'))
+        return LoadSessionResponse()
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        note(self._cwd, f"cancelled {session_id}")
+        if "stubborn" not in self._words:
+            self._cancelled.set()
+
+    async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
+        self._session = session_id
+        self._text = prompt[0].text
+        with (self._store / session_id).open("a") as memory:
+            memory.write(self._text.splitlines()[0] + "\n")
+        words = self._words or role_words(self._text)
+        for word in words:
+            name, _colon, rest = word.partition(":")
+            act = getattr(self, f"do_{name.replace('-', '_')}", None)
+            if act is not None:
+                reply = await act(rest)
+                if reply is not None:
+                    return PromptResponse(stop_reason=reply)
+        usage = Usage(total_tokens=180, input_tokens=100, output_tokens=50, cached_read_tokens=30)
+        return PromptResponse(stop_reason="end_turn", usage=usage if "frugal" not in words else None)
+
+    # What the words mean.
+
+    async def do_say(self, text: str) -> None:
+        for part in re.findall(r".{1,7}", text.replace("\\n", "\n"), re.DOTALL):
+            await self.client.session_update(self._session, update_agent_message_text(part))
+
+    async def do_think(self, text: str) -> None:
+        await self.client.session_update(self._session, update_agent_thought_text(text))
+
+    async def do_block(self, text: str) -> None:
+        await self.do_say(f"\n```json\n{text}\n```\n")
+
+    async def do_heard(self, _: str) -> None:
+        prompts = len((self._store / self._session).read_text().splitlines())
+        await self.do_say(f"heard {self._text.splitlines()[0]} in {self._session}, which has {prompts} prompts")
+
+    async def do_write(self, rest: str) -> None:
+        """PATH=TEXT, asking for leave first, as polite agents do."""
+        path, _, text = rest.partition("=")
+        if await self._leave("edit", f"Write {path}", path):
+            try:
+                await self.client.write_text_file(self._session, str(self._cwd / path), text.replace("\\n", "\n"))
+            except RequestError as exc:
+                await self.do_say(f"[{exc}]")
+                return
+        await self._done("completed")
+
+    async def do_force(self, rest: str) -> None:
+        """The same without asking."""
+        path, _, text = rest.partition("=")
+        try:
+            await self.client.write_text_file(self._session, str(self._cwd / path), text)
+            await self.do_say(f"[wrote {path}]")
+        except RequestError as exc:
+            await self.do_say(f"[{exc}]")
+
+    async def do_read(self, rest: str) -> None:
+        path, _, part = rest.partition("=")
+        line, limit = (int(number) for number in part.split("+")) if part else (None, None)
+        try:
+            found = await self.client.read_text_file(self._session, str(self._cwd / path), line=line, limit=limit)
+            await self.do_say(f"[{found.content}]")
+        except RequestError as exc:
+            await self.do_say(f"[{exc}]")
+
+    async def do_ask(self, rest: str) -> None:
+        kind, _, path = rest.partition("=")
+        await self.do_say(f"[{kind} {path}: {await self._leave(kind, f'{kind} {path}', path)}]")
+
+    async def do_run(self, command: str) -> None:
+        """In a terminal of the client's."""
+        try:
+            made = await self.client.create_terminal(self._session, command, env=[EnvVariable(name="MINE", value="m")])
+            ended = await self.client.wait_for_terminal_exit(self._session, made.terminal_id)
+            output = await self.client.terminal_output(self._session, made.terminal_id)
+            await self.client.release_terminal(self._session, made.terminal_id)
+            await self.do_say(f"[{ended.exit_code if ended.exit_code is not None else ended.signal}: {output.output.strip()}]")
+        except RequestError as exc:
+            await self.do_say(f"[{exc}]")
+
+    async def do_argv(self, rest: str) -> None:
+        words = json.loads(rest)
+        made = await self.client.create_terminal(self._session, words[0], args=words[1:], cwd=str(self._cwd), output_byte_limit=20)
+        await self.client.wait_for_terminal_exit(self._session, made.terminal_id)
+        output = await self.client.terminal_output(self._session, made.terminal_id)
+        await self.do_say(f"[{output.output}|{output.truncated}]")
+
+    async def do_endless(self, command: str) -> None:
+        """A terminal that is left open."""
+        made = await self.client.create_terminal(self._session, command)
+        await self.do_say(f"[{made.terminal_id}]")
+
+    async def do_killed(self, command: str) -> None:
+        made = await self.client.create_terminal(self._session, command)
+        await self.client.kill_terminal(self._session, made.terminal_id)
+        ended = await self.client.wait_for_terminal_exit(self._session, made.terminal_id)
+        await self.do_say(f"[{ended.signal}]")
+
+    async def do_cost(self, rest: str) -> None:
+        used, _, amount = rest.partition("=")
+        cost = Cost(amount=float(amount), currency="USD")
+        await self.client.session_update(self._session, UsageUpdate(session_update="usage_update", used=int(used), size=1000, cost=cost))
+
+    async def do_stop(self, reason: str) -> str:
+        return reason
+
+    async def do_error(self, message: str) -> None:
+        raise RequestError(-32603, "Internal error", {"details": message})
+
+    async def do_unlocked(self, _: str) -> None:
+        raise RequestError.auth_required()
+
+    async def do_die(self, code: str) -> None:
+        print("my last words", file=sys.stderr, flush=True)  # noqa: T201 - that is how it speaks
+        if code == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(int(code))
+
+    async def do_deaf(self, _: str) -> None:
+        os.close(1)
+        await asyncio.Event().wait()
+
+    async def do_hang(self, _: str) -> str:
+        note(self._cwd, "hangs")
+        await self._cancelled.wait()
+        return "cancelled"
+
+    async def do_leave(self, way: str) -> None:
+        """A process that outlives us, in our group or in a session of its own."""
+        left = subprocess.Popen(["sleep", "600"], start_new_session=way == "far", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        await self.do_say(f"[left {left.pid}]")
+
+    async def do_hold(self, _: str) -> None:
+        """A process that keeps our output open."""
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+
+    async def do_flood(self, what: str) -> None:
+        flood = {
+            "line": b"x" * (1 << 20),
+            "noise": b"this is no message\n" * (1 << 12),
+            "text": json.dumps(
+                {
+                    "jsonrpc": "2.0",
+                    "method": "session/update",
+                    "params": {
+                        "sessionId": self._session,
+                        "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "y" * 60_000}},
+                    },
+                }
+            ).encode()
+            + b"\n",
+            "requests": json.dumps(
+                {
+                    "jsonrpc": "2.0",
+                    "id": 999,
+                    "method": "fs/read_text_file",
+                    "params": {"sessionId": self._session, "path": str(self._cwd / "big")},
+                }
+            ).encode()
+            + b"\n",
+        }[what]
+        os.set_blocking(1, True)
+        while True:
+            os.write(1, flood)
+
+    async def do_strange(self, _: str) -> None:
+        """Messages that no version of the protocol knows."""
+        os.set_blocking(1, True)
+        for message in (
+            {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": self._session, "update": {"sessionUpdate": "of_2031"}}},
+            {"jsonrpc": "2.0", "method": "session/update", "params": [1]},
+            {"jsonrpc": "2.0", "method": "_mine/hello", "params": None},
+            {"jsonrpc": "2.0", "id": {"a": 1}, "result": 1},
+            {"jsonrpc": "2.0", "id": 1, "error": "no"},
+            [1, 2],
+            "text",
+        ):
+            os.write(1, json.dumps(message).encode() + b"\n")
+        os.write(1, b"no json\n" + b"[" * 100_000 + b"\n" + b'{"jsonrpc":"2.0","id":NaN}\n')
+        os.set_blocking(1, False)
+
+    async def do_wrong(self, _: str) -> None:
+        """Requests that we have no business making."""
+        said = []
+        connection: Any = self.client
+        for method, params in (
+            ("fs/read_text_file", {"sessionId": "another", "path": "/etc/passwd"}),
+            ("fs/read_text_file", {"path": 7}),
+            ("elicitation/create", {}),
+            ("terminal/output", {"sessionId": self._session, "terminalId": "none"}),
+        ):
+            try:
+                await connection._conn.send_request(method, params)
+            except RequestError as exc:
+                said.append(f"{exc}")
+        await self.do_say(f"[{'; '.join(said)}]")
+
+    async def do_commit(self, message: str) -> None:
+        """What a committer does, through a terminal."""
+        who = "git -c user.name=T -c user.email=t@example.org"
+        script = f"git add -A && {who} commit -qm '{message}' && git branch --show-current && git rev-parse HEAD"
+        made = await self.client.create_terminal(self._session, script)
+        await self.client.wait_for_terminal_exit(self._session, made.terminal_id)
+        output = (await self.client.terminal_output(self._session, made.terminal_id)).output
+        lines = output.split()
+        if len(lines) != 2:
+            await self.do_block(json.dumps({"status": "unrecoverable", "error": output or "nothing"}))
+            return
+        await self.do_block(json.dumps({"status": "committed", "branch": lines[0], "commitSha": lines[1]}))
+
+    async def _leave(self, kind: Any, title: str, path: str) -> str:
+        """Ask for permission; the option that was chosen, or nothing."""
+        self._calls += 1
+        place = str(self._cwd / path)
+        call = (
+            start_edit_tool_call(f"call-{self._calls}", title, place, "")
+            if kind == "edit"
+            else start_tool_call(f"call-{self._calls}", title, kind=kind, locations=[ToolCallLocation(path=place)] if path else [])
+        )
+        await self.client.session_update(self._session, call)
+        update = ToolCallUpdate(tool_call_id=f"call-{self._calls}", raw_input={"path": place} if path else None)
+        reply: Any = (await self.client.request_permission(self._session, update, OPTIONS)).outcome
+        return "" if reply.outcome == "cancelled" or reply.option_id == "no" else str(reply.option_id)
+
+    async def _done(self, status: Any) -> None:
+        await self.client.session_update(self._session, update_tool_call(f"call-{self._calls}", status=status))
+
+
+def role_words(prompt: str) -> list[str]:
+    """What the role that the prompt names does about a wrong `add.py`."""
+    found = re.search(r"^# Your role: (\S+)", prompt, re.MULTILINE)
+    role = found.group(1) if found else ""
+    if role == "committer":
+        return ["say:Committing.", "commit:add: plus, not minus"]
+    work = ["say:I mend it.", "write:add.py=def add(a, b):\\n    return a + b\\n"] if role == "coder" else [f"say:I am the {role}."]
+    return [*work, f"block:{json.dumps(ANSWERS[role])}", "cost:500=0.01"]
+
+
+def note(directory: Path, text: str) -> None:
+    """Leave a mark that a test can wait for."""
+    mark = os.environ.get("MARKS")
+    if mark:
+        with Path(mark).open("a") as file:
+            file.write(text + "\n")
+    del directory
+
+
+if __name__ == "__main__":
+    agent: Any = TestAgent(sys.argv[1:])  # of the protocol's methods only those that tests need
+    asyncio.run(run_agent(agent))

@@ -1,0 +1,79 @@
+"""Turns of the test agent, as the role effect would ask for them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_engine.agents.acp.agent import AcpAgent
+from uncaged_engine.agents.request import AgentAnswer, AgentFailed
+from uncaged_engine.leftovers import MARK
+
+from .journals import NOW_MS
+from .roles import request
+
+PROGRAM = Path(__file__).parent / "acp_agent.py"
+
+
+def argv(*words: str) -> list[str]:
+    return [sys.executable, str(PROGRAM), *words]
+
+
+@dataclass(slots=True, kw_only=True)
+class Bench:
+    """A place for turns: a worktree, a home, and what was told on the way."""
+
+    root: Path
+    thread: ThreadId = field(default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10)))  # what carries its mark is ended
+    told: list[Mapping[str, object]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def worktree(self) -> Path:
+        return self.root / "worktree"
+
+    @property
+    def marks(self) -> Path:
+        return self.root / "marks"
+
+    @classmethod
+    def make(cls, root: Path) -> Bench:
+        bench = cls(root=root)
+        for directory in (bench.worktree, root / "scratch"):
+            directory.mkdir()
+        (bench.worktree / ".git").mkdir()  # as far as confinement goes, that is a worktree
+        os.mkfifo(bench.marks)
+        return bench
+
+    def ask(self, *words: str, settings: Mapping[str, object] | None = None, **more: Any) -> AgentAnswer:
+        agent = AcpAgent({"argv": argv(*words), "graceSeconds": 5.0, **(settings or {})})
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), MARK: f"{self.thread}/1", "MARKS": str(self.marks)}
+        usual = {
+            "key": f"{self.thread}/1",
+            "worktree": self.worktree,
+            "scratch": self.root / "scratch",
+            "environment": environment,
+            "progress": self.told.append,
+            "remark": self.remarks.append,
+        }
+        return agent.answer(request(self.root, **(usual | more)))
+
+    def text(self, *words: str, **more: Any) -> str:
+        return self.ask(*words, **more).text
+
+    def failure(self, *words: str, **more: Any) -> AgentFailed:
+        with pytest.raises(AgentFailed) as caught:
+            self.ask(*words, **more)
+        return caught.value
+
+    def lack(self, *words: str, **more: Any) -> str:
+        with pytest.raises(EnvironmentLacks) as caught:
+            self.ask(*words, **more)
+        return str(caught.value)
