@@ -54,12 +54,13 @@ class Ask:
 
 @dataclass(slots=True)
 class Perform:
-    """Perform an effect; answered with an Outcome."""
+    """Perform an effect; answered with an Outcome. intended_ms: the time of its first intent."""
 
     seq: int
     kind: str
     body: object
     attempt: int
+    intended_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +215,9 @@ def _limit(desk: Desk, kind: str, *, steps: int, rounds: int) -> Mapping[str, ob
 def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Command, Any, Outcome | None]:
     """Write what has to stand before the effect, and perform it; None: only a person can say what became of it."""
     seq, pending = turn.seq, turn.pending
+    intended_ms = desk.now_ms() if pending is None else pending.intended_ms
     if not turn.reopened:
-        yield from _write_intent(seq, turn.raw, desk)
+        yield from _write_intent(seq, turn.raw, intended_ms if pending is None else desk.now_ms())
     refused = desk.refusal(kind)
     if refused is not None:
         return Failure.of("policy", refused)
@@ -232,16 +234,16 @@ def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Comm
                 return found
         yield Write(lines.attempt(seq, attempt, {"because": "redo" if turn.redo else "interrupted"}, desk.now_ms()), flush=True)
     # crash here: the intent is open, and nobody knows whether it was performed
-    performed: Outcome = yield Perform(seq, kind, body, attempt)
+    performed: Outcome = yield Perform(seq, kind, body, attempt, intended_ms)
     return performed
 
 
-def _write_intent(seq: int, raw: bytes, desk: Desk) -> Generator[Command, Any, None]:
+def _write_intent(seq: int, raw: bytes, now_ms: int) -> Generator[Command, Any, None]:
     if len(raw) > lines.SPILL_BYTES:
         spilt: Mapping[str, object] = yield Spill({"intent": decode(raw)})
-        yield Write(lines.step(seq, spilt, desk.now_ms()), flush=True)
+        yield Write(lines.step(seq, spilt, now_ms), flush=True)
     else:
-        yield Write(lines.intent(seq, raw, desk.now_ms()), flush=True)
+        yield Write(lines.intent(seq, raw, now_ms), flush=True)
 
 
 def _write_output(turn: _Turn, body: object, desk: Desk) -> Generator[Command, Any, bytes]:
@@ -249,7 +251,7 @@ def _write_output(turn: _Turn, body: object, desk: Desk) -> Generator[Command, A
     problem = _output_problem(body, len(turn.raw))
     if problem is not None or not isinstance(body, dict):
         if not turn.reopened:
-            yield from _write_intent(turn.seq, turn.raw, desk)
+            yield from _write_intent(turn.seq, turn.raw, desk.now_ms())
         line: bytes = yield Write(lines.step(turn.seq, {"error": {"kind": "yield", "message": problem}}, desk.now_ms()), flush=True)
         return line
     fields = {"role": body["role"], "content": body["content"], "meta": body["meta"], "by": "bundle"}

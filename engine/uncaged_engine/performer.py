@@ -112,7 +112,7 @@ class Performer:
         if history.pending is not None:
             records = [json.loads(self._blobs.expand(line)) for line in history.pending.subs]
             self._done = {int(record["sub"]): record for record in records}
-            self._intended_ms = int(json.loads(history.pending.line)["timestamp"])
+            self._intended_ms = history.pending.intended_ms
 
     def rule(self, kind: str, body: object) -> Rule:
         return self._handler(kind).rule(body, self._bundle)
@@ -122,8 +122,7 @@ class Performer:
 
     def perform(self, command: Perform) -> Outcome:
         """One outcome for one effect; anything raised from here is a bug of the engine."""
-        if command.attempt == 1 and self._answer is None:
-            self._intended_ms = self._clock_ms()
+        self._intended_ms = command.intended_ms
         context = self._context(command.seq, command.kind, command.attempt)
         if self._spending.timed:
             with self._spending.watch():

@@ -29,6 +29,7 @@ class Pending:
 
     effect: its canonical bytes, or None if they stand in a blob. mark: what the effects' digest takes of it.
     tries: how often it was asked so far. voided: the void that closed it, if one did (then it is not open, only unanswered).
+    first: its first intent; a later one follows a void.
     attempts: sealed attempt lines. subs: sealed sub-step lines, by their place.
     """
 
@@ -36,10 +37,16 @@ class Pending:
     effect: bytes | None
     mark: bytes
     line: bytes
+    first: bytes
     tries: int = 1
     voided: str | None = None
     attempts: list[bytes] = field(default_factory=list)
     subs: list[bytes] = field(default_factory=list)
+
+    @property
+    def intended_ms(self) -> int:
+        """When it was first asked for; the same for whoever asks again."""
+        return _timestamp(self.first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +228,8 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
     spilt = lines.blob_of(line)
     mark = effect if spilt is None else lines.blob_mark(str(spilt["hash"]))
     tries = before.tries + 1 if before else 1
-    history.pending = Pending(seq=seq, effect=None if spilt else effect, mark=mark, line=line, tries=tries)
+    first = before.first if before else line
+    history.pending = Pending(seq=seq, effect=None if spilt else effect, mark=mark, line=line, first=first, tries=tries)
     if before:
         history.pending.attempts, history.pending.subs = before.attempts, before.subs
 

@@ -58,7 +58,7 @@ def added(placed: Placed) -> list[dict[str, object]]:
 
 def test_an_effect_that_nothing_here_can_perform_is_a_lack_of_the_machine(performer: Performer) -> None:
     """The bundle is not to blame and never hears of it; whoever installs what is missing resumes the thread."""
-    outcome = performer.perform(Perform(1, "teleport", {}, 1))
+    outcome = performer.perform(Perform(1, "teleport", {}, 1, NOW_MS))
     assert isinstance(outcome, Void)
     assert outcome.word == "environment"
     assert "teleport" in outcome.message
@@ -67,7 +67,7 @@ def test_an_effect_that_nothing_here_can_perform_is_a_lack_of_the_machine(perfor
 def test_a_retry_is_an_attempt_line_before_it_happens(performer: Performer, placed: Placed) -> None:
     """As often as the effect asks, numbered from 2, with the failure that made it necessary; the last failure is the outcome."""
     body = {"fail": "no", "retry": {"times": 2, "pause_s": 0}}
-    outcome = performer.perform(Perform(1, "null", body, 1))
+    outcome = performer.perform(Perform(1, "null", body, 1, NOW_MS))
     assert outcome == Failure.of("null", "no")
     assert added(placed) == [
         {"seq": 1, "attempt": number, "because": "retry", "error": {"kind": "null", "message": "no"}} for number in (2, 3)
@@ -76,20 +76,20 @@ def test_a_retry_is_an_attempt_line_before_it_happens(performer: Performer, plac
 
 def test_an_interrupted_effect_has_fewer_tries_left(performer: Performer, placed: Placed) -> None:
     """Attempts that a crash used up count."""
-    performer.perform(Perform(1, "null", {"fail": "no", "retry": {"times": 2, "pause_s": 0}}, 2))
+    performer.perform(Perform(1, "null", {"fail": "no", "retry": {"times": 2, "pause_s": 0}}, 2, NOW_MS))
     assert [record["attempt"] for record in added(placed)] == [3]
 
 
 def test_a_retry_for_other_errors_does_not_apply(performer: Performer, placed: Placed) -> None:
     """Only the kinds that it names."""
-    performer.perform(Perform(1, "null", {"fail": "no", "retry": {"times": 2, "on": ["timeout"]}}, 1))
+    performer.perform(Perform(1, "null", {"fail": "no", "retry": {"times": 2, "on": ["timeout"]}}, 1, NOW_MS))
     assert added(placed) == []
 
 
 @pytest.mark.parametrize("retry", [5, {"often": 1}, {"times": -1}, {"times": 21}, {"times": True}, {"on": "x"}, {"pause_s": 61}])
 def test_a_malformed_retry_is_a_failure(performer: Performer, retry: object) -> None:
     """The bundle hears what is wrong; nothing is performed."""
-    outcome = performer.perform(Perform(1, "null", {"value": 1, "retry": retry}, 1))
+    outcome = performer.perform(Perform(1, "null", {"value": 1, "retry": retry}, 1, NOW_MS))
     assert isinstance(outcome, Failure)
     assert outcome.error["kind"] == "effect"
     assert "retry" in str(outcome.error["message"])
@@ -103,7 +103,7 @@ def test_without_a_retry_nothing_is_tried_again() -> None:
 def test_a_sub_step_is_on_disk_when_its_outcome_is_known(performer: Performer, placed: Placed, journal: Journal) -> None:
     """One line and one flush for each effect inside an `all`; what the policy lacks is refused there too."""
     effects = [{"null": {"value": "a"}}, {"now": {}}, {"null": {"fail": "no"}}]
-    outcome = performer.perform(Perform(1, "all", {"effects": effects, "limit": 1}, 1))
+    outcome = performer.perform(Perform(1, "all", {"effects": effects, "limit": 1}, 1, NOW_MS))
     assert isinstance(outcome, Answer)
     assert [next(iter(one)) for one in outcome.fields["outcome"]] == ["outcome", "error", "error"]  # type: ignore[attr-defined]
     assert journal.flushed_bytes == placed.path.stat().st_size
@@ -119,6 +119,6 @@ def test_what_an_earlier_owner_finished_inside_an_effect_is_not_performed_again(
     """Sub-steps that have a line are taken from there; the others are performed."""
     journal.append(lines.step(1, {"sub": 1, "outcome": "from before"}, NOW_MS))
     performer.take_over(journal.reread(placed.bundle.hash, placed.thread))
-    outcome = performer.perform(Perform(1, "all", {"effects": [{"null": {"value": n}} for n in range(3)]}, 2))
+    outcome = performer.perform(Perform(1, "all", {"effects": [{"null": {"value": n}} for n in range(3)]}, 2, NOW_MS))
     assert outcome == Answer(fields={"outcome": [{"outcome": 0}, {"outcome": "from before"}, {"outcome": 2}]})
     assert sorted(record["sub"] for record in added(placed)) == [0, 1, 2]  # type: ignore[type-var]

@@ -78,7 +78,7 @@ def answer_with_its_value(command: Perform | Probe) -> Outcome:
 class Table:
     """Everything that a loop needs, in memory; `play` runs a thread from wherever its journal stands.
 
-    commands: what the loop asked for. performed: seq and attempt of each effect. flushed: how many lines are on disk.
+    commands: what the loop asked for. performed: seq and attempt of each effect, intended: when it was first asked for. flushed: how many lines are on disk.
     crash_at: the number of the command at which the power goes out, before it is executed.
     """
 
@@ -94,6 +94,7 @@ class Table:
     blobs: dict[str, bytes] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)
     performed: list[tuple[int, int]] = field(default_factory=list)
+    intended: list[int] = field(default_factory=list)
     flushed: int = 1
     asked: int = 0
 
@@ -176,7 +177,8 @@ class Table:
                 return self._spill(fields)
             case Ask(_, line):
                 return puppet.tell(line)
-            case Perform(seq, _, _, attempt):
+            case Perform(seq, _, _, attempt, intended_ms):
+                self.intended.append(intended_ms)
                 assert self.flushed == len(self.script.sealed), "the world may see an effect only after the flush"
                 self.performed.append((seq, attempt))
                 return self.perform(command)

@@ -36,8 +36,8 @@ def late_intent() -> None:
     def late(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[loop.Command, Any, Any]:
         if turn.reopened:
             return (yield from resolve(turn, kind, body, desk))
-        outcome = yield loop.Perform(turn.seq, kind, body, 1)
-        yield from written(turn.seq, turn.raw, desk)
+        outcome = yield loop.Perform(turn.seq, kind, body, 1, desk.now_ms())
+        yield from written(turn.seq, turn.raw, desk.now_ms())
         return outcome
 
     loop._resolve = late
