@@ -115,7 +115,7 @@ class ProgramAgent:
             return LostSession()
         if (meaning is not None and meaning.lacks) or any(word in said for word in row.lacks):
             return EnvironmentLacks(f"{row.title}: {meaning.says if meaning else said}; {row.how_to_log_in}; then resume")
-        if code != 0 and not reading.ended and OUTDATED.search(said):
+        if code != 0 and not reading.texts.get("answer", "").strip() and OUTDATED.search(said):
             return EnvironmentLacks(
                 f"{row.title} does not know what we ask of it ({said}); bring it up to date ({row.install}), then resume"
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 from .table import Row, Rule
 
-MAX_LINE_BYTES = 32 << 20
+MAX_LINE_BYTES = 16 << 20
 MAX_BYTES = 512 << 20
 MAX_VALUE_CHARACTERS = 1 << 20
 MOST = 1e12
@@ -52,15 +52,16 @@ class Reader:
     def __call__(self, data: bytes) -> None:
         """Raises: Flood: too much of it; nothing is kept that grows."""
         self._total_bytes += len(data)
+        if self._total_bytes > MAX_BYTES:
+            raise Flood(f"it printed more than {MAX_BYTES} bytes")
+        if self._row.output == "lines":
+            *ended, data = data.split(b"\n")
+            for line in ended:
+                self._take(bytes(self._buffer + line))
+                self._buffer.clear()
         self._buffer += data
-        if self._total_bytes > MAX_BYTES or len(self._buffer) > MAX_LINE_BYTES:
-            raise Flood(f"it printed more than {MAX_BYTES if self._total_bytes > MAX_BYTES else MAX_LINE_BYTES} bytes")
-        if self._row.output != "lines":
-            return
-        *lines, rest = self._buffer.split(b"\n")
-        self._buffer = bytearray(rest)
-        for line in lines:
-            self._take(bytes(line))
+        if len(self._buffer) > MAX_LINE_BYTES:
+            raise Flood(f"it printed more than {MAX_LINE_BYTES} bytes without an end")
 
     def finish(self) -> Reading:
         """The end of the output: what is left is read."""
