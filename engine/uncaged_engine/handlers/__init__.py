@@ -20,6 +20,7 @@ BUILT_IN = {
     "now": "uncaged_engine.handlers.now:NowHandler",
     "null": "uncaged_engine.handlers.null:NullHandler",
     "role": "uncaged_engine.handlers.role:RoleHandler",
+    "script": "uncaged_engine.handlers.script:ScriptHandler",
     "sleep": "uncaged_engine.handlers.sleep:SleepHandler",
 }
 

@@ -54,6 +54,7 @@ def run_script(
     stdin: bytes = b"",
     user: ScratchUser | None = None,
     stop: Stop = never,
+    prepare: Callable[[int], None] | None = None,
 ) -> ScriptResult:
     """Run a script to its end, or to the end of its time, or until somebody stops it.
 
@@ -62,12 +63,16 @@ def run_script(
         environment: exactly what the script gets, besides HOME and TMPDIR if they are missing.
         user: who it runs as when we are root; by default whoever owns *cwd*, if that is a user of ours, else one of ours.
         stop: registers the function that ends the script early; its exit code is then that of a signal.
+        prepare: as in `start_script`.
     Raises:
         SandboxUnavailable: it cannot be locked up here; it was not started.
         FileNotFoundError: there is no such program.
     """
     begin = time.monotonic()
-    with start_script(argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user) as script, stop(script.interrupt):
+    with (
+        start_script(argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user, prepare=prepare) as script,
+        stop(script.interrupt),
+    ):
         streams, truncated, timed_out = _converse(script, stdin, begin + bounds.timeout_s, bounds.output_bytes)
         exit_code = None
         if not timed_out:

@@ -8,7 +8,7 @@ import select
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,9 +35,12 @@ def start_script(
     cwd: Path,
     environment: Mapping[str, str],
     user: ScratchUser | None = None,
+    prepare: Callable[[int], None] | None = None,
 ) -> ScriptProcess:
     """Start a script and return when its walls stand. Its time is not watched here; all other bounds hold.
 
+    Args:
+        prepare: called with bubblewrap's process 1, whose namespaces exist, before it is told what to run; never called for Landlock.
     Raises:
         SandboxUnavailable, FileNotFoundError: as in `run_script`.
     """
@@ -73,7 +76,7 @@ def start_script(
         settings["landlock"] = script_landlock(view, private, network=bounds.network, abi=mechanism.landlock_abi)
         settings["carry"] = root and carries(view, program, cwd, user)
     try:
-        process, tree_fd = _start(mechanism, view, bounds, user, make_parcel("stage", modules, settings))
+        process, tree_fd = _start(mechanism, view, bounds, user, make_parcel("stage", modules, settings), prepare=prepare)
     except BaseException:
         if private is not None:
             shutil.rmtree(private)
@@ -89,7 +92,7 @@ def _private_directory(user: ScratchUser) -> Path:
 
 
 def _start(
-    mechanism: Mechanism, view: View, bounds: ScriptBounds, user: ScratchUser, parcel: bytes
+    mechanism: Mechanism, view: View, bounds: ScriptBounds, user: ScratchUser, parcel: bytes, *, prepare: Callable[[int], None] | None
 ) -> tuple[subprocess.Popen[bytes], int | None]:
     """Start the stage and wait until it says that the walls stand.
 
@@ -121,7 +124,17 @@ def _start(
         for fd in passed:
             os.close(fd)
     with os.fdopen(status_read, "rb", buffering=0) as status, os.fdopen(info_read, "rb", buffering=0) as info:
-        tree_fd = _tree_fd(info.fileno()) if mechanism.program is not None else None  # before the parcel, so that it cannot have ended yet
+        first = _process_1(info.fileno()) if mechanism.program is not None else None  # before the parcel, so that it cannot have ended yet
+        tree_fd = None if first is None else os.pidfd_open(first)
+        try:
+            if prepare is not None and first is not None:
+                prepare(first)
+        except BaseException:
+            for fd in (parcel_write, *(() if tree_fd is None else (tree_fd,))):
+                os.close(fd)
+            process.kill()
+            process.communicate()
+            raise
         with suppress(BrokenPipeError), os.fdopen(parcel_write, "wb", buffering=0) as pipe:
             pipe.write(parcel)
         word = _read_within(status.fileno(), START_TIMEOUT_S)
@@ -155,17 +168,15 @@ def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tup
     )
 
 
-def _tree_fd(info_fd: int) -> int | None:
-    """A descriptor of bubblewrap's process 1, which cannot end before it was told what to run."""
+def _process_1(info_fd: int) -> int | None:
+    """Bubblewrap's process 1, which cannot end before it was told what to run."""
     text = b""
     while b"}" not in text:
         more = _read_within(info_fd, START_TIMEOUT_S)
         if not more:
             return None  # bubblewrap failed; its complaint is read later
         text += more
-    with suppress(ProcessLookupError):
-        return os.pidfd_open(int(json.loads(text)["child-pid"]))
-    return None
+    return int(json.loads(text)["child-pid"])
 
 
 def _read_within(fd: int, timeout_s: float) -> bytes:

@@ -1,0 +1,219 @@
+"""The script effect runs a script of the operating system in a sandbox that holds exactly what the policy names.
+
+``{"script": {"language": "bash" | "python" | "powershell", "body": text, "arguments": […]?, "parameters": {…}?, "timeout_s": number?,
+"repeat": true?}}`` answers ``{"success", "stdout", "stderr", "exitCode", "durationMs", "truncated", "timedOut"}``, and ``refused``, some
+sentences, when it ran into a wall. Parameters travel as arguments and as variables (``PARAM_NAME``), never inside the text.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import cast
+
+from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
+from uncaged_bundles.validate import Bundle
+
+from .. import secrets
+from ..effects import EffectContext, Rule
+from ..outcomes import Answer, Failure, Outcome, Void
+from ..sandbox.bounds import DEFAULT_PATH, ScriptBounds
+from ..sandbox.mechanism import Mechanism, choose
+from ..sandbox.script import ScratchUser, ScriptResult, run_script
+from ..scripting.checks import check_text
+from ..scripting.lending import lent, make_missing, may_enter, user_for
+from ..scripting.network import opened
+from ..scripting.places import Places, check_inside, settle
+from ..scripting.programs import find_binary
+from ..scripting.reasons import find_refused
+from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
+from ..workspace import scratch_of
+
+INTERPRETERS = {"bash": "bash", "python": "python3", "powershell": "pwsh"}
+SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
+FLAGS = {
+    "bash": ("--noprofile", "--norc"),
+    "python": ("-I", "-B", "-X", "utf8"),
+    "powershell": ("-NoProfile", "-NonInteractive", "-File"),
+}
+
+
+class ScriptHandler:
+    kind = "script"
+    limits = frozenset({"executables", "modules", "read", "write", "network", "secrets", "environment"}) | frozenset(
+        {"timeout_s", "maxBytes", "memoryBytes", "processes"}
+    )
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:
+        """What can change nothing may run again: it writes nowhere and reaches nobody, or its author says so."""
+        limits = bundle.descriptor.policy.limits.get("script", {})
+        declared_safe = isinstance(body, Mapping) and body.get("repeat") is True
+        return "repeat" if declared_safe or not (limits.get("write") or limits.get("network")) else "ask"
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        limits = Limits.of(context.bundle.descriptor.policy.limits.get("script", {}))
+        try:
+            wish = read_body(body, limits)
+            check_text(wish.language, wish.body, limits)
+            return Run(wish, limits, context).perform()
+        except ValueError as exc:
+            return Failure.of("effect", f"script: {exc}")
+        except Refused as exc:
+            return Failure.of("policy", f"script: {exc}")
+        except SandboxUnavailable as exc:
+            raise EnvironmentLacks(str(exc)) from exc
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+
+class Run:
+    """One run of one script."""
+
+    def __init__(self, wish: Wish, limits: Limits, context: EffectContext) -> None:
+        self._wish = wish
+        self._limits = limits
+        self._context = context
+        self._path = context.environment.get("PATH") or DEFAULT_PATH
+        self._mechanism: Mechanism = choose(context.config.sandbox)
+
+    def perform(self) -> Outcome:
+        """Prepare, run, and say what came of it."""
+        context, wish, limits = self._context, self._wish, self._limits
+        interpreter = find_binary(INTERPRETERS[wish.language], self._path)
+        executables = (interpreter, *(find_binary(name, self._path) for name in limits.executables if not self._is_cmdlet(name)))
+        places = self._places()
+        parameters, known = self._resolved_secrets()
+        variables = environment_of(parameters)
+        with self._private_directory(places) as (private, user), ExitStack() as stack:
+            script = private / f"script.{SUFFIXES[wish.language]}"
+            script.write_text(wish.body, "utf-8")
+            script.chmod(0o444)
+            home = private / "home"
+            make_missing(places.write, user)
+            stack.enter_context(lent(places.write, user))
+            network = stack.enter_context(opened(limits.network, self._mechanism))
+            bounds = ScriptBounds(
+                read=(*places.read, script, *self._beside(interpreter)),
+                write=(*places.write, home),
+                executables=executables,
+                network=network.shared,
+                timeout_s=wish.timeout_s,
+                output_bytes=limits.output_bytes,
+                **self._sizes(),
+            )
+            result = run_script(
+                [str(interpreter), *FLAGS[wish.language], str(script), *wish.arguments],
+                bounds,
+                mechanism=self._mechanism,
+                cwd=context.directory if places.covers(context.directory) and may_enter(context.directory, user) else home,
+                environment={**self._environment(executables), **network.variables, **variables},
+                user=user,
+                stop=context.cancel.on_request,
+                prepare=network.enter,
+            )
+        if context.cancel.requested:
+            return Void(word="killed", message="the script was killed")
+        answer = self._answer(result, places, network.refused, script)
+        return Answer(fields={"outcome": secrets.redact(answer, known)})
+
+    def _is_cmdlet(self, name: str) -> bool:
+        return self._wish.language == "powershell" and "-" in name and shutil.which(name, path=self._path) is None
+
+    def _places(self) -> Places:
+        """The policy's paths; the person's own path parameters must lie inside them."""
+        context = self._context
+        start = cast("Mapping[str, Mapping[str, object]]", context.start["parameters"])
+        given = start.get("params", {})
+        environment = context.config.for_agents(context.environment)
+        places = settle(self._limits.read, self._limits.write, given=given, environment=environment, directory=context.directory)
+        properties = context.bundle.descriptor.parameters.get("properties", {})
+        paths = {
+            name: given[name]
+            for name, part in (properties.items() if isinstance(properties, Mapping) else ())
+            if isinstance(part, Mapping) and part.get("format") == "path" and isinstance(given.get(name), str)
+        }
+        handed_over = {name: str(path) for name, path in paths.items() if self._wish.parameters.get(name) == path}
+        check_inside(places, handed_over)
+        return places
+
+    def _resolved_secrets(self) -> tuple[Mapping[str, object], dict[str, str]]:
+        """Parameters with their secrets put in, if the policy binds each to all commands that could read it."""
+        for name, value in self._wish.parameters.items():
+            if not (isinstance(value, str) and value.startswith(secrets.PREFIX)):
+                continue
+            secret = value.removeprefix(secrets.PREFIX)
+            bound = self._limits.secrets.get(secret)
+            commands = self._limits.executables
+            if bound is None:
+                raise Refused(
+                    f"parameter {name!r} is {value}, which the policy does not name; {declared('secrets', {secret: list(commands)})}"
+                )
+            if beyond := [command for command in commands if command not in bound]:
+                raise Refused(f"{value} is bound to {', '.join(bound) or 'no command'}, but the script may also start {', '.join(beyond)}")
+        resolved, known = secrets.resolve(dict(self._wish.parameters), self._context.config, self._context.environment)
+        return cast("Mapping[str, object]", resolved), known
+
+    @contextmanager
+    def _private_directory(self, places: Places) -> Iterator[tuple[Path, ScratchUser]]:
+        """A directory for this run alone, gone afterwards."""
+        context = self._context
+        private = scratch_of(context.store, context.thread_id) / f"script-{context.key.rpartition('/')[2]}"
+        shutil.rmtree(private, ignore_errors=True)  # what a crash left
+        home = private / "home"
+        home.mkdir(parents=True, mode=0o700)
+        user = user_for(places, home)
+        if os.geteuid() == 0:
+            private.chmod(0o711)
+            os.chown(home, user.uid, user.gid)
+        try:
+            yield private, user
+        finally:
+            shutil.rmtree(private, ignore_errors=True)
+
+    def _made(self, places: tuple[Path, ...], user: ScratchUser) -> tuple[Path, ...]:
+        """The places to write to; one that is missing is made as a directory, if what is above it exists."""
+        for place in places:
+            if not place.exists() and place.parent.is_dir():
+                place.mkdir(mode=0o755)
+                if os.geteuid() == 0:
+                    os.chown(place, user.uid, user.gid)
+            elif not place.exists():
+                raise Refused(
+                    f"the policy lets the script write to {str(place)!r}, but neither that nor {str(place.parent)!r} exists; make it"
+                )
+        return places
+
+    def _beside(self, interpreter: Path) -> tuple[Path, ...]:
+        """PowerShell's own files stand around its program."""
+        return (Path(os.path.realpath(interpreter)).parent,) if self._wish.language == "powershell" else ()
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = {"memory_bytes": self._limits.memory_bytes, "processes": self._limits.processes}
+        return {name: size for name, size in sizes.items() if size is not None}
+
+    def _environment(self, executables: tuple[Path, ...]) -> dict[str, str]:
+        """Where its commands are, a language, and the variables of the caller that the policy names."""
+        allowed = self._context.config.for_agents(self._context.environment)
+        chosen = {name: allowed[name] for name in self._limits.environment if name in allowed}
+        path = ":".join(dict.fromkeys(str(program.parent) for program in executables))
+        return {"PATH": path, "LANG": "C.UTF-8", **chosen}
+
+    def _answer(self, result: ScriptResult, places: Places, denied: list[str], script: Path) -> dict[str, object]:
+        texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
+        stdout, stderr = (text.replace(str(script), script.name) for text in texts)  # where it lay says nothing to anybody
+        success = result.exit_code == 0 and not result.timed_out
+        answer: dict[str, object] = {
+            "success": success,
+            "stdout": stdout,
+            "stderr": stderr,
+            "exitCode": result.exit_code,
+            "durationMs": result.duration_ms,
+            "truncated": result.truncated,
+            "timedOut": result.timed_out,
+        }
+        refused = [*denied, *([] if success else find_refused(stderr, self._limits, places, self._path))]
+        return {**answer, "refused": refused} if refused else answer

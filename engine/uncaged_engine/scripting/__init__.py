@@ -1,0 +1,1 @@
+"""What the script effect checks, prepares and explains around one run in the sandbox."""

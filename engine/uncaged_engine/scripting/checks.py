@@ -1,0 +1,69 @@
+"""What a script names in its text and its policy does not allow is told before it starts, with line and column.
+
+These checks are for early, clear answers; what holds a script back for certain is the sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+from .wish import Limits, Refused, declared
+
+NEVER_CMDLETS = frozenset(
+    {"invoke-expression", "add-type", "set-executionpolicy", "register-scheduledtask", "register-objectevent", "register-engineevent"}
+    | {"register-wmievent", "unregister-scheduledtask", "unregister-event", "enable-psremoting", "enter-pssession", "new-pssession"}
+    | {"start-process", "new-object"}
+)
+_CMDLET = re.compile(r"(?<![\w$.'\"-])([A-Z][A-Za-z]+-[A-Z][A-Za-z0-9]+)\b")
+
+
+def check_text(language: str, text: str, limits: Limits) -> None:
+    """Refuse what the text shows; ValueError for a Python script that does not parse."""
+    if language == "python":
+        check_imports(text, limits.modules)
+    elif language == "powershell":
+        check_cmdlets(text, limits.executables)
+
+
+def check_imports(text: str, allowed: Sequence[str]) -> None:
+    """A Python script imports the standard library, and of other modules those that the policy names."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as exc:
+        raise ValueError(f"line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}") from exc
+    except (ValueError, RecursionError, MemoryError) as exc:
+        raise ValueError(f"the script cannot be read: {exc}") from exc
+    for node, module in sorted(_imports(tree), key=lambda found: (found[0].lineno, found[0].col_offset)):
+        top = module.partition(".")[0]
+        if top not in sys.stdlib_module_names and not any(module == name or module.startswith(f"{name}.") for name in allowed):
+            where = f"line {node.lineno}, column {node.col_offset + 1}"
+            raise Refused(f"{where}: the module {module!r} is not among the policy's modules; {declared('modules', [top])}")
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node, alias.name) for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield node, module
+            case ast.Call(func=ast.Name(id="__import__") | ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
+                yield node, name
+            case _:
+                pass
+
+
+def check_cmdlets(text: str, allowed: Sequence[str]) -> None:
+    """A PowerShell script names only cmdlets that the policy lists among its executables, and some never."""
+    own = {name.lower() for name in re.findall(r"\bfunction\s+([\w-]+)", text, re.IGNORECASE)}
+    listed = {name.lower() for name in allowed}
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in _CMDLET.finditer(line.partition("#")[0]):
+            name, where = match[1], f"line {number}, column {match.start() + 1}"
+            if name.lower() in NEVER_CMDLETS:
+                raise Refused(f"{where}: the cmdlet {name!r} is never run here")
+            if name.lower() not in listed | own:
+                raise Refused(f"{where}: the cmdlet {name!r} is not among the policy's executables; {declared('executables', [name])}")

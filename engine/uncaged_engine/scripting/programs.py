@@ -1,0 +1,42 @@
+"""A command that a policy names is a program of the machine itself where there is one, not a script that only finds it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from uncaged_bundles.errors import EnvironmentLacks
+
+MAGIC = b"\x7fELF"
+
+
+def find_binary(name: str, path: str) -> Path:
+    """Return the first compiled program of that name on *path*, else the first that can be executed at all.
+
+    Version managers put small scripts first, which could start nothing inside a sandbox.
+
+    Raises:
+        EnvironmentLacks: there is none.
+    """
+    found = list(_candidates(name, path))
+    if not found:
+        raise EnvironmentLacks(f"the script needs {name!r}, which is not on the PATH of this machine; install it, then resume")
+    return next((program for program in found if _is_compiled(program)), found[0])
+
+
+def _candidates(name: str, path: str) -> Iterator[Path]:
+    places = (
+        [Path(name)] if name.startswith("/") else [Path(directory) / name for directory in path.split(":") if directory.startswith("/")]
+    )
+    for program in places:
+        if program.is_file() and os.access(program, os.X_OK):
+            yield program
+
+
+def _is_compiled(program: Path) -> bool:
+    try:
+        with program.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
