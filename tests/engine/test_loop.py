@@ -418,3 +418,19 @@ def test_a_stop_is_looked_for_once_per_effect() -> None:
     table.play(two_effects)
     assert table.asked == 2
     assert not any(isinstance(command, Flush) for command in table.commands)
+
+
+def test_an_effect_is_intended_once_however_often_it_is_performed() -> None:
+    """After a crash, and after a void with a second intent, the handler hears the time of the first intent."""
+    table = Table(perform=lambda _command: Void(word="killed", message="stopped"))
+    assert table.play(two_effects) == "killed"
+    first = json.loads(table.script.sealed[1])["timestamp"]
+    table.script.control("resume")
+    table.crash_at = len(table.commands) + 2
+    with pytest.raises(Crash):
+        table.play(two_effects)
+    table.crash_at, table.perform = None, lambda _command: Answer(fields={"outcome": 1})
+    assert table.play(two_effects) == "completed"
+    assert [attempt for seq, attempt in table.performed if seq == 1] == [1, 2, 3]
+    assert set(table.intended[:3]) == {first}
+    assert table.intended[3] > first
