@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.registry import Registry
 from uncaged_bundles.store import Store
@@ -102,7 +102,7 @@ def new_start(
     Raises:
         UsageError, SandboxUnavailable, EnvironmentLacks: what is in the way, before anything is written.
     """
-    checked_params(bundle, params)
+    settled = checked_params(bundle, params, config, options)
     now = chance.clock_ms()
     thread = thread or new_thread_id(now, chance.entropy(ENTROPY_BYTES))
     flow = config.flows.get(name)
@@ -114,7 +114,7 @@ def new_start(
         "threadId": thread,
         "parameters": {
             "prompt": prompt,
-            "params": dict(params),
+            "params": settled,
             "options": {
                 **default_limits(config, name),
                 **options.limits(),
@@ -198,22 +198,22 @@ def pin_workspace(start: Mapping[str, object], steps: Sequence[Mapping[str, obje
         workspace.pin(last_snapshot(steps) or workspace.base)
 
 
-def checked_params(bundle: Bundle, params: Mapping[str, object]) -> None:
-    """Raises: UsageError: a parameter does not fit the descriptor's JSON Schema; all problems are named."""
-    schema = bundle.descriptor.parameters
-    if not schema and not params:
-        return
-    properties = schema.get("properties")
-    known: dict[str, object] = dict(properties) if isinstance(properties, Mapping) else {}
-    unknown = sorted(set(params) - set(known))
-    if unknown:
-        names = ", ".join(sorted(known)) or "none"
-        raise UsageError(f"{bundle.descriptor.name} has no parameter {', '.join(map(repr, unknown))}; it has: {names}")
-    from jsonschema import Draft202012Validator
+def checked_params(bundle: Bundle, params: Mapping[str, object], config: Config, options: RunOptions) -> dict[str, object]:
+    """Return the parameters as the bundle gets them.
 
-    problems = [
-        f"{'.'.join(map(str, error.absolute_path)) or 'params'}: {error.message}"
-        for error in Draft202012Validator(dict(schema)).iter_errors(dict(params))
-    ]
-    if problems:
-        raise UsageError(f"parameters of {bundle.descriptor.name}: {'; '.join(problems)}")
+    Raises:
+        RefusedError: the flow is only kept, not run. UsageError: a parameter breaks a rule of the descriptor's JSON Schema.
+    """
+    descriptor = bundle.descriptor
+    language = descriptor.raw.get("unsupported")
+    if language:
+        raise RefusedError(
+            f"{descriptor.name} is written in {language}, which is not run here; write it as a Python script, "
+            f"async def execute(api, params), then: uncaged-workflow edit {descriptor.name} --script FILE.py"
+        )
+    if not descriptor.parameters and not params:
+        return {}
+    from .parameters import settle
+
+    environment = config.for_agents(options.environment)
+    return settle(descriptor.name, descriptor.parameters, params, environment=environment, directory=options.directory)

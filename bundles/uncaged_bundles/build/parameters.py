@@ -5,18 +5,16 @@ A path is text with ``"format": "path"``; ``"pathMustExist": True`` beside it is
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 
 from uncaged_bundles import shapes
 from uncaged_bundles.shapes import Path, ShapeError
+from uncaged_bundles.values import convert, is_a
 
 TYPES = ("string", "number", "integer", "boolean", "path", "array", "object")
 RULES = frozenset({"pattern", "allowedValues", "pathMustExist"})
 KEYS = frozenset({"name", "type", "required", "description", "default", "validation", "valueOptions"})
-TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,59}")
 
 
@@ -67,45 +65,6 @@ def write_property(fields: Mapping[str, object], path: Path) -> dict[str, object
     if fields.get("default") is not None:
         schema["default"] = _default(convert(fields["default"], kind), kind, schema, (*path, "default"))
     return schema
-
-
-def convert(value: object, kind: str) -> object:
-    """Return *value* as *kind* where its text means one; as it is otherwise."""
-    if not isinstance(value, str):
-        return value
-    word = value.strip().lower()
-    match kind:
-        case "boolean" if word in TRUE_WORDS or word in FALSE_WORDS:
-            return word in TRUE_WORDS
-        case "number" | "integer" | "array" | "object":
-            try:
-                found: object = json.loads(value)
-            except ValueError:
-                return value
-            return found if is_a(found, kind) else value
-        case _:
-            return value
-
-
-def is_a(value: object, kind: str) -> bool:
-    """Whether *value* is of the JSON type *kind* (or a path)."""
-    match kind:
-        case "string" | "path":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-        case "null":
-            return value is None
-        case _:
-            return True
 
 
 def _name(value: object, known: Mapping[str, object], path: Path) -> str:

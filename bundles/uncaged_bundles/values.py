@@ -1,0 +1,47 @@
+"""A value written as text means the same number or truth wherever it is read: in a recipe, on a command line, or in another flow's call."""
+
+from __future__ import annotations
+
+import json
+import math
+
+TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def convert(value: object, kind: str) -> object:
+    """Return *value* as *kind* where its text means one; as it is otherwise."""
+    if not isinstance(value, str):
+        return value
+    word = value.strip().lower()
+    match kind:
+        case "boolean" if word in TRUE_WORDS or word in FALSE_WORDS:
+            return word in TRUE_WORDS
+        case "number" | "integer" | "array" | "object":
+            try:
+                found: object = json.loads(value)
+            except ValueError:
+                return value
+            return found if is_a(found, kind) else value
+        case _:
+            return value
+
+
+def is_a(value: object, kind: str) -> bool:
+    """Whether *value* is of the JSON type *kind* (or a path)."""
+    match kind:
+        case "string" | "path":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+        case "null":
+            return value is None
+        case _:
+            return True
