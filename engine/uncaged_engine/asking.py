@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 from .agents.request import Agent, AgentFailed, AgentRequest, Repair
 from .extract import Check, Unfit, extract
 from .prompt import repair_prompt, repair_wording
 
 MAX_REPAIRS = 2
+
+Progress = Callable[[Mapping[str, object]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +40,15 @@ def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Calla
     """
     usage: dict[str, object] = {}
     problems: list[str] = []
-    prompt = request.prompt
+    prompt, progress = request.prompt, request.progress
     while True:
         try:
             answer = agent.answer(request)
         except AgentFailed as exc:
             exc.more.setdefault("calls", len(problems) + 1)
+            add_usage(usage, cast("Mapping[str, object]", exc.more.get("usage") or {}))
+            if usage:
+                exc.more["usage"] = usage
             raise
         text = answer.text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair has no place in a journal
         add_usage(usage, answer.usage or {})
@@ -57,12 +63,27 @@ def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Calla
         request.progress({"repair": calls, "problem": found.problem})
         request = replace(
             request,
+            progress=adding(progress, dict(usage)),
             prompt=repair_prompt(prompt, text, found.problem, request.role),
             repair=Repair(answer=text, problem=found.problem, wording=repair_wording(found.problem, request.role)),
             session=answer.session,
             calls=request.calls + 1,
             role_calls=request.role_calls + 1,
         )
+
+
+def adding(progress: Progress, before: Mapping[str, object]) -> Progress:
+    """Followers are told what a step used up in all, repairs included."""
+
+    def tell(fields: Mapping[str, object]) -> None:
+        usage = fields.get("usage")
+        if isinstance(usage, Mapping):
+            total = dict(before)
+            add_usage(total, usage)
+            fields = {**fields, "usage": total}
+        progress(fields)
+
+    return tell
 
 
 def add_usage(total: dict[str, object], more: Mapping[str, object]) -> None:

@@ -160,6 +160,19 @@ def test_a_failure_says_its_kind_and_what_was_used(asked: AgentRequest, wire: Wi
     assert usage["turns"] == 2
 
 
+def test_what_repairs_use_up_is_added_while_they_run_and_when_they_fail(asked: AgentRequest, wire: Wire) -> None:
+    """A limit that is watched while a model answers sees the whole step, and a failure loses no token of it."""
+    heard: list[Any] = []
+    with serving([says("no block"), fails(400, "invalid_request_error", "nonsense")]) as server, pytest.raises(AgentFailed) as caught:
+        ask(agent_for(server, wire), replace(asked, progress=heard.append), checker(SCHEMA), lambda _: None)
+    usage = caught.value.more["usage"]
+    assert isinstance(usage, dict)
+    assert (usage["inputTokens"], usage["outputTokens"], usage["turns"], usage["model"]) == (100, 10, 2, "tiny")
+    with serving([says("no block"), says(DONE)]) as server:
+        ask(agent_for(server, wire), replace(asked, progress=heard.append), checker(SCHEMA), lambda _: None)
+    assert [event["usage"]["inputTokens"] for event in heard if "usage" in event][-1] == 200
+
+
 def test_its_turns_and_its_time_have_bounds(asked: AgentRequest, wire: Wire) -> None:
     """Both are settings."""
     with serving(lambda _: calls(("list", {}))) as server, pytest.raises(AgentFailed, match="within 2 turns; raise maxTurns"):
