@@ -1,0 +1,67 @@
+"""The repair's own process: a task on standard input, progress on standard error, one JSON object on standard output."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UncagedError, UsageError
+
+from .coder import code
+from .committer import commit
+from .planner import plan
+from .reviewer import review
+from .task import task_of
+
+PLAYS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}
+PROGRESS_EVERY_S = 0.25
+PR_SET_PDEATHSIG = 1
+
+
+class Reporter:
+    """Writes progress as JSON lines, not more often than a person can read."""
+
+    def __init__(self) -> None:
+        self._said_s = 0.0
+
+    def __call__(self, message: str, *, candidates: int | None = None, file: str | None = None) -> None:
+        now = time.monotonic()
+        if candidates is not None and now - self._said_s < PROGRESS_EVERY_S:
+            return
+        self._said_s = now
+        fields = {"message": message, "candidates": candidates, "file": file}
+        sys.stderr.write(json.dumps({key: value for key, value in fields.items() if value is not None}) + "\n")
+        sys.stderr.flush()
+
+
+def main() -> None:
+    """Play one role and say how it went: "text"; "lacks": a person can mend it and resume; "failed"."""
+    parent = os.getppid()
+    signal.signal(signal.SIGTERM, _stop)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # the worker died before it could be noticed
+        raise SystemExit(143)
+    task = task_of(json.loads(sys.stdin.buffer.readline()))
+    try:
+        result = {"text": PLAYS[task.role](task, Reporter())}
+    except (EnvironmentLacks, SandboxUnavailable, UsageError) as exc:
+        result = {"lacks": str(exc)}
+    except UncagedError as exc:
+        result = {"failed": str(exc)}
+    sys.stdout.buffer.write(json.dumps(result).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    """Leave by an exception, so that every ``with`` block ends its processes."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(143)
+
+
+if __name__ == "__main__":
+    main()

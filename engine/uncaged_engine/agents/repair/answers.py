@@ -1,0 +1,25 @@
+"""Every answer begins by saying what this program is, and ends with the one block that fits its role."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+FIRST_LINE = "built-in repair: no model; it searches small edits until the repository's own failing test passes"
+
+
+def answer(lines: Sequence[str], meta: Mapping[str, object]) -> str:
+    """Return the text of an answer; *lines* may quote anything, the block at the end stays the only one."""
+    body = "\n".join(line.replace("```", "'''").replace("~~~", "'''") for line in lines)
+    return f"{FIRST_LINE}\n\n{body}\n\n```json\n{json.dumps(meta, indent=1, ensure_ascii=True)}\n```\n"
+
+
+def listed(names: Sequence[str], shown: int = 5) -> str:
+    """Return *names* in one line, the first few by name."""
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(number: int, word: str) -> str:
+    """Return ``1 test``, ``2 tests``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

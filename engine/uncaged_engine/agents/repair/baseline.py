@@ -1,0 +1,168 @@
+"""Before anything is changed it is known which tests fail, also alone, and which lines they run; within a time box, however large the suite."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .edits.facts import Facts, Types
+from .host import Ask
+from .results import GREEN, RED, Collected, Run, TestResult
+from .spectrum import Line
+from .task import Progress
+
+TRACE_FACTOR = 6.0
+MAX_FAILING = 60
+TRACE_BOX_S = 45.0
+HANGING_CPU_S = 0.7
+QUICK_S = 1.5
+PATIENCE_S = 60.0
+
+
+class Runs(Protocol):
+    """Whatever can run tests."""
+
+    def run(self, ask: Ask) -> Run: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """outcomes: of the whole suite. failing: those that fail alone as well, with what was seen of them. unsteady: those that do not.
+
+    passed: lines that matter, by passing test. complete: the suite was run to its end.
+    """
+
+    collected: Collected
+    outcomes: Mapping[str, str]
+    times_s: Mapping[str, float]
+    failing: Mapping[str, TestResult]
+    unsteady: tuple[str, ...]
+    passed: Mapping[str, frozenset[Line]] = field(default_factory=dict)
+    complete: bool = True
+    cpu_s: float = 0.0
+
+    @property
+    def red(self) -> tuple[str, ...]:
+        """Return the names of all tests that fail in the suite."""
+        return tuple(name for name, outcome in self.outcomes.items() if outcome in RED)
+
+    @property
+    def green(self) -> tuple[str, ...]:
+        return tuple(name for name, outcome in self.outcomes.items() if outcome == GREEN)
+
+    def lines_of(self, name: str) -> frozenset[Line]:
+        return frozenset((path, line) for path, seen in self.failing[name].lines.items() for line in seen)
+
+    def facts(self, names: Sequence[str]) -> Facts:
+        """Gather what the failing tests *names* showed about values."""
+        held: dict[tuple[str, str], dict[int, set[str]]] = {}
+        attributes: dict[str, dict[str, Types]] = {}
+        errors: list[tuple[str, str]] = []
+        for result in (self.failing[name] for name in names):
+            for path, line, name, types in result.held:
+                held.setdefault((path, name), {}).setdefault(line, set()).update(types)
+            for kind, seen in result.attributes.items():
+                known = attributes.setdefault(kind, {})
+                for name, types in seen.items():
+                    known[name] = known.get(name, frozenset()) | types
+            if result.error is not None:
+                errors.append(result.error)
+        places = {key: tuple((line, frozenset(types)) for line, types in found.items()) for key, found in held.items()}
+        return Facts(locals=places, attributes=attributes, errors=tuple(dict.fromkeys(errors)))
+
+
+def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, progress: Progress) -> Baseline:
+    """Run the suite, then each failing test alone with its lines noted, then the passing ones for as long as there is time."""
+    progress(f"running {len(collected.tests)} tests")
+    suite = run_suite(host, collected.tests, test_s=min(test_s, QUICK_S), suite_s=suite_s)
+    results = {result.name: result for result in suite.results}
+    spent = suite.cpu_s + _patient(host, results, test_s, progress)
+    outcomes = {name: results[name].outcome for name in collected.tests if name in results}
+    times = {name: result.cpu_s for name, result in results.items()}
+    failing, unsteady, cost = _trace_failing(host, [result for result in results.values() if result.outcome in RED], test_s, progress)
+    spent += cost
+    passing = [name for name, outcome in outcomes.items() if outcome == GREEN]
+    traced, cost = _trace_passing(host, failing, sorted(passing, key=lambda name: times.get(name, 0.0)), test_s, progress)
+    return Baseline(
+        collected=collected,
+        outcomes=outcomes,
+        times_s=times,
+        failing=failing,
+        unsteady=unsteady,
+        passed=traced,
+        complete=len(outcomes) == len(collected.tests),
+        cpu_s=spent + cost,
+    )
+
+
+def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress: Progress) -> float:
+    """Give tests that were cut off their whole time; when one uses that up, the other cases of the same function are taken to hang, too."""
+    cut = [name for name, result in results.items() if result.outcome == "timeout"]
+    hanging: set[str] = set()
+    spent = 0.0
+    for name in cut:
+        function = name.partition("[")[0]
+        if test_s <= QUICK_S or spent > PATIENCE_S or function in hanging:
+            continue
+        progress(f"waiting for {name}")
+        run = host.run(Ask(tests=[name], cpu_s=test_s, wall_s=4 * test_s, total_s=5 * test_s))
+        spent += run.cpu_s
+        results |= {result.name: result for result in run.results}
+        if results[name].outcome == "timeout":
+            hanging.add(function)
+    return spent
+
+
+def _trace_failing(
+    host: Runs, red: Sequence[TestResult], test_s: float, progress: Progress
+) -> tuple[dict[str, TestResult], tuple[str, ...], float]:
+    """Run each failing test alone; return those that fail again with what was seen, those that do not, and the cost."""
+    failing: dict[str, TestResult] = {}
+    unsteady: list[str] = []
+    until, spent = time.monotonic() + TRACE_BOX_S, 0.0
+    for result in sorted(red, key=lambda one: one.cpu_s)[:MAX_FAILING]:
+        if failing and time.monotonic() > until:
+            break
+        progress(f"tracing {result.name}")
+        cpu_s = HANGING_CPU_S if result.outcome == "timeout" else test_s * TRACE_FACTOR
+        ask = Ask(tests=[result.name], cpu_s=cpu_s, wall_s=test_s * TRACE_FACTOR, total_s=test_s * TRACE_FACTOR, cover=True, types=True)
+        run = host.run(ask)
+        spent += run.cpu_s
+        alone = next(iter(run.results), None)
+        if alone is not None and alone.outcome in RED:
+            failing[result.name] = alone
+        elif alone is not None:
+            unsteady.append(result.name)
+    return failing, tuple(unsteady), spent
+
+
+def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float, warm: bool = True) -> Run:
+    """Run all *tests* in their order, each in its time."""
+    return host.run(Ask(tests=tests, cpu_s=test_s, wall_s=max(30.0, 4 * test_s), total_s=suite_s, suite=True, tidy=True, warm=warm))
+
+
+def _trace_passing(
+    host: Runs, failing: Mapping[str, TestResult], passing: Sequence[str], test_s: float, progress: Progress
+) -> tuple[dict[str, frozenset[Line]], float]:
+    """Note which of the failing tests' lines the passing ones run: the tests of the same files first, the quick ones first."""
+    only: dict[str, set[int]] = {}
+    for result in failing.values():
+        for path, lines in result.lines.items():
+            only.setdefault(path, set()).update(lines)
+    if not only or not passing:
+        return {}, 0.0
+    files = {name.partition("::")[0] for name in failing}
+    order = sorted(passing, key=lambda name: name.partition("::")[0] not in files)
+    progress(f"tracing {len(order)} passing tests")
+    sorted_only = {path: sorted(lines) for path, lines in only.items()}
+    run = host.run(
+        Ask(tests=order, cpu_s=test_s * TRACE_FACTOR, wall_s=test_s * TRACE_FACTOR, total_s=TRACE_BOX_S, cover=True, only=sorted_only)
+    )
+    traced = {
+        result.name: frozenset((path, line) for path, seen in result.lines.items() for line in seen)
+        for result in run.results
+        if result.outcome == GREEN
+    }
+    return traced, run.cpu_s

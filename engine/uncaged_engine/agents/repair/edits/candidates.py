@@ -1,0 +1,53 @@
+"""All generators in one explicit order, and their edits for a file as one list: distinct, likeliest first."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+
+from ..spans import Source, header_lines
+from .calls import arguments, siblings, unwraps, wraps
+from .conditions import exceptions, extensions
+from .edit import Edit
+from .facts import Facts
+from .insertions import imports, insertions
+from .names import attributes, neighbours, stand_ins, unknown_names, variables
+from .numbers import constants, off_by_one, offsets, slices
+from .operators import arithmetic, comparisons, logic
+from .scene import Scene, scenes
+from .statements import moves, removals, rewrites
+
+EXPRESSIONS: tuple[Callable[[Scene, ast.AST], Iterator[Edit]], ...] = (
+    comparisons, arithmetic, logic, constants, off_by_one, offsets, slices, variables, unknown_names, attributes, stand_ins, neighbours,
+    arguments, siblings, wraps, unwraps, extensions, exceptions,
+)  # fmt: skip
+STATEMENTS: tuple[Callable[[Scene], Iterator[Edit]], ...] = (rewrites, removals, moves, insertions, imports)
+FLOOR = 0.02
+
+
+def candidates(source: Source, suspicion: Mapping[int, float], facts: Facts) -> list[tuple[float, Edit]]:
+    """Return the edits of the suspicious lines of *source* with their scores, best first; equal text is kept once.
+
+    suspicion: line → how suspicious, above 0 and at most 1; lines that are absent are left alone.
+    """
+    found: dict[tuple[int, int, str], tuple[float, Edit]] = {}
+    for scene in scenes(source, facts):
+        first, last = header_lines(scene.statement)
+        degree = max((suspicion.get(line, 0.0) for line in range(first, last + 1)), default=0.0)
+        if degree <= 0:
+            continue
+        for edit in edits_of(scene):
+            score = degree * edit.weight
+            key = (edit.start, edit.end, edit.after)
+            if edit.weight >= FLOOR and edit.after != edit.before and (key not in found or found[key][0] < score):
+                found[key] = (score, edit)
+    return sorted(found.values(), key=lambda item: (-item[0], item[1].start, item[1].end, item[1].after))
+
+
+def edits_of(scene: Scene) -> Iterator[Edit]:
+    """Yield the edits of one statement, unordered and perhaps twice."""
+    for generate in STATEMENTS:
+        yield from generate(scene)
+    for node in scene.nodes:
+        for propose in EXPRESSIONS:
+            yield from propose(scene, node)

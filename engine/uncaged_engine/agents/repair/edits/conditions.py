@@ -1,0 +1,107 @@
+"""Incomplete conditions: one more case with `or`, one more demand with `and`, a guard before a condition that fails on None."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .edit import Edit
+from .facts import numeric, sequence
+from .scene import Scene
+
+
+def extensions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+    """`C` becomes `C or D`, `D or C`, `C and D`, `D and C` with D from the variables in scope and the conditions of the function."""
+    for condition in _conditions(node):
+        text = (
+            f"({scene.segment(condition)})"
+            if isinstance(condition, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda)
+            else scene.segment(condition)
+        )
+        for rank, (extra, likely) in enumerate(_extras(scene, condition)):
+            weight = likely / (1 + 0.06 * rank)
+            first = _guards(extra, condition)
+            for turn, joined in enumerate((f"{text} or {extra}", f"{text} and {_positive(extra)}")):
+                if first:
+                    joined = (f"{extra} or {text}", f"{_positive(extra)} and {text}")[turn]
+                yield scene.edit(condition, joined, "condition extended", weight * (1.0, 0.9)[turn])
+
+
+def exceptions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+    """Catch or raise the exception that the failing test saw or the file names elsewhere."""
+    named = [kind for kind, _ in scene.facts.errors if kind not in ("AssertionError", "Failed")]
+    used = [name for name in _exception_names(scene.source.tree) if name not in named]
+    if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name | ast.Attribute):
+        known = scene.segment(node.type)
+        for rank, name in enumerate(name for name in (*named, *used) if name != known):
+            yield scene.edit(node.type, f"({known}, {name})", "exception", 0.4 / (1 + 0.3 * rank))
+            yield scene.edit(node.type, name, "exception", 0.35 / (1 + 0.3 * rank))
+    raised = node.exc if isinstance(node, ast.Raise) else None
+    kind = raised.func if isinstance(raised, ast.Call) else raised
+    if isinstance(kind, ast.Name):
+        others = dict.fromkeys(
+            [*used, "ValueError", "TypeError", "KeyError", "IndexError", "LookupError", "RuntimeError", "NotImplementedError"]
+        )
+        for rank, name in enumerate(name for name in others if name != kind.id):
+            yield scene.edit(kind, name, "exception", 0.3 / (1 + 0.3 * rank))
+
+
+def _conditions(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            yield test
+        case ast.comprehension(ifs=[condition, *_]):
+            yield condition
+        case ast.Return(value=ast.Compare() | ast.BoolOp() as value):
+            yield value
+
+
+def _extras(scene: Scene, condition: ast.expr) -> list[tuple[str, float]]:
+    """Return further conditions, likeliest first, each with a weight; a None in sight makes tests for None likely."""
+    missing = any("NoneType" in message for _, message in scene.facts.errors)
+    inside = {node.id for node in ast.walk(condition) if isinstance(node, ast.Name)}
+    found: list[tuple[str, float]] = []
+    for name in (name for name in scene.names if name not in ("self", "cls") and not name.isupper()):
+        types, near = scene.names[name], name in inside
+        if missing and (not types or "NoneType" in types):
+            found.append((f"{name} is None", 0.6 if near else 0.4))
+        if sequence(types) or types & {"dict", "set"}:
+            found.append((f"not {name}", 0.3 if near or types else 0.12))
+        elif "bool" in types:
+            found += [(name, 0.25), (f"not {name}", 0.25)]
+        elif "NoneType" in types:
+            found.append((f"{name} is None", 0.25))
+        if types and numeric(types) and "bool" not in types:
+            found += [(f"{name} == 0", 0.2), (f"{name} < 0", 0.2), (f"{name} > 0", 0.16), (f"{name} == 1", 0.12)]
+    if scene.function is not None:
+        for other in ast.walk(scene.function):
+            for used in _conditions(other):
+                parts = used.values if isinstance(used, ast.BoolOp) else [used]
+                found += [(scene.segment(part), 0.14) for part in parts if part is not condition and len(scene.segment(part)) <= 60]
+    best: dict[str, float] = {}
+    for text, weight in found:
+        if text != scene.segment(condition):
+            best[text] = max(weight, best.get(text, 0.0))
+    return sorted(best.items(), key=lambda item: -item[1])[:24]
+
+
+def _guards(extra: str, condition: ast.expr) -> bool:
+    """A test of a variable that the condition goes on to use has to come first."""
+    name = extra.removeprefix("not ").split(" ")[0]
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name
+        for node in ast.walk(condition)
+    )
+
+
+def _positive(extra: str) -> str:
+    """Return what `and` demands where `or` would have let through: the opposite of a test for emptiness or None."""
+    if extra.startswith("not "):
+        return extra.removeprefix("not ")
+    return extra.replace(" is None", " is not None") if extra.endswith(" is None") else extra
+
+
+def _exception_names(tree: ast.Module) -> list[str]:
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id.endswith(("Error", "Exception"))]
+    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Exception"))]
+    return list(dict.fromkeys([*classes, *names]))

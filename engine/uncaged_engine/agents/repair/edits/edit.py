@@ -1,0 +1,71 @@
+"""An edit replaces one span of bytes in one file, and says how likely and how drastic it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from ..spans import Source
+
+Nature = Literal["change", "weaken", "delete"]
+TOKEN = re.compile(r"\w+|[-+*/%&|^<>=!@:]+|[^\s()]")
+NATURES: Sequence[Nature] = ("change", "weaken", "delete")
+"""From what is preferred to what comes last, when several edits pass all tests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Replace ``source.data[start:end]``.
+
+    line: where suspicion is looked up. weight: how likely such an edit is a fix, above 0 and at most 1.
+    """
+
+    path: str
+    start: int
+    end: int
+    before: str
+    after: str
+    kind: str
+    line: int
+    weight: float
+    nature: Nature = "change"
+
+    @property
+    def size(self) -> int:
+        """Count the words and signs that leave and arrive; parentheses do not count."""
+        before, after = TOKEN.findall(self.before), TOKEN.findall(self.after)
+        same = sum(block.size for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks())
+        return len(before) + len(after) - 2 * same
+
+    @property
+    def grows(self) -> bool:
+        return len(TOKEN.findall(self.after)) > len(TOKEN.findall(self.before))
+
+    def apply(self, data: bytes) -> bytes:
+        return data[: self.start] + self.after.encode() + data[self.end :]
+
+    def describe(self, source: Source) -> str:
+        """Return one line for people: where, what kind, and the changed line before and after."""
+        if self.start == self.end and self.after.endswith(("\n", "\r")):
+            return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(self.after)}`"
+        changed = self.apply(source.data)
+        low = source.line_starts[self.line_at(source) - 1]
+        old = source.data[low : _line_end(source.data, max(self.end, low))].decode()
+        new = changed[low : _line_end(changed, max(self.start + len(self.after.encode()), low))].decode()
+        return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(old)}` → `{_one_line(new)}`"
+
+    def line_at(self, source: Source) -> int:
+        """Return the number of the first line that this edit touches."""
+        return sum(1 for start in source.line_starts if start <= self.start)
+
+
+def _line_end(data: bytes, offset: int) -> int:
+    found = [position for position in (data.find(b"\n", offset), data.find(b"\r", offset)) if position >= 0]
+    return min(found, default=len(data))
+
+
+def _one_line(text: str) -> str:
+    return " ⏎ ".join(part.strip() for part in text.splitlines() if part.strip())

@@ -1,0 +1,86 @@
+"""What a failing run showed about values narrows the edits: which types each variable had, which attributes each type has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NUMBERS = frozenset({"int", "float", "bool", "complex", "Decimal", "Fraction"})
+SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "range", "deque", "bytearray"})
+Types = frozenset[str]
+UNKNOWN: Types = frozenset()
+RESULT_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("len", "ord", "int", "round", "hash", "id", "sum", "index", "count", "find"), "int"),
+    **dict.fromkeys(
+        ("str", "repr", "chr", "format", "join", "strip", "lower", "upper", "replace", "lstrip", "rstrip", "title", "hex"), "str"
+    ),
+    **dict.fromkeys(("list", "sorted", "split", "splitlines", "readlines"), "list"),
+    **dict.fromkeys(("bool", "any", "all", "isinstance", "startswith", "endswith", "issubset", "issuperset", "isdigit"), "bool"),
+    **{name: name for name in ("dict", "set", "tuple", "float", "frozenset", "deque", "range", "defaultdict", "Counter", "bytes")},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Types by their bare names.
+
+    locals: (path, variable) → (first line of the code that had it, types that it held). attributes: class name → attribute → types that it held.
+    errors: (exception name, message) of the failing tests.
+    """
+
+    locals: Mapping[tuple[str, str], tuple[tuple[int, Types], ...]] = field(default_factory=dict)
+    attributes: Mapping[str, Mapping[str, Types]] = field(default_factory=dict)
+    errors: tuple[tuple[str, str], ...] = ()
+
+
+def fit(one: Types, other: Types) -> bool:
+    """Say whether a value of the types *other* may stand where *one* stood; what is not known fits."""
+    left, right = one - {"NoneType"}, other - {"NoneType"}
+    if not left or not right or left & right:
+        return True
+    return bool(left & NUMBERS and right & NUMBERS)
+
+
+def numeric(types: Types) -> bool:
+    """Say whether a number may be held; what is not known may."""
+    return not types or bool(types & NUMBERS)
+
+
+def sequence(types: Types) -> bool:
+    """Say whether something that can be sliced may be held; what is not known may."""
+    return not types or bool(types & SEQUENCES)
+
+
+def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: Facts) -> Types:  # noqa: PLR0912 - one branch for each kind of expression
+    """Return what *node* may hold, as far as the text and the failing run tell; empty when they do not."""
+    match node:
+        case ast.Constant(value=value):
+            return frozenset({type(value).__name__})
+        case ast.Name(id=name):
+            return names.get(name, UNKNOWN)
+        case ast.List() | ast.ListComp():
+            return frozenset({"list"})
+        case ast.Dict() | ast.DictComp():
+            return frozenset({"dict"})
+        case ast.Set() | ast.SetComp():
+            return frozenset({"set"})
+        case ast.Tuple():
+            return frozenset({"tuple"})
+        case ast.JoinedStr():
+            return frozenset({"str"})
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return frozenset({"bool"})
+        case ast.UnaryOp(operand=operand):
+            return types_of(operand, names, facts)
+        case ast.BinOp(left=one, right=other) | ast.IfExp(body=one, orelse=other):
+            left, right = types_of(one, names, facts), types_of(other, names, facts)
+            return left | right if left and right else UNKNOWN
+        case ast.Subscript(value=value, slice=ast.Slice()):
+            return types_of(value, names, facts)
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return frozenset({RESULT_TYPES[name]}) if name in RESULT_TYPES else UNKNOWN
+        case ast.Attribute(value=value, attr=attribute):
+            seen = [facts.attributes.get(kind, {}).get(attribute, UNKNOWN) for kind in types_of(value, names, facts)]
+            return UNKNOWN.union(*seen)
+    return UNKNOWN

@@ -1,0 +1,201 @@
+"""A scene is one statement with all that its edits may draw on: names in scope with their types, constants, and the neighbours."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..spans import Source, own_nodes
+from .edit import Edit, Nature
+from .facts import UNKNOWN, Facts, Types, types_of
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+ATOM = ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.JoinedStr
+SYMBOLS: Mapping[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.And: "and", ast.Or: "or",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.MatMult: "@",
+}  # fmt: skip
+BINDING: Mapping[str, int] = {
+    **{"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5},
+    **{"*": 6, "/": 6, "//": 6, "%": 6, "@": 6, "sign": 7, "**": 8},
+}
+"""How tightly arithmetic binds; everything else binds less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """names: variables in scope, nearest first, with the types that they were seen to hold (none: not known).
+
+    words: the strings that occur in the file. functions: the names of the functions and classes of the module.
+    """
+
+    source: Source
+    statement: ast.stmt
+    function: Function | None
+    holder: ast.ClassDef | None
+    names: Mapping[str, Types]
+    words: tuple[str, ...]
+    functions: tuple[str, ...]
+    facts: Facts
+
+    @property
+    def nodes(self) -> Iterator[ast.AST]:
+        """Walk the parts of the statement that may be edited: no annotations, no parts of f-strings whose position Python gets wrong."""
+        banned = {inner for annotation in _annotations(self.statement) for inner in ast.walk(annotation)}
+        return (node for node in own_nodes(self.statement) if node not in banned and self.placed(node))
+
+    def edit(self, node: ast.AST, after: str, kind: str, weight: float, nature: Nature = "change") -> Edit:
+        """Replace the whole of *node*."""
+        start, end = self.source.span(node)
+        return self.edit_span(start, end, after, kind, weight, nature, line=getattr(node, "lineno", 0))
+
+    def edit_span(self, start: int, end: int, after: str, kind: str, weight: float, nature: Nature = "change", line: int = 0) -> Edit:
+        return Edit(
+            path=self.source.path,
+            start=start,
+            end=end,
+            before=self.source.text(start, end),
+            after=after,
+            kind=kind,
+            line=line or self.statement.lineno,
+            weight=weight,
+            nature=nature,
+        )
+
+    def segment(self, node: ast.AST) -> str:
+        return self.source.segment(node)
+
+    def operand(self, node: ast.expr) -> str:
+        """Return *node*'s text so that it can stand beside any operator."""
+        text = self.segment(node)
+        return text if isinstance(node, ATOM) else f"({text})"
+
+    def instead(self, node: ast.AST, part: ast.expr) -> str:
+        """Return the text of *part*, so that it can stand where *node* stands."""
+        text = self.segment(part)
+        return text if isinstance(part, ATOM) else self.composite(node, text)
+
+    def composite(self, node: ast.AST, text: str, symbol: str = "") -> str:
+        """Return the operation *text*, in parentheses if the place of *node* needs them for an operation with *symbol*."""
+        above = self.source.parents.get(node)
+        own = BINDING.get(symbol, 0)
+        match above:
+            case ast.BinOp(op=operator, left=left):
+                around = BINDING[SYMBOLS[type(operator)]]
+                loose = own < around or (own == around and (left is not node or symbol == "**"))
+            case ast.Compare() | ast.BoolOp():
+                loose = not own
+            case ast.UnaryOp() | ast.Await() | ast.Starred():
+                loose = True
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
+                loose = inner is node
+            case _:
+                loose = False
+        return f"({text})" if loose else text
+
+    def types(self, node: ast.AST | None) -> Types:
+        return types_of(node, self.names, self.facts)
+
+    def placed(self, node: ast.AST) -> bool:
+        """Say whether the position of *node* can be believed.
+
+        Python 3.11 gives parts of some f-strings a wrong position: it counts only if the text there is that part.
+        """
+        if not any(isinstance(above, ast.JoinedStr) for above in self.source.ancestors(node)):
+            return True
+        if not isinstance(node, ast.expr) or isinstance(node, ast.JoinedStr | ast.FormattedValue | ast.Constant):
+            return False
+        try:
+            again = ast.parse(self.segment(node), mode="eval").body
+        except (SyntaxError, ValueError, IndexError):
+            return False
+        return ast.dump(again) == ast.dump(node)
+
+
+def scenes(source: Source, facts: Facts) -> Iterator[Scene]:
+    """Yield one scene for each statement of *source*, in the order of the text."""
+    functions = [node for node in source.tree.body if isinstance(node, Function | ast.ClassDef)]
+    words = [
+        node.value
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= 40
+    ]
+    names: dict[ast.AST, Mapping[str, Types]] = {}
+    for statement in ast.walk(source.tree):
+        if not isinstance(statement, ast.stmt):
+            continue
+        around = [above for above in source.ancestors(statement) if isinstance(above, Function | ast.ClassDef)]
+        function = next((above for above in around if isinstance(above, Function)), None)
+        holder = next((above for above in around if isinstance(above, ast.ClassDef)), None)
+        if (scope := function or source.tree) not in names:
+            names[scope] = _names(source, [above for above in around if isinstance(above, Function)], holder, facts)
+        yield Scene(
+            source=source,
+            statement=statement,
+            function=function,
+            holder=holder,
+            names=names[scope],
+            words=tuple(dict.fromkeys(words)),
+            functions=tuple(node.name for node in functions),
+            facts=facts,
+        )
+
+
+def _names(source: Source, functions: list[Function], holder: ast.ClassDef | None, facts: Facts) -> dict[str, Types]:
+    names: dict[str, Types] = {}
+    for function in functions:
+        for name in _bound(function):
+            names.setdefault(name, _held(source.path, function, name, facts) or _assigned_types(function, name))
+    for name in _module_names(source.tree):
+        names.setdefault(name, _assigned_types(source.tree, name))
+    if holder is not None and "self" in names:
+        names["self"] = names["self"] or frozenset({holder.name})
+    return names
+
+
+def _annotations(statement: ast.stmt) -> Iterator[ast.AST]:
+    if isinstance(statement, ast.AnnAssign):
+        yield statement.annotation
+    if isinstance(statement, Function):
+        if statement.returns is not None:
+            yield statement.returns
+        for argument in ast.walk(statement.args):
+            if isinstance(argument, ast.arg) and argument.annotation is not None:
+                yield argument.annotation
+
+
+def _bound(function: Function) -> list[str]:
+    """Return the names that *function* binds: parameters first, then in the order of the text."""
+    parameters = function.args
+    every = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
+    found = [argument.arg for argument in (*every, *(extra for extra in (parameters.vararg, parameters.kwarg) if extra))]
+    stored = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    found += [node.id for node in sorted(stored, key=lambda node: (node.lineno, node.col_offset))]
+    return list(dict.fromkeys(found))
+
+
+def _module_names(tree: ast.Module) -> list[str]:
+    """Return the variables that the module itself binds (not its functions, classes and imports)."""
+    assigned = [node for statement in tree.body if isinstance(statement, ast.Assign | ast.AnnAssign) for node in ast.walk(statement)]
+    return list(dict.fromkeys(node.id for node in assigned if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)))
+
+
+def _held(path: str, function: Function, name: str, facts: Facts) -> Types:
+    first, last = function.lineno, function.end_lineno or function.lineno
+    first = min([first, *(node.lineno for node in function.decorator_list)])
+    return UNKNOWN.union(*(types for line, types in facts.locals.get((path, name), ()) if first <= line <= last))
+
+
+def _assigned_types(within: ast.AST, name: str) -> Types:
+    """Return the types of the displays and plain calls that are assigned to *name*; empty if anything else is, too."""
+    found: set[str] = set()
+    for node in ast.walk(within):
+        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
+            types = types_of(node.value, {}, Facts())
+            if not types:
+                return UNKNOWN
+            found |= types
+    return frozenset(found)

@@ -1,0 +1,130 @@
+"""A change that makes the tests pass by bending them, or by knowing them, is named as such; pure, over the text before and after."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .paths import is_test_path
+
+TEST_MARKS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "_called_from_test", "unittest.mock")
+TEST_MODULES = frozenset({"pytest", "_pytest", "unittest", "nose", "hypothesis"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """before, after: the file's bytes; None where it was not there."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """issues block the change; remarks do not."""
+
+    issues: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def forgotten_names(before: bytes, after: bytes) -> int:
+    """Count the variables that functions used before a change, still have after it, and no longer use: work that is done for nothing.
+
+    before, after: UTF-8 texts that parse.
+    """
+    old, new = _uses(ast.parse(before)), _uses(ast.parse(after))
+    return sum(len((used - new[function][0]) & new[function][1]) for function, (used, _) in old.items() if function in new)
+
+
+def judge_change(changes: Mapping[str, FileChange]) -> Judgement:
+    """Look at all files that a change touches."""
+    issues: list[str] = []
+    remarks: list[str] = []
+    for path, change in sorted(changes.items()):
+        if is_test_path(path):
+            _judge_test(change, issues, remarks)
+        elif path.endswith(".py"):
+            _judge_source(change, issues, remarks)
+    return Judgement(issues=tuple(issues), remarks=tuple(remarks))
+
+
+def judge_outcomes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return what became worse between two runs of the suite; *before* may be empty when it is not known."""
+    red = [name for name, outcome in after.items() if outcome in ("failed", "error", "timeout", "died")]
+    gone = [name for name in before if name not in after]
+    hidden = [
+        name
+        for name, outcome in after.items()
+        if outcome in ("skipped", "xfailed") and before.get(name, outcome) not in ("skipped", "xfailed")
+    ]
+    issues = [f"{name} fails ({after[name]}); make it pass" for name in red[:8]]
+    issues += [f"and {len(red) - 8} more tests fail"] if len(red) > 8 else []
+    issues += [f"{name} ran before the change and is no longer collected; bring it back" for name in gone[:8]]
+    issues += [f"{name} ran before the change and is now skipped; let it run" for name in hidden[:8]]
+    return issues
+
+
+def _judge_test(change: FileChange, issues: list[str], remarks: list[str]) -> None:
+    if change.before is None and change.path.rpartition("/")[2].startswith("test_"):
+        remarks.append(f"{change.path} is a new test")
+    elif change.before is None:
+        issues.append(f"{change.path}: changes how tests are run; leave it out")
+    elif change.after is None:
+        issues.append(f"{change.path}: a test file was deleted; restore it")
+    else:
+        issues.append(f"{change.path}: a test file was changed; restore it")
+
+
+def _judge_source(change: FileChange, issues: list[str], remarks: list[str]) -> None:
+    before, after = change.before or b"", change.after
+    if after is None:
+        remarks.append(f"{change.path} was deleted")
+        return
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except (SyntaxError, ValueError) as exc:
+        issues.append(f"{change.path}: does not parse ({exc}); mend the syntax")
+        return
+    for mark in TEST_MARKS:
+        if mark.encode() in after and mark.encode() not in before:
+            issues.append(f"{change.path}: asks whether tests are running ({mark}); behave the same with and without tests")
+    for module in sorted((_imports(new) & TEST_MODULES) - _imports(old)):
+        issues.append(f"{change.path}: product code now imports {module}; take that out")
+    if _statements(new) < _statements(old) and not _added(old, new):
+        remarks.append(f"{change.path}: the change only deletes")
+
+
+def _uses(tree: ast.Module) -> dict[str, tuple[set[str], set[str]]]:
+    """Return the names that each function reads, and those that it binds; a function is known by its name and its turn."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for turn, function in enumerate(functions):
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        parameters = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+        read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        bound = {node.id for node in names if isinstance(node.ctx, ast.Store)} | parameters
+        found[f"{function.name}:{turn}"] = read, bound
+    return found
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def _statements(tree: ast.Module) -> int:
+    return sum(isinstance(node, ast.stmt) and not isinstance(node, ast.Pass) for node in ast.walk(tree))
+
+
+def _added(old: ast.Module, new: ast.Module) -> bool:
+    known = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return)}
+    return any(
+        ast.dump(node) not in known for node in ast.walk(new) if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return)
+    )

@@ -1,0 +1,117 @@
+"""The planner runs the tests, and plans one phase for each group of failing tests; without a failing test it says what else could work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .answers import answer, counted, listed
+from .baseline import Baseline
+from .laboratory import Laboratory
+from .ranking import groups_of, suspicion_of
+from .results import RED, Collected
+from .task import Progress, Task
+
+MAX_PHASES = 6
+SHOWN_PLACES = 6
+OTHER_AGENT = (
+    "To work from a description, configure an agent in config.yaml, for example: "
+    "agents: {claude: {use: command, argv: [claude, -p]}} and agent: claude; or add a test that fails because of the problem, commit it, and run again"
+)
+
+
+def plan(task: Task, progress: Progress) -> str:
+    """Return the planner's answer."""
+    with Laboratory(task, progress) as laboratory:
+        collected = laboratory.collect()
+        where = f"{laboratory.setting.label}, {laboratory.runner}"
+        if not collected.tests:
+            return _aborted(_why_no_tests(collected, where))
+        baseline = laboratory.measure(collected)
+        if not baseline.failing:
+            return _aborted(_why_nothing_to_do(baseline, where))
+        return _planned(laboratory, baseline, where)
+
+
+def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
+    groups = groups_of(baseline, laboratory.source)
+    if len(groups) > MAX_PHASES:
+        groups = [*groups[: MAX_PHASES - 1], tuple(name for group in groups[MAX_PHASES - 1 :] for name in group)]
+    lines = [
+        f"Ran {where}: {len(baseline.red)} of {counted(len(baseline.outcomes), 'test')} fail.",
+        *([f"Time was up before all {len(baseline.collected.tests)} tests had run."] if not baseline.complete else []),
+        *([f"Not planned for, they pass when run alone: {listed(baseline.unsteady)}."] if baseline.unsteady else []),
+        *([f"Could not be collected: {listed([path for path, _ in baseline.collected.errors])}."] if baseline.collected.errors else []),
+    ]
+    phases = []
+    for number, group in enumerate(groups, 1):
+        suspicion = suspicion_of(baseline, group, laboratory.source, laboratory.task.text)
+        places = sorted(suspicion.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PLACES]
+        suspects = ", ".join(f"{path}:{line} ({degree:.2f})" for (path, line), degree in places)
+        error = baseline.failing[group[0]].error
+        said = f" The first fails with {error[0]}: {' '.join(error[1].split())[:160]}" if error is not None else ""
+        name = f"repair-{number}"
+        phases.append(
+            {
+                "name": name,
+                "description": f"Find a small edit that makes {counted(len(group), 'failing test')} pass. Most suspicious lines: {suspects or 'none known'}.{said}",
+                "acceptance": f"These tests pass, and no other test breaks: {', '.join(group)}",
+            }
+        )
+        lines += [
+            "",
+            f"{name}: {listed(group)}",
+            f"  suspicious: {suspects or 'no line of the repository was seen'}",
+            *([f" {said}"] if said else []),
+        ]
+    return answer(lines, {"status": "planned", "phases": phases})
+
+
+def _aborted(reason: str) -> str:
+    return answer([reason], {"status": "aborted", "reason": reason})
+
+
+def _why_no_tests(collected: Collected, where: str) -> str:
+    """Tell a repository without tests from one whose tests cannot be loaded, and say which of the two ways."""
+    if collected.end == "timeout":
+        return f"the tests could not be collected in time ({where}): a module that hangs when it is imported? Give --test-command for a part of them"
+    if collected.end != "finished":
+        return f"the process that collects the tests ended unexpectedly ({where}); run the tests by hand, or give --test-command"
+    if not collected.errors:
+        return f"no tests found ({where}). The built-in repair works from a failing test alone. {OTHER_AGENT}"
+    first = " ".join(_essence(collected.errors[0][1]).split())
+    paths = listed([path for path, _ in collected.errors if path]) or "the tests"
+    text = "\n".join(message for _, message in collected.errors)
+    if "SyntaxError" in text or "IndentationError" in text:
+        return f"{paths} cannot be collected ({where}): a file does not parse: {first}. Mend the syntax error by hand or with another agent"
+    if "ModuleNotFoundError" in text or "ImportError" in text or "No module named" in text:
+        return f"{paths} cannot be imported ({where}): {first}. Install what the repository needs into its .venv, or give --test-command, then run again"
+    return f"{paths} cannot be collected ({where}): {first}"
+
+
+def _why_nothing_to_do(baseline: Baseline, where: str) -> str:
+    total = len(baseline.outcomes)
+    if baseline.unsteady:
+        return f"{listed(baseline.unsteady)} failed among {counted(total, 'test')} but passes alone ({where}): it depends on order or chance, which no small edit settles"
+    if baseline.collected.errors:
+        first = " ".join(_essence(baseline.collected.errors[0][1]).split())
+        return f"all {counted(total, 'test')} that could be collected pass, but {listed([path for path, _ in baseline.collected.errors])} could not be: {first} ({where})"
+    if not baseline.complete:
+        return f"{total} of {len(baseline.collected.tests)} tests ran before time was up, and none fails ({where}); raise suiteSeconds of the agent or give --test-command"
+    failed = [name for name, outcome in baseline.outcomes.items() if outcome in RED]
+    if failed:
+        return f"{listed(failed)} failed once and could not be run again ({where})"
+    return f"all {counted(total, 'test')} pass ({where}), and the built-in repair works from a failing test alone. {OTHER_AGENT}"
+
+
+def _essence(message: str) -> str:
+    """Return the lines of a collection error that say what is wrong: pytest marks them with E."""
+    marked = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
+    return " ".join(marked)[-400:] if marked else message[-400:]
+
+
+def tests_of(phase: object, names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the tests *names* that a planned phase speaks of."""
+    text = f"{phase.get('acceptance', '')}\n{phase.get('description', '')}" if isinstance(phase, dict) else ""
+    words = {word.strip(" ,;`'\"()") for word in text.replace(", ", "\n").splitlines()} | {word.strip(",;`'\"()") for word in text.split()}
+    first = text.partition(": ")[2]
+    return tuple(name for name in names if name in words or first.startswith(name))

@@ -1,0 +1,133 @@
+"""What the server in the sandbox reports, as data; a message that is not as it should be becomes a failed test, never an error of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+Message = Mapping[str, object]
+GREEN = "passed"
+RED = frozenset({"failed", "error", "timeout", "died"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    path: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult:
+    """One test's outcome: passed, failed, error, skipped, xfailed, timeout, died or missing.
+
+    lines: path → executed lines. held: (path, first line of the code, variable, types). attributes: class → attribute → types.
+    """
+
+    __test__ = False  # not a test, whatever its name says to pytest
+
+    name: str
+    outcome: str
+    cpu_s: float
+    wall_s: float
+    error: tuple[str, str] | None
+    frames: tuple[Frame, ...]
+    lines: Mapping[str, frozenset[int]]
+    held: tuple[tuple[str, int, str, frozenset[str]], ...]
+    attributes: Mapping[str, Mapping[str, frozenset[str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """end: finished, late, timeout, died, same, broken. errors: (path, message) of what could not be collected."""
+
+    results: tuple[TestResult, ...]
+    end: str
+    cpu_s: float
+    errors: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        return {result.name: result.outcome for result in self.results}
+
+
+BROKEN = Run(results=(), end="broken", cpu_s=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """called: (path, first line, name) of the functions that ran while the tests were collected."""
+
+    tests: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...]
+    root: str
+    imported: tuple[str, ...]
+    called: tuple[tuple[str, int, str], ...]
+    end: str
+
+
+def run_of(messages: Sequence[Message]) -> Run:
+    """Read the messages of one run; the last has "end"."""
+    last = messages[-1] if messages else {}
+    errors = [error for message in messages for error in errors_of(message)]
+    return Run(
+        results=tuple(_result(message) for message in messages if isinstance(message.get("test"), str)),
+        end=str(last.get("end", "died")),
+        cpu_s=_number(last.get("cpu_s")),
+        errors=tuple(errors),
+    )
+
+
+def collected_of(message: Message) -> Collected:
+    called = [(str(one[0]), _whole(one[1]), str(one[2])) for one in _lists(message.get("called"), 3)]
+    return Collected(
+        tests=tuple(str(name) for name in _list(message.get("tests"))),
+        errors=tuple(errors_of(message)),
+        root=str(message.get("rootdir", "")),
+        imported=tuple(str(path) for path in _list(message.get("imported"))),
+        called=tuple(called),
+        end=str(message.get("end", "died")),
+    )
+
+
+def errors_of(message: Message) -> Iterator[tuple[str, str]]:
+    for error in _list(message.get("errors")):
+        if isinstance(error, dict):
+            yield str(error.get("path", "")), str(error.get("message", ""))
+
+
+def _result(message: Message) -> TestResult:
+    error, lines, attributes = message.get("error"), message.get("lines"), message.get("attributes")
+    return TestResult(
+        name=str(message["test"]),
+        outcome=str(message.get("outcome", "died")),
+        cpu_s=_number(message.get("cpu_s")),
+        wall_s=_number(message.get("wall_s")),
+        error=(str(error[0]), str(error[1])) if isinstance(error, list) and len(error) == 2 else None,
+        frames=tuple(Frame(path=str(one[0]), line=_whole(one[1]), function=str(one[2])) for one in _lists(message.get("frames"), 3)),
+        lines={path: frozenset(seen) for path, seen in lines.items()} if isinstance(lines, dict) else {},
+        held=tuple(
+            (str(one[0]), _whole(one[1]), str(one[2]), frozenset(map(str, _list(one[3])))) for one in _lists(message.get("locals"), 4)
+        ),
+        attributes=_attributes(attributes) if isinstance(attributes, dict) else {},
+    )
+
+
+def _attributes(found: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, frozenset[str]]]:
+    return {name: {key: frozenset(types) for key, types in held.items()} for name, held in found.items()}
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _lists(value: object, length: int) -> list[list[object]]:
+    return [one for one in _list(value) if isinstance(one, list) and len(one) == length]

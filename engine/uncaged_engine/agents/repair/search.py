@@ -1,0 +1,253 @@
+"""Candidates are tried in their order on all hosts until one passes everything; then a little longer, for one that changes less.
+
+Rule 1: the failing test first, then the tests that run the changed line, then the whole suite in a fresh process. Rule 2: which candidate wins
+depends on the order alone, not on which host was quicker. Rule 3: whoever deletes or weakens is taken only when nothing else passed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from .baseline import Baseline
+from .edits.edit import NATURES
+from .guards import forgotten_names
+from .host import Ask, Host
+from .ranking import Candidate
+from .results import GREEN
+from .spans import parses
+
+LEAST_CPU_S = 0.2
+PATIENCE = 10.0
+MAX_RELATED = 60
+RELATED_S = 4.0
+PROGRESS_EVERY = 25
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """What a search may use up: processor time, candidates, and real time as the clock stands at *until*."""
+
+    cpu_s: float
+    candidates: int
+    until: float
+    clock: Callable[[], float] = time.monotonic
+    used_cpu_s: float = 0.0
+    tried: int = 0
+
+    @property
+    def spent(self) -> str | None:
+        """Say what is used up, or None."""
+        if self.used_cpu_s >= self.cpu_s:
+            return f"{self.cpu_s:g} s of processor time"
+        if self.tried >= self.candidates:
+            return f"{self.candidates} candidates"
+        return "the time for this answer" if self.clock() >= self.until else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passing:
+    """A candidate that breaks nothing. fixed: tests that failed and now pass. complete: among them all that were asked for.
+
+    forgotten: how many variables are computed for nothing afterwards.
+    """
+
+    number: int
+    candidate: Candidate
+    fixed: tuple[str, ...]
+    complete: bool
+    forgotten: int
+
+    @property
+    def drastic(self) -> int:
+        """0 for an edit that changes, more for one that weakens or leaves work undone, most for one that deletes."""
+        return max(NATURES.index(self.candidate.edit.nature), 1 if self.forgotten else 0)
+
+    @property
+    def key(self) -> tuple[bool, int, int, bool, int]:
+        """What is preferred comes first: complete, not drastic, small, not growing, early."""
+        edit = self.candidate.edit
+        return not self.complete, self.drastic, edit.size, edit.grows, self.number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """primary: the failing test that decides first. group: all that the edit is to repair. excluded: (path, whole file) that nobody wants."""
+
+    primary: str
+    group: tuple[str, ...]
+    baseline: Baseline
+    excluded: Collection[tuple[str, bytes]] = ()
+
+
+@dataclass(slots=True)
+class Board:
+    """What the hosts share, under one lock."""
+
+    next: int = 0
+    cutoff: int = 1 << 60
+    passing: list[Passing] = field(default_factory=list)
+    slow: list[int] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def search(
+    hosts: Sequence[Host], queue: Sequence[Candidate], goal: Goal, budget: Budget, progress: Callable[[int, str], None]
+) -> Passing | None:
+    """Return the best candidate that repairs *goal*, or one that repairs a part of it, or None."""
+    board = Board()
+    trial = Trial(goal, least_cpu_s=LEAST_CPU_S)
+    _work(hosts, queue, trial, budget, board, progress)
+    if not board.passing and board.slow and budget.spent is None:
+        again = [queue[number] for number in sorted(board.slow)]  # perhaps right, and only slow
+        board = Board()
+        _work(hosts, again, Trial(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget, board, progress)
+    return min(board.passing, key=lambda one: one.key, default=None)
+
+
+def _work(
+    hosts: Sequence[Host], queue: Sequence[Candidate], trial: Trial, budget: Budget, board: Board, progress: Callable[[int, str], None]
+) -> None:
+    def worker(host: Host) -> None:
+        while True:
+            with board.lock:
+                if board.next >= len(queue) or board.next > board.cutoff or budget.spent is not None:
+                    return
+                number = board.next
+                board.next += 1
+            tried = trial.judge(host, number, queue[number])
+            with board.lock:
+                budget.used_cpu_s += tried.cpu_s
+                budget.tried += tried.ran
+                if tried.slow:
+                    board.slow.append(number)
+                if tried.passing is not None:
+                    board.passing.append(tried.passing)
+                    board.cutoff = min(board.cutoff, number + lookahead(number, tried.passing))
+                if budget.tried % PROGRESS_EVERY == 0 or tried.passing is not None:
+                    progress(budget.tried, queue[number].edit.path)
+
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        for done in [pool.submit(worker, host) for host in hosts]:
+            done.result()
+    board.passing[:] = [one for one in board.passing if one.number <= board.cutoff]
+
+
+def lookahead(number: int, passing: Passing) -> int:
+    """Return how many more candidates are tried for a better one."""
+    if not passing.complete:
+        return max(600, 3 * number)
+    if passing.drastic:
+        return max(400, 2 * number)
+    return min(max(60, number // 2), 400)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """ran: whether it was run at all (text that is no Python is not)."""
+
+    cpu_s: float
+    ran: bool
+    slow: bool = False
+    passing: Passing | None = None
+
+
+class Trial:
+    """Judges one candidate after the other against one goal."""
+
+    def __init__(self, goal: Goal, *, least_cpu_s: float) -> None:
+        self.goal = goal
+        baseline = goal.baseline
+        known = baseline.failing[goal.primary]
+        own_s = known.cpu_s if known.outcome != "timeout" else 0.0
+        slowest = max(
+            (baseline.times_s.get(name, 0.0) for name in baseline.green if name.partition("::")[0] == goal.primary.partition("::")[0]),
+            default=0.0,
+        )
+        self._cpu_s = max(least_cpu_s, 5 * own_s, 4 * slowest)
+        self._expected = [name for name in baseline.collected.tests if baseline.outcomes.get(name) != GREEN]
+        ending = {name for name, outcome in baseline.outcomes.items() if outcome not in ("timeout", "died")}
+        self._all = [name for name in baseline.collected.tests if name in ending or name in goal.group]
+        self._suite_s = 60 + 4 * sum(baseline.times_s.values())
+
+    def judge(self, host: Host, number: int, candidate: Candidate) -> Tried:
+        edit = candidate.edit
+        if not parses(edit.apply(candidate.source.data)) or (edit.path, candidate.result) in self.goal.excluded:
+            return Tried(cpu_s=0.0, ran=False)
+        files = {edit.path: candidate.result}
+        wall_s = 4 * self._cpu_s + 2
+        first = host.run(
+            Ask(tests=[self.goal.primary], cpu_s=self._cpu_s, wall_s=wall_s, total_s=wall_s * 2, quick=True, stop=True, files=files)
+        )
+        cpu_s = first.cpu_s
+        if first.outcomes.get(self.goal.primary) != GREEN:
+            return Tried(cpu_s=cpu_s, ran=True, slow=any(result.outcome == "timeout" for result in first.results))
+        related = self._related(candidate)
+        if related:
+            wider = host.run(Ask(tests=related, cpu_s=max(self._cpu_s, 2.0), wall_s=max(wall_s, 10), total_s=60, stop=True, files=files))
+            cpu_s += wider.cpu_s
+            if any(wider.outcomes.get(name) != GREEN for name in related):
+                return Tried(cpu_s=cpu_s, ran=True)
+        passing, cost = self._suite(host, number, candidate, files)
+        return Tried(cpu_s=cpu_s + cost, ran=True, passing=passing)
+
+    def _related(self, candidate: Candidate) -> list[str]:
+        """Return passing tests that run the changed line, the quick ones first, as many as take a few seconds."""
+        baseline, line = self.goal.baseline, (candidate.edit.path, candidate.edit.line)
+        running = sorted(
+            (name for name, lines in baseline.passed.items() if line in lines), key=lambda name: baseline.times_s.get(name, 0.0)
+        )
+        chosen: list[str] = []
+        total_s = 0.0
+        for name in running[:MAX_RELATED]:
+            total_s += baseline.times_s.get(name, 0.0)
+            if total_s > RELATED_S:
+                break
+            chosen.append(name)
+        return chosen
+
+    def _suite(self, host: Host, number: int, candidate: Candidate, files: dict[str, bytes]) -> tuple[Passing | None, float]:
+        """Run everything afresh; a test that fails once but not alone, twice, is taken for unsteady."""
+        baseline, goal = self.goal.baseline, self.goal
+        expected, spent = list(self._expected), 0.0
+        for _ in range(3):
+            ask = Ask(
+                tests=self._all,
+                cpu_s=max(self._cpu_s * 2, 5.0, 4 * max(baseline.times_s.values(), default=0.0)),
+                wall_s=60.0,
+                total_s=self._suite_s,
+                warm=False,
+                suite=True,
+                stop=True,
+                tidy=True,
+                expected=expected,
+                files=files,
+            )
+            run = host.run(ask)
+            spent += run.cpu_s
+            outcomes = run.outcomes
+            broken = [name for name in baseline.green if outcomes.get(name) != GREEN and name not in expected]
+            if not broken:
+                fixed = tuple(name for name in baseline.red if outcomes.get(name) == GREEN)
+                if goal.primary not in fixed:
+                    return None, spent
+                data = candidate.source.data
+                return Passing(
+                    number=number,
+                    candidate=candidate,
+                    fixed=fixed,
+                    complete=set(goal.group) <= set(fixed),
+                    forgotten=forgotten_names(data, candidate.edit.apply(data)),
+                ), spent
+            failed = [name for name in broken if name in outcomes]
+            if len(failed) != 1 or not baseline.unsteady:
+                return None, spent
+            alone = host.run(Ask(tests=failed, cpu_s=ask.cpu_s, wall_s=60.0, total_s=120.0, warm=False, files=files))
+            spent += alone.cpu_s
+            if alone.outcomes.get(failed[0]) != GREEN:
+                return None, spent
+            expected += failed
+        return None, spent

@@ -1,0 +1,158 @@
+"""The first process in the sandbox answers commands, one at a time, and does nothing itself that a test could spoil.
+
+Rule 1: it never imports the repository. A warm child has collected all tests and forks once more for each run; a cold run is a child of its
+own that imports everything afresh. Rule 2: a changed file is written before a run and put back after it. Rule 3: every run ends with one
+message that has "end", whatever became of the child.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .forks import Fork, reap
+from .gather import few_names, gather, map_paths
+from .runs import Run, run_each
+from .tidy import Tree
+from .warm import Warm
+from .wire import Message, Reader, send
+from .with_pytest import version
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .outcome import Bench
+
+WARM_SLACK_S = 60.0
+"""How much longer than its tests may take a warm child may stay silent."""
+
+
+class Server:
+    """settings: root, cwd, pristine, empty (directories), sources (paths in the repository), origins (path → path here), paths (for
+    imports), arguments, options, runner, memory_bytes.
+    """
+
+    def __init__(self, settings: Message, commands: int, answers: int) -> None:
+        self._settings, self._commands, self._answers = settings, commands, answers
+        self._root = Path(settings["root"])
+        self._sources = {str(self._root / path): path for path in settings["sources"]}
+        self._warm: Fork | None = None
+
+    def serve(self) -> None:
+        """Say what is here, then answer until the other side closes."""
+        settings = self._settings
+        os.chdir(settings["cwd"])
+        map_paths(settings["origins"], [settings["cwd"], *settings["paths"]])
+        found = version() if settings["runner"] == "pytest" else None
+        if settings["runner"] == "pytest" and found is None:
+            settings["runner"] = "unittest"
+        self._tell({"ready": sys.version.split()[0], "runner": settings["runner"], "version": found or ""})
+        tree = Tree(self._root, Path(settings["pristine"]), [Path(path) for path in settings["empty"]])
+        reader = Reader(self._commands)
+        while not reader.ended:
+            for order in reader.take():
+                started = time.monotonic()
+                end = self._answer(order)
+                tree.restore(time.monotonic() - started, force=order["do"] == "collect" or bool(order.get("tidy")))
+                self._tell(end)
+
+    def _tell(self, message: Message) -> None:
+        send(self._answers, message)
+
+    def _answer(self, order: Message) -> Message:
+        changed = {path: base64.b64decode(data) for path, data in order.get("files", {}).items()}
+        original = {path: (self._root / path).read_bytes() for path in changed}
+        times = {path: (self._root / path).stat().st_mtime_ns for path in changed}
+        for path, data in changed.items():
+            (self._root / path).write_bytes(data)
+        try:
+            return self._collect(order) if order["do"] == "collect" else self._run(order, changed, original)
+        finally:
+            for path, data in original.items():
+                with contextlib.suppress(OSError):  # the test made something else of it: the tree is put back as a whole
+                    (self._root / path).write_bytes(data)
+                    os.utime(self._root / path, ns=(times[path], times[path]))
+            if self._warm is None:
+                reap()
+
+    def _collect(self, order: Message) -> Message:
+        """Start the warm child anew and return what it found."""
+        self._cool()
+        keep = (self._commands, self._answers)
+        self._warm = Fork(
+            lambda commands, answers: Warm(self._settings, self._sources, commands, answers).serve(), self._settings["memory_bytes"], keep
+        )
+        messages: list[Message] = []
+        way = self._warm.follow(messages.append, order["total_s"], time.monotonic() + order["total_s"])
+        if way != "finished":
+            self._cool()
+            return {"end": way}
+        return messages[-1]
+
+    def _run(self, order: Message, changed: dict[str, bytes], original: dict[str, bytes]) -> Message:
+        spent_s = 0.0
+        if order["mode"] == "warm" and self._warm is not None:
+            end = self._ask_warm(self._warm, order, changed, original)
+            if end["end"] != "cold":
+                return end
+            spent_s = end.get("cpu_s", 0.0)
+        run = Run(order, self._settings["memory_bytes"], self._fresh(order), self._tell, (self._commands, self._answers))
+        end = run.go()
+        return {**end, "cpu_s": spent_s + run.cpu_s}
+
+    def _ask_warm(self, warm: Fork, order: Message, changed: dict[str, bytes], original: dict[str, bytes]) -> Message:
+        pairs = [[path, base64.b64encode(original[path]).decode(), base64.b64encode(data).decode()] for path, data in changed.items()]
+        last: list[Message] = [{"end": "died"}]
+
+        def hear(message: Message) -> None:
+            if "end" in message:
+                last[0] = message
+            else:
+                self._tell(message)
+
+        warm.ask({**order, "files": {}, "pairs": pairs})
+        way = warm.follow(hear, order["wall_s"] + WARM_SLACK_S, time.monotonic() + order["total_s"] + WARM_SLACK_S)
+        if way != "finished":
+            self._cool()
+        return last[0]
+
+    def _fresh(self, order: Message) -> Any:
+        """Return the work of a child that imports everything itself."""
+
+        def work(left: list[str], bench: Bench) -> None:
+            errors: list[Message] = []
+            names = few_names(self._settings, order)
+            gather(self._settings, names, lambda items: run_each(items, left, order, bench), lambda: None, errors)
+            if errors:
+                bench.tell({"errors": errors})
+
+        return work
+
+    def _cool(self) -> None:
+        if self._warm is not None:
+            self._warm.finish()
+            self._warm = None
+
+
+def main() -> None:
+    """Take the descriptors of the protocol away from the tests, read the settings, and serve."""
+    commands, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    reader = Reader(commands)
+    settings: list[Message] = []
+    while not settings and not reader.ended:
+        settings = reader.take()
+    os.dup2(nothing, 2)
+    if settings:
+        try:
+            Server(settings[0], commands, answers).serve()
+        except BaseException as exc:
+            send(answers, {"end": "broken", "fault": repr(exc)[:500]})
+            raise

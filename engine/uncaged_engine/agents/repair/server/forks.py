@@ -1,0 +1,139 @@
+"""A forked process does one piece of work under limits; whatever it does, its end is noticed and nothing of it stays."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .wire import Message, Reader, send
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+TICK_S = 0.1
+END_WAIT_S = 1.0
+
+
+class Fork:
+    """One child. Its messages arrive at `reader`, this side writes its commands to `commands`."""
+
+    def __init__(self, work: Callable[[int, int], None], memory_bytes: int, keep: tuple[int, ...] = ()) -> None:
+        """Start *work* with the descriptors of its commands and its answers; it does not get *keep*."""
+        answers, answer_in = os.pipe()
+        command_out, self.commands = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python 3.12 warns where the repository has started threads; the suite is run cold in the end
+            self.pid = os.fork()
+        if not self.pid:
+            for descriptor in (answers, self.commands, *keep):
+                os.close(descriptor)
+            _be_a_child(work, command_out, answer_in, memory_bytes)
+        os.close(answer_in)
+        os.close(command_out)
+        self.reader = Reader(answers)
+        self.cpu_s = 0.0
+        self._status: int | None = None
+
+    def ask(self, message: Message) -> None:
+        send(self.commands, message)
+
+    def follow(self, on_message: Callable[[Message], None], silence_s: float, until: float) -> str:
+        """Hand on each message up to the one with "end"; return "finished", "timeout" or "died".
+
+        silence_s: how long the child may stay without a message; a message with "limit_s" changes it. until: too late in any case.
+        """
+        heard = time.monotonic()
+        while True:
+            left = min(heard + silence_s, until) - time.monotonic()
+            if left <= 0:
+                return "timeout"
+            ready, _, _ = select.select([self.reader.descriptor], [], [], min(left, TICK_S))
+            if not ready:
+                if self._gone():
+                    return self._way()
+                continue
+            for message in self.reader.take():
+                heard = time.monotonic()
+                silence_s = message.get("limit_s", silence_s)
+                on_message(message)
+                if "end" in message:
+                    return "finished"
+            if self.reader.ended:
+                return self._way()
+
+    def finish(self) -> None:
+        """Kill the child with its process group, reap it, and note the processor time that it took."""
+        for kill in (os.killpg, os.kill):
+            with contextlib.suppress(OSError):
+                kill(self.pid, signal.SIGKILL)
+        self._gone(wait=True)
+        for descriptor in (self.reader.descriptor, self.commands):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def _gone(self, wait: bool = False) -> bool:
+        if self._status is None:
+            with contextlib.suppress(ChildProcessError):
+                pid, status, usage = os.wait4(self.pid, 0 if wait else os.WNOHANG)
+                if pid:
+                    self._status = status
+                    self.cpu_s = usage.ru_utime + usage.ru_stime
+        return self._status is not None
+
+    def _way(self) -> str:
+        """Tell a child that used up its processor time from one that ended otherwise."""
+        end = time.monotonic() + END_WAIT_S
+        while not self._gone() and time.monotonic() < end:  # its pipe is closed: it is ending, or has closed it on purpose
+            select.select([], [], [], 0.005)
+        status = self._status
+        slow = status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGXCPU)
+        return "timeout" if slow else "died"
+
+
+def limit_cpu(cpu_s: float, overrun: Callable[[int, FrameType | None], None] | None = None) -> None:
+    """From now on, end this process after *cpu_s* seconds of processor time: by timer, and by the kernel's own limit a little later.
+
+    overrun: what the timer calls instead of ending the process at once.
+    """
+    signal.signal(signal.SIGPROF, overrun or signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime + cpu_s) + 3
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+
+
+def reap() -> None:
+    """Collect orphans that were handed to this process; only while it has no child of its own."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+
+
+def _be_a_child(work: Callable[[int, int], None], commands: int, answers: int, memory_bytes: int) -> None:
+    """Do the work and end here: never return into the code of the parent."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        _limit_memory(memory_bytes)
+        work(commands, answers)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Let the child grow by *memory_bytes* beyond what it inherits."""
+    with contextlib.suppress(OSError, ValueError):
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        wanted = now + memory_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

@@ -1,0 +1,92 @@
+"""A changed function takes effect in an interpreter that has imported it already, wherever it is referred to, or this is refused."""
+
+from __future__ import annotations
+
+import gc
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
+
+from .trace import Places
+
+if TYPE_CHECKING:
+    from typing import Any
+
+NEW_LOCALS = 0x2
+"""The flag of a function's code; the body of a class does not have it."""
+
+
+class Live:
+    """The functions of the repository's files that are alive in this interpreter.
+
+    called: (path, first line, name) of those that ran on import. imported: the paths of all files that were imported.
+    """
+
+    def __init__(self, sources: dict[str, str], called: set[tuple[str, int, str]], imported: frozenset[str]) -> None:
+        self._called, self._imported = called, imported
+        self._functions: dict[tuple[str, int, str], list[FunctionType]] = {}
+        places = Places(sources)
+        for thing in gc.get_objects():
+            if type(thing) is FunctionType:
+                path = places.path(thing.__code__.co_filename)
+                if path is not None:
+                    self._functions.setdefault(_key(path, thing.__code__), []).append(thing)
+
+    def patch(self, path: str, old: bytes, new: bytes) -> str:
+        """Swap the code of what differs between *old* and *new*, two texts of the file *path*.
+
+        Returns:
+            "patched"; "same": both mean the same to the interpreter; "cold": only a fresh import can tell, nothing was changed.
+        """
+        if path not in self._imported:
+            return "patched"  # whoever imports it later reads the changed file
+        try:
+            before, after = (compile(text, path, "exec", dont_inherit=True) for text in (old, new))
+        except (SyntaxError, ValueError, RecursionError):
+            return "cold"
+        swaps = _swaps(before, after, inside=False)
+        if swaps is None:
+            return "cold"
+        planned: list[tuple[FunctionType, CodeType]] = []
+        for was, becomes, outer in swaps:
+            key = _key(path, was)
+            living = self._functions.get(key, [])
+            if key in self._called or (outer and not living):
+                return "cold"
+            if any(_body(one.__code__) != _body(was) or one.__code__.co_freevars != becomes.co_freevars for one in living):
+                return "cold"
+            planned += [(function, becomes.replace(co_filename=function.__code__.co_filename)) for function in living]
+        for function, code in planned:
+            function.__code__ = code
+        return "patched" if swaps else "same"
+
+
+def _swaps(old: CodeType, new: CodeType, inside: bool) -> list[tuple[CodeType, CodeType, bool]] | None:
+    """Return (old, new, outermost) for each function whose code differs, itself or within; None if something outside functions differs."""
+    if _body(old) != _body(new):
+        return [(old, new, True)] if inside else None
+    found: list[tuple[CodeType, CodeType, bool]] = []
+    for was, becomes in zip(_inner(old), _inner(new)):  # noqa: B905 - Python 3.8; equal bodies have equally many
+        function = bool(was.co_flags & NEW_LOCALS)
+        deeper = _swaps(was, becomes, inside or function)
+        if deeper is None:
+            return None
+        if deeper and function and deeper[0][0] is not was:
+            deeper = [(was, becomes, True), *((one, other, False) for one, other, _ in deeper)]
+        found += deeper
+    return found
+
+
+def _body(code: CodeType) -> tuple[Any, ...]:
+    """Return what *code* does, line numbers and the code inside it aside."""
+    constants = tuple("code" if isinstance(value, CodeType) else (type(value).__name__, repr(value)) for value in code.co_consts)
+    names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+    return (code.co_code, constants, names, counts, getattr(code, "co_exceptiontable", b""))
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [value for value in code.co_consts if isinstance(value, CodeType)]
+
+
+def _key(path: str, code: CodeType) -> tuple[str, int, str]:
+    return path, code.co_firstlineno, code.co_name

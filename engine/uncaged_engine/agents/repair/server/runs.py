@@ -1,0 +1,95 @@
+"""A run of tests is spread over as many children as it takes: a test that ends its process is reported, the rest goes on in the next."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .forks import Fork
+from .outcome import Bench
+from .trace import Lines
+from .wire import Message, send
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Work = Callable[[list[str], Bench], None]
+
+IMPORT_S = 20.0
+"""How long a fresh child may take until its first test starts."""
+SHOWN_LEFT = 50
+
+
+class Run:
+    """order: the command. work: runs the tests that it is given, in the child. keep: descriptors that the child must not have."""
+
+    def __init__(self, order: Message, memory_bytes: int, work: Work, tell: Callable[[Message], None], keep: tuple[int, ...]) -> None:
+        self._order, self._memory_bytes, self._work, self._tell, self._keep = order, memory_bytes, work, tell, keep
+        self._left: list[str] = list(order["tests"])
+        self._current: str | None = None
+        self._last: Message = {}
+        self.cpu_s = 0.0
+
+    def go(self) -> Message:
+        """Run everything and return the last message."""
+        order = self._order
+        until = time.monotonic() + order["total_s"]
+        while True:
+            before = len(self._left)
+            fork = Fork(self._child, self._memory_bytes, self._keep)
+            way = fork.follow(self._hear, order["wall_s"] + IMPORT_S, until)
+            fork.finish()
+            self.cpu_s += fork.cpu_s
+            if way == "finished":
+                return self._last
+            late = time.monotonic() >= until
+            stopped = bool(order.get("stop")) and self._current not in order.get("expected", [])
+            if self._current is not None:
+                self._report_end(way, fork.cpu_s)
+            if late or stopped or not self._left or len(self._left) == before:
+                return {"end": "late" if late else way, "left": self._left[:SHOWN_LEFT]}
+
+    def _child(self, commands: int, answers: int) -> None:  # noqa: ARG002 - this child gets no commands
+        order = self._order
+        lines = Lines(order["cover_sources"], bool(order.get("types")), order.get("only")) if order.get("cover") else None
+        bench = Bench(Path(order["root"]), lambda message: send(answers, message), order["cpu_limit_s"], order["wall_s"], lines)
+        self._work(list(self._left), bench)
+        send(answers, {"end": "finished"})
+
+    def _hear(self, message: Message) -> None:
+        if "start" in message:
+            self._current = message["start"]
+        elif "end" in message:
+            self._last = message
+        else:
+            if "test" in message:
+                self._forget(message["test"])
+            self._tell(message)
+
+    def _report_end(self, way: str, cpu_s: float) -> None:
+        name, outcome = self._current, "timeout" if way == "timeout" else "died"
+        self._tell({"test": name, "outcome": outcome, "cpu_s": cpu_s, "wall_s": 0.0})
+        self._forget(str(name))
+
+    def _forget(self, name: str) -> None:
+        self._current = None
+        if name in self._left:
+            self._left.remove(name)
+
+
+def run_each(items: Any, left: list[str], order: Message, bench: Bench) -> None:
+    """Run the tests that are left, in the child; stop at the first failure, if so asked, unless that test was expected to fail."""
+    known, wanted = set(items.names), set(left)
+    missing = [name for name in left if name not in known]
+    for name in missing:
+        bench.tell({"test": name, "outcome": "missing", "cpu_s": 0.0, "wall_s": 0.0})
+    if missing and order.get("stop"):
+        return
+    names = [name for name in (items.names if order.get("suite") else left) if name in known and name in wanted]
+    expected = set(order.get("expected", []))
+    quick = bool(order.get("quick")) and order["mode"] == "warm"
+    for name, outcome in zip(names, items.run(names, bench, quick)):  # noqa: B905 - Python 3.8
+        if order.get("stop") and outcome != "passed" and name not in expected:
+            return

@@ -1,0 +1,51 @@
+"""Messages between processes are JSON objects, one a line; what is no such line is left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Message = dict[str, Any]
+else:
+    Message = dict  # Python 3.8 subscripts no built-in types
+
+
+class Reader:
+    """Collects the bytes of one descriptor into messages."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.ended = False
+        self._rest = b""
+
+    def take(self) -> list[Message]:
+        """Read once (blocking, if nothing is there) and return the messages that are whole now."""
+        chunk = os.read(self.descriptor, 1 << 16)
+        if not chunk:
+            self.ended = True
+            return []
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        parsed = [_parse(line) for line in lines]
+        return [message for message in parsed if message is not None]
+
+
+def send(descriptor: int, message: Message) -> None:
+    """Write *message* whole; a reader that has gone away is no error."""
+    data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except OSError:
+            return
+
+
+def _parse(line: bytes) -> Message | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

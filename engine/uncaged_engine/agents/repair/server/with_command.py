@@ -1,0 +1,66 @@
+"""Any other test command is one test: it passes when the command ends with exit code 0."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .wire import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .outcome import Bench
+
+NAME = "command"
+FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?|^(\S+\.py):(\d+):', re.MULTILINE)
+TAIL = 20_000
+SHOWN = 300
+
+
+class CommandFailed(Exception):
+    """The command ended with another exit code than 0."""
+
+
+class Command:
+    """argv: run in the current directory."""
+
+    def __init__(self, argv: list[str], root: Path) -> None:
+        self.root = str(root)
+        self._argv = argv
+        self.names = [NAME]
+
+    def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
+        for name in names:
+            bench.begin(name)
+            ended = subprocess.run(self._argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            outcome, error, places = "passed", None, None
+            if ended.returncode:
+                said = ended.stdout[-TAIL:].decode(errors="replace")
+                outcome, error = "failed", CommandFailed(f"exit code {ended.returncode}: {said.strip()[-SHOWN:]}")
+                places = found_places(said, self.root)
+            bench.done(outcome, error, places)
+            yield outcome
+
+
+def with_command(argv: list[str], root: Path, loop: Callable[[Command], None], watched: Callable[[], None], errors: list[Message]) -> None:
+    """Hand *argv* to *loop* as the only test; a program that is not there goes into *errors*."""
+    watched()
+    try:
+        loop(Command(argv, root))
+    except OSError as exc:
+        errors.append({"path": argv[0], "message": str(exc)})
+
+
+def found_places(said: str, root: str) -> list[tuple[str, int, str]]:
+    """Return the places in *root* that tracebacks and messages in *said* name, in order."""
+    found = []
+    for match in FRAME.finditer(said):
+        path, line = match.group(1) or match.group(4), int(match.group(2) or match.group(5))
+        inside = os.path.relpath(Path(root, path), root)
+        if not inside.startswith(".."):
+            found.append((inside, line, match.group(3) or ""))
+    return found

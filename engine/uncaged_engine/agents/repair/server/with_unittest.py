@@ -1,0 +1,88 @@
+"""The repository's tests as the standard library's unittest discovers them, for interpreters without pytest."""
+
+from __future__ import annotations
+
+import unittest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .wire import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from .outcome import Bench
+
+PATTERNS = ("test*.py", "*_test.py")
+NOT_LOADED = "_FailedTest"
+"""The class with which unittest stands in for a module that it could not import."""
+
+
+class Cases:
+    """The discovered tests by their ids."""
+
+    def __init__(self, suite: unittest.TestSuite, root: Path) -> None:
+        self.root = str(root)
+        self.found: dict[str, unittest.TestCase] = {case.id(): case for case in _flat(suite)}
+        self.names = [name for name, case in self.found.items() if type(case).__name__ != NOT_LOADED]
+
+    def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
+        for name in names:
+            bench.begin(name)
+            result = Result()
+            unittest.TestSuite([self.found[name]]).run(result)
+            bench.done(result.outcome, result.error)
+            yield result.outcome
+
+
+class Result(unittest.TestResult):
+    """Keeps the exception itself instead of its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcome = "passed"
+        self.error: BaseException | None = None
+
+    def addError(self, test: unittest.TestCase, err: Any) -> None:  # noqa: ARG002 - unittest's names
+        self.outcome, self.error = "error", err[1]
+
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: ARG002 - the same
+        self.outcome, self.error = "failed", err[1]
+
+    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: ARG002 - the same
+        if err is not None:
+            self.outcome, self.error = "failed", err[1]
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: ARG002 - the same
+        self.outcome = "skipped"
+
+    def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: ARG002 - the same
+        self.outcome = "xfailed"
+
+    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:  # noqa: ARG002 - the same
+        self.outcome = "failed"
+
+
+def with_unittest(root: Path, loop: Callable[[Cases], None], watched: Callable[[], None], errors: list[Message]) -> None:
+    """Discover below *root* (and in its `tests` or `test` directory, if that is no package) and hand the tests to *loop*."""
+    loader = unittest.TestLoader()
+    suite = unittest.TestSuite()
+    beside = [root / name for name in ("tests", "test")]
+    for place in [root, *(place for place in beside if place.is_dir() and not (place / "__init__.py").exists())]:
+        for pattern in PATTERNS:
+            suite.addTests(loader.discover(str(place), pattern=pattern, top_level_dir=str(place)))
+    cases = Cases(suite, root)
+    for name, case in cases.found.items():
+        if type(case).__name__ == NOT_LOADED:
+            errors.append({"path": name, "message": str(getattr(case, "_exception", ""))[-2000:]})
+    watched()
+    loop(cases)
+
+
+def _flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    for part in suite:
+        if isinstance(part, unittest.TestSuite):
+            yield from _flat(part)
+        else:
+            yield part

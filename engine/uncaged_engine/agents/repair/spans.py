@@ -1,0 +1,138 @@
+"""Every node of a file's syntax tree has a byte span in that file, so an edit leaves all other bytes as they were."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+BOM = b"\xef\xbb\xbf"
+LINE_END = re.compile(rb"\r\n|\r|\n")  # what Python's tokenizer ends a line at; str.splitlines knows more
+LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Set | ast.Dict
+
+
+class UnreadableSource(Exception):
+    """The file is no Python that can be parsed here: binary, wrongly encoded, a syntax error or a newer syntax."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One Python file.
+
+    path: relative to the repository, with forward slashes. data: the text as UTF-8, without byte order mark; all spans count its bytes.
+    """
+
+    path: str
+    data: bytes
+    encoding: str
+    bom: bytes
+    tree: ast.Module
+    parents: Mapping[ast.AST, ast.AST]
+    line_starts: tuple[int, ...]
+
+    def text(self, start: int, end: int) -> str:
+        return self.data[start:end].decode()
+
+    def offset(self, line: int, column: int) -> int:
+        return self.line_starts[line - 1] + column
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the first byte of *node* and the one after its last; parentheses around an expression do not belong to it."""
+        end_line, end_column = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
+        if end_line is None or end_column is None:
+            raise ValueError(f"{type(node).__name__} has no position")
+        return self.offset(getattr(node, "lineno"), getattr(node, "col_offset")), self.offset(end_line, end_column)  # noqa: B009 - untyped on AST
+
+    def segment(self, node: ast.AST) -> str:
+        return self.text(*self.span(node))
+
+    def indent(self, node: ast.stmt) -> str:
+        """Return the white space before *node*'s first line."""
+        start = self.line_starts[node.lineno - 1]
+        return self.text(start, start + node.col_offset)
+
+    @property
+    def newline(self) -> str:
+        found = LINE_END.search(self.data)
+        return found.group().decode() if found else "\n"
+
+    def encode(self, data: bytes) -> bytes:
+        """Return what has to stand in the file for *data*: the file's own encoding and mark."""
+        return self.bom + (data if self.encoding == "utf-8" else data.decode().encode(self.encoding))
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        while (above := self.parents.get(node)) is not None:
+            yield above
+            node = above
+
+
+def read_source(path: str, raw: bytes) -> Source:
+    """Parse *raw*, the bytes of the file *path*.
+
+    Raises:
+        UnreadableSource: with one sentence that says why.
+    """
+    bom, body = (BOM, raw[len(BOM) :]) if raw.startswith(BOM) else (b"", raw)
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(body).readline)[0]
+        text = body.decode(encoding)
+        tree = ast.parse(text)
+    except (SyntaxError, UnicodeDecodeError, ValueError, LookupError, RecursionError, MemoryError) as exc:
+        raise UnreadableSource(f"{path}: {exc}") from exc
+    data = text.encode()
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    starts = (0, *(found.end() for found in LINE_END.finditer(data)))
+    return Source(
+        path=path,
+        data=data,
+        encoding="utf-8" if encoding in ("utf-8", "ascii") else encoding,
+        bom=bom,
+        tree=tree,
+        parents=parents,
+        line_starts=starts,
+    )
+
+
+def parses(data: bytes) -> bool:
+    """Say whether *data* (UTF-8) is a Python module."""
+    try:
+        ast.parse(data.decode())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Walk *statement* and its expressions, but not the statements inside its body."""
+    yield statement
+    waiting = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.ExceptHandler | ast.match_case):
+            waiting[:0] = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+        else:
+            yield node
+            waiting[:0] = list(ast.iter_child_nodes(node))
+
+
+def header_lines(statement: ast.stmt) -> tuple[int, int]:
+    """Return the first and the last line that *statement* itself takes, without its body."""
+    first = min([statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))])
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+        return first, max(statement.lineno, body[0].lineno - 1)
+    return first, statement.end_lineno or statement.lineno
+
+
+def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield each list of statements that *statement* holds."""
+    for name in ("body", "orelse", "finalbody"):
+        held = getattr(statement, name, None)
+        if isinstance(held, list) and held and isinstance(held[0], ast.stmt):
+            yield held
+    for name in ("handlers", "cases"):
+        for part in getattr(statement, name, []):
+            yield part.body

@@ -1,0 +1,62 @@
+"""A line is the more suspicious, the more failing and the fewer passing tests run it (Ochiai), and hints of the failure count beside that."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from .results import Frame
+
+Line = tuple[str, int]
+DEEPEST_FRAME = 1.35
+FRAME = 1.15
+NAMED = 1.15
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+
+
+def ochiai(failing: Sequence[frozenset[Line]], passing: Iterable[frozenset[Line]]) -> dict[Line, float]:
+    """Return the suspicion of each line that a failing test ran: between 0 and 1."""
+    failed: dict[Line, int] = {}
+    for lines in failing:
+        for line in lines:
+            failed[line] = failed.get(line, 0) + 1
+    passed = dict.fromkeys(failed, 0)
+    for lines in passing:
+        for line in lines & failed.keys():
+            passed[line] += 1
+    return {line: count / math.sqrt(len(failing) * (count + passed[line])) for line, count in failed.items()}
+
+
+def hinted(
+    suspicion: Mapping[Line, float], frames: Iterable[Sequence[Frame]], functions: Mapping[Line, str], text: str
+) -> dict[Line, float]:
+    """Raise what tracebacks point to and what *text* (the issue) names; the highest becomes 1.
+
+    functions: the name of the function around each line.
+    """
+    found = dict(suspicion)
+    for stack in frames:
+        inside = [(frame.path, frame.line) for frame in stack if (frame.path, frame.line) in found]
+        for line in set(inside):
+            found[line] *= DEEPEST_FRAME if line == inside[-1] else FRAME
+    words = {word.lower() for word in WORD.findall(text)}
+    for line in found:
+        path, function = line[0], functions.get(line, "")
+        parts = {part.lower() for part in (*re.split(r"[/.]", path), function) if part}
+        if words & parts:
+            found[line] *= NAMED
+    highest = max(found.values(), default=1.0)
+    return {line: value / highest for line, value in found.items()}
+
+
+def grouped(tops: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """Group failing tests by the place that each suspects most; the largest group first, otherwise in the order given.
+
+    tops: test → its most suspicious places, best first.
+    """
+    groups: dict[str, list[str]] = {}
+    for name, places in tops.items():
+        shared = next((place for place in places if place in groups), None)
+        groups.setdefault(shared or (places[0] if places else ""), []).append(name)
+    return [tuple(names) for _, names in sorted(groups.items(), key=lambda item: -len(item[1]))]
