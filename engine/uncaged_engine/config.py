@@ -94,7 +94,8 @@ class Config:
     agent: name of the default agent, or None to have one chosen. roles, flows: exceptions from it.
     models: what the llm effect may ask, by name. model: the one that it asks when it names none. extractor: the one that takes data out
     of an agent's answer when the agent cannot.
-    environment: further variables of the caller that agents may see.
+    environment: further variables of the caller that agents may see. consent: coding programs on PATH that a person said yes to
+    (or no, with ``not`` before the name).
     """
 
     path: Path | None = None
@@ -109,6 +110,7 @@ class Config:
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
     environment: tuple[str, ...] = ()
+    consent: tuple[str, ...] = ()
     test_command: str | None = None
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:

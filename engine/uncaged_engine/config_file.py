@@ -75,6 +75,7 @@ class ConfigSection(Section):
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     secrets: dict[str, SecretSection] = {}
     environment: list[str] = []
+    consent: list[str] = []
     test_command: str | None = None
 
 
@@ -191,5 +192,6 @@ def settle(section: ConfigSection, path: Path) -> Config:
             for name, source in section.secrets.items()
         },
         environment=tuple(section.environment),
+        consent=tuple(section.consent),
         test_command=section.test_command,
     )

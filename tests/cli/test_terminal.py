@@ -86,3 +86,40 @@ def test_a_person_is_asked_once(environment: dict[str, str], tmp_path: Path, flo
     assert code == 0
     code, seen = on_terminal(["add", "other", str(path)], environment, tmp_path)
     assert (code, "Grant this?" in seen) == (0, False)
+
+
+ROLES = """descriptor = {
+    "contract": 1,
+    "name": "talk",
+    "description": "One role.",
+    "kind": "workflow",
+    "roles": {"speaker": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
+    "policy": {"role": {}},
+}
+
+
+def run(input, options):
+    yield {"role": {"name": "speaker"}}
+"""
+
+
+def test_a_coding_program_is_asked_about_once(environment: dict[str, str], tmp_path: Path, flow: AddFlow) -> None:
+    """A no is kept, a yes is kept and says who answers and why; a pipe is never asked."""
+    flow("talk", ROLES)
+    (tmp_path / "bin").mkdir()
+    for name in ("claude", "codex"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    mine = {**environment, "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    words = ["run", "talk", "--max-rounds", "0"]
+    config = Path(environment["UNCAGED_WORKFLOW_HOME"]) / "config.yaml"
+    piped = subprocess.run([sys.executable, "-m", "uncaged_cli", *words], env=mine, cwd=tmp_path, capture_output=True, check=False)
+    assert (piped.returncode, config.exists()) == (6, False)
+    code, seen = on_terminal(words, mine, tmp_path, typed=b"n\n")
+    assert (code, "May claude answer" in seen, "agent repair (no agent" in " ".join(seen.split())) == (6, True, True)
+    code, seen = on_terminal(words, mine, tmp_path, typed=b"y\n")
+    assert (code, "May codex answer" in seen) == (6, True)
+    assert "agent codex (OpenAI Codex is on PATH, and you said yes to it" in " ".join(seen.split())
+    assert config.read_text() == "consent: [not claude, codex]\n"
+    code, seen = on_terminal(words, mine, tmp_path)
+    assert (code, "May" in seen) == (6, False)

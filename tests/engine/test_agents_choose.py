@@ -55,7 +55,7 @@ def test_nobody_configured_means_the_built_in_repair(tmp_path: Path) -> None:
     (tmp_path / "claude").chmod(0o755)
     found = choose(Config(), flow="fix", role=None, asked={}, environment={"PATH": str(tmp_path)}, directory=tmp_path)
     assert found.name == "repair"
-    assert "'claude' is on PATH: to use it, name it in config.yaml" in found.reason
+    assert "'claude' is on PATH: to use it, run with --agent claude, or name it in config.yaml" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from ..arguments import (
     parse_agents,
 )
 from ..catalog import nearest
+from ..consent import ask_once
 from ..parameters import gather
 from ..screen import is_terminal, note, result
 from ..session import open_engine
@@ -77,6 +78,7 @@ def command(
         if role and role not in descriptor.roles:
             known = ", ".join(descriptor.roles) or "none"
             raise NotFoundError(f"flow {flow!r} has no role {role!r}{nearest(role, descriptor.roles)}; its roles: {known}")
+    ask_once(engine, flow, descriptor.roles, bindings)
     thread_id = engine.run(
         flow,
         prompt=read_prompt() if prompt == "-" else prompt,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import NotFoundError, UsageError
 
 from ..config import NOTHING, Config, FlowSettings
 from . import BUILT_IN, factory_of, kinds
 
-KNOWN_PROGRAMS = ("claude", "codex", "gemini", "opencode", "aider")
-"""Coding programs that a person may have; none is used without being asked for."""
+if TYPE_CHECKING:
+    from .program.table import Row
 
 WELL_KNOWN_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
@@ -64,6 +64,12 @@ def choose(
     config: Config, *, flow: str, role: str | None, asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
 ) -> Choice:
     """Return the agent for *role*, or the one for all roles: what was said for this run, then config from the special to the general."""
+    name, reason = said_for(config, flow=flow, role=role, asked=asked)
+    return automatic(config, environment) if name is None else named(name, config, reason, directory)
+
+
+def said_for(config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]) -> tuple[str | None, str]:
+    """The name that somebody chose for *role*, and where; None if nobody did."""
     settings = config.flows.get(flow, FlowSettings())
     said: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
     if role is not None:
@@ -73,19 +79,25 @@ def choose(
     if role is not None:
         said.append((config.roles.get(role), f"config.yaml: roles.{role}"))
     said.append((config.agent, "config.yaml: agent"))
-    for name, reason in said:
-        if name is not None:
-            return named(name, config, reason, directory)
-    return automatic(environment)
+    return next(((name, reason) for name, reason in said if name is not None), (None, ""))
 
 
-def automatic(environment: Mapping[str, str]) -> Choice:
+def question(config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str]) -> Row | None:
+    """The coding program on PATH of which a person should say whether it may be used; None when nothing depends on it."""
+    if all(said_for(config, flow=flow, role=role, asked=asked)[0] is not None for role in roles) or by_key(config, environment) is not None:
+        return None
+    from .consent import to_ask
+
+    return to_ask(config, environment)
+
+
+def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
     """Return the agent of a machine on which nobody chose one: the first that there is."""
-    found = next((choice for look in ORDER if (choice := look(environment)) is not None), None)
+    found = next((choice for look in ORDER if (choice := look(config, environment)) is not None), None)
     return found if found is not None else built_in(environment)
 
 
-def by_key(environment: Mapping[str, str]) -> Choice | None:
+def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
     """A key in the environment was put there to be used."""
     for wire, variable in WELL_KNOWN_KEYS.items():
         if environment.get(variable):
@@ -93,12 +105,20 @@ def by_key(environment: Mapping[str, str]) -> Choice | None:
     return None
 
 
-def by_program(environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
-    """A coding program on PATH is not used without being asked for."""
-    return None
+def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
+    """A coding program on PATH is used if a person said yes to it."""
+    if not config.consent:
+        return None
+    from .consent import agreed
+
+    row = agreed(config, environment)
+    if row is None:
+        return None
+    reason = f"{row.title} is on PATH, and you said yes to it (config.yaml: consent)"
+    return Choice(name=row.name, use=row.use, settings={"row": row.name}, reason=reason)
 
 
-def by_local_server(environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
+def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
     """A model server on loopback costs nothing and nothing leaves the machine."""
     from .local import PORTS, find_server
 
@@ -111,17 +131,19 @@ def by_local_server(environment: Mapping[str, str]) -> Choice | None:  # noqa: A
 
 
 def built_in(environment: Mapping[str, str]) -> Choice:
-    present = [program for program in KNOWN_PROGRAMS if shutil.which(program, path=environment.get("PATH", ""))]
-    hint = f"; {present[0]!r} is on PATH: to use it, name it in config.yaml" if present else ""
+    from .consent import present
+
+    found = present(environment)
+    hint = f"; {found[0].name!r} is on PATH: to use it, run with --agent {found[0].name}, or name it in config.yaml" if found else ""
     return Choice(name="repair", use="repair", settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
 
 
-ORDER: tuple[Callable[[Mapping[str, str]], Choice | None], ...] = (by_key, by_program, by_local_server)
+ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (by_key, by_program, by_local_server)
 """Where an agent is looked for when nobody chose one; the built-in repair is what is left."""
 
 
 def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
-    """Return the agent that *name* stands for: one of config's, a kind that needs no settings, or ``scripted:FILE`` / ``command:WORDS``."""
+    """Return the agent that *name* stands for: config's, a kind of its own, a known coding agent, or ``KIND:…`` in one word."""
     if name in config.agents:
         agent = config.agents[name]
         beside = config.path.parent if config.path is not None else directory
@@ -129,13 +151,18 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
     kind, colon, rest = name.partition(":")
     if colon and kind == "scripted":
         return Choice(name=kind, use=kind, settings=absolute({"file": rest}, directory), reason=reason)
-    if colon and kind == "command":
+    if colon and kind in {"command", "acp"}:
         return Choice(name=kind, use=kind, settings=absolute({"argv": words_of(rest)}, directory), reason=reason)
-    if name not in BUILT_IN and name not in kinds():
-        known = sorted({*config.agents, *BUILT_IN, *kinds()})
+    if name in BUILT_IN or name in kinds():
+        return Choice(name=name, use=name, settings=NOTHING, reason=reason)
+    from .program.table import table
+
+    row = table().get(name)
+    if row is None:
+        known = sorted({*config.agents, *BUILT_IN, *kinds(), *table()})
         near = get_close_matches(name, known, n=3) or known
         raise NotFoundError(f"there is no agent {name!r} (known: {', '.join(near)}); define it under agents in config.yaml")
-    return Choice(name=name, use=name, settings=NOTHING, reason=reason)
+    return Choice(name=name, use=row.use, settings={"row": name}, reason=reason)
 
 
 def words_of(text: str) -> list[str]:
