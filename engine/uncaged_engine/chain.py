@@ -26,7 +26,7 @@ def link(previous: bytes, body: bytes) -> bytes:
     """The digest of a line whose text up to ``,"chain"`` is *body*."""
     hasher = blake2b(previous, digest_size=DIGEST_BYTES)
     hasher.update(body)
-    return bytes(hasher.digest())
+    return hasher.digest()
 
 
 def spell(digest: bytes) -> bytes:
@@ -60,7 +60,7 @@ def seal(previous: bytes, body: bytes) -> tuple[bytes, bytes]:
 
 def check(previous: bytes, line: bytes) -> bytes | None:
     """The digest of a sealed line, or None if the line does not follow *previous*."""
-    if len(line) <= SEAL_BYTES or line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or line[-3:] != b'"}\n':
+    if len(line) <= SEAL_BYTES or line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or not line.endswith(b'"}\n'):
         return None
     digest = link(previous, line[:-SEAL_BYTES])
     return digest if line[-3 - CHAIN_CHARACTERS : -3] == spell(digest) else None

@@ -26,7 +26,7 @@ from .journal import Journal
 from .loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
 from .observe import facts_of
 from .performer import Performer
-from .recover import LIMITS, History
+from .recover import LIMITS, History, extend
 from .seat import Seat
 from .spending import Spending
 from .states import allowed, status
@@ -108,7 +108,7 @@ class Driver:
         if history.end is not None if resume is None else not allowed(state, "resume"):
             raise RefusedError(state_refusal(state, "resume", self.thread))
         if resume is not None:
-            self._journal.append(lines.control("resume", resume, self.now_ms()))
+            extend(history, self._journal.append(lines.control("resume", resume, self.now_ms())))
             self._journal.flush()
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class Driver:
 
     def _drive(self) -> str:
         journal, bundle = self._journal, self._bundle
-        history = journal.reread(bundle.hash, self.thread)
+        history = journal.history
         start = self._blobs.expand_record(history.start)
         options = start["parameters"]["options"]
         self._limits = {name: options[name] for name in LIMITS if name in options} | history.limits

@@ -27,6 +27,16 @@ SPILL_BYTES = 512 << 10
 
 Shape = Literal["start", "intent", "attempt", "step", "void", "control", "end"]
 EndWord = Literal["completed", "failed", "killed", "limit"]
+_SHAPES: dict[bytes, Shape] = {
+    b'"intent"': "intent",
+    b'"attempt"': "attempt",
+    b'"void"': "void",
+    b'"role"': "step",
+    b'"outcome"': "step",
+    b'"error"': "step",
+    b'"sub"': "step",
+}
+"""The first key after seq tells the shape."""
 ENDS: frozenset[str] = frozenset(("completed", "failed", "killed", "limit"))
 
 
@@ -93,17 +103,9 @@ def shape_of(line: bytes) -> tuple[Shape, int]:
     """
     if line.startswith(b'{"seq":'):
         comma = line.index(b",", 7, 32)
-        key = line[comma + 1 : line.index(b":", comma)]
-        seq = int(line[7:comma])
-        match key:
-            case b'"intent"':
-                return "intent", seq
-            case b'"attempt"':
-                return "attempt", seq
-            case b'"void"':
-                return "void", seq
-            case b'"role"' | b'"outcome"' | b'"error"' | b'"sub"':
-                return "step", seq
+        shape = _SHAPES.get(line[comma + 1 : line.index(b":", comma)])
+        if shape is not None:
+            return shape, int(line[7:comma])
     elif line.startswith(b'{"control":'):
         return "control", 0
     elif line.startswith(b'{"end":'):
@@ -115,11 +117,17 @@ def shape_of(line: bytes) -> tuple[Shape, int]:
 
 def is_role_step(line: bytes) -> bool:
     """Whether a step line belongs to a role (only those count as rounds)."""
-    return line.startswith(b'"role"', line.index(b",", 7) + 1)
+    return key_of_step(line) == b"role"
 
 
 def is_sub_step(line: bytes) -> bool:
-    return line.startswith(b'"sub"', line.index(b",", 7) + 1)
+    return key_of_step(line) == b"sub"
+
+
+def key_of_step(line: bytes) -> bytes:
+    """The first key after a step line's seq."""
+    head = line.index(b',"', 7) + 2
+    return line[head : line.index(b'"', head)]
 
 
 def effect_of_intent(line: bytes) -> bytes:

@@ -64,6 +64,7 @@ class History:
     """All that a journal holds, up to its last whole line.
 
     steps: the sealed lines of finished steps, step 1 first.
+    inherited: how many of the first steps were copied from another thread.
     handed_over: how many of the first steps the bundle gets as ``input.steps`` instead of replaying them (a fork onto another hash).
     effects: running hash over the effects that the other steps answered.
     limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
@@ -80,6 +81,7 @@ class History:
     pending: Pending | None = None
     end: Mapping[str, Any] | None = None
     handed_over: int = 0
+    inherited: int = 0
     paused: bool = False
     waiting: bool = False
     unsettled: bool = False
@@ -102,12 +104,6 @@ class History:
         return self.pending is not None and self.pending.voided == "environment" and self.end is None
 
     @property
-    def inherited(self) -> int:
-        """How many of the first steps were copied from another thread."""
-        source = self.start.get("forkFrom")
-        return int(source["seq"]) if isinstance(source, dict) else 0
-
-    @property
     def corrupt(self) -> bool:
         return self.damage is not None and not self.damage.tail
 
@@ -124,6 +120,17 @@ def recover(data: bytes, bundle: BundleHash, thread: ThreadId) -> History:
 def recover_strictly(data: bytes, bundle: BundleHash, thread: ThreadId) -> History:
     """The same history, with every line parsed and checked."""
     return _read(data, bundle, thread, strict=True)
+
+
+def extend(history: History, line: bytes) -> None:
+    """Take in the line that was just appended to a whole journal."""
+    digest = chain.check(history.digest, line)
+    if digest is None:
+        raise DamagedError(f"a line that does not follow the journal's last one: {line[:80]!r}")
+    _take(history, line)
+    history.good_bytes += len(line)
+    history.lines += 1
+    history.digest, history.last_line = digest, line
 
 
 def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) -> History:
@@ -149,12 +156,13 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
         except (ValueError, KeyError) as exc:
             reason = str(exc) or _STRANGE
             break
+        history.last_line = line
         previous = digest
         position = after
         number += 1
-        history.good_bytes, history.lines, history.digest, history.last_line = position, number, digest, line
     if history is None:
         raise DamagedError(f"thread {thread}: the journal has no start record; nothing of it can be used, `thread rm {thread}` deletes it")
+    history.good_bytes, history.lines, history.digest = position, number, previous
     if position < size:
         tail = not _something_follows(data, position, previous)
         history.damage = Damage(offset=position, line=number + 1, reason=reason, tail=tail)
@@ -166,7 +174,8 @@ def _begin(line: bytes, digest: bytes) -> History:
     if not isinstance(record, dict) or record.get("format") != lines.FORMAT:
         raise ValueError("the first line is no start record of format 1")
     source = record.get("forkFrom") or {}
-    return History(start=record, good_bytes=len(line), lines=1, digest=digest, handed_over=int(source.get("handedOver", 0)))
+    handed_over, inherited = int(source.get("handedOver", 0)), int(source.get("seq", 0))
+    return History(start=record, good_bytes=len(line), lines=1, digest=digest, handed_over=handed_over, inherited=inherited)
 
 
 def _take(history: History, line: bytes) -> None:
@@ -195,7 +204,8 @@ def _take(history: History, line: bytes) -> None:
 
 
 def _take_step(history: History, line: bytes, seq: int) -> None:
-    if lines.is_sub_step(line):
+    key = lines.key_of_step(line)
+    if key == b"sub":
         _pending(history, seq).subs.append(line)
         return
     if seq != len(history.steps) + 1:
@@ -204,10 +214,9 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
     if pending is not None and pending.voided is not None:
         raise ValueError(f"step {seq} after a void, without a new intent")
     if seq > history.handed_over:
-        history.effects.update(output_effect(_parsed(line)) if pending is None else pending.mark)
-        history.effects.update(b"\n")
+        history.effects.update((output_effect(_parsed(line)) if pending is None else pending.mark) + b"\n")
     history.steps.append(line)
-    if lines.is_role_step(line):
+    if key == b"role":
         history.rounds += 1
         history.note = None
     if b'"usage":' in line:

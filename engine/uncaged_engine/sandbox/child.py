@@ -177,8 +177,7 @@ class Server:
         for _ in range(count):
             frame = self._reader.readline()
             if word == "effect":  # otherwise it ended early, and the rest is only drained
-                digest.update(mark(answer, self._spill_bytes))
-                digest.update(b"\n")
+                digest.update(mark(answer, self._spill_bytes) + b"\n")
                 word, answer = self._outcome(slot, frame.split(b" ", 3)[3])
                 seq += 1
         self._speaker.answer(slot, seq, word, answer, digest.hexdigest())
@@ -274,11 +273,14 @@ def decode(data: bytes) -> Any:
 
 def encode(value: object) -> bytes:
     """Canonical JSON; raises for anything else than JSON values."""
-    return "".join(make_encoder(None, _no_json, encode_basestring, None, ":", ",", False, False, False)(value, 0)).encode()
+    return "".join(_pieces(value, 0)).encode()
 
 
 def _no_json(value: object) -> object:
     raise TypeError(f"{summary(value)} is not a JSON value")
+
+
+_pieces = make_encoder(None, _no_json, encode_basestring, None, ":", ",", False, False, False)
 
 
 def summary(value: object) -> str:
