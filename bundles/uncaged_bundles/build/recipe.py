@@ -1,6 +1,7 @@
-"""A recipe's JSON is read without surprises: each of its three shapes becomes a flow to build, and what is wrong has its dotted path.
+"""A recipe's JSON is read without surprises: each of its four shapes becomes a flow to build, and what is wrong has its dotted path.
 
-A script flow has ``actionName``, and ``script`` as a mapping; a task flow ``name``, and ``script`` as text; a web flow also a ``scope``.
+A script flow has ``actionName``, and ``script`` as a mapping; a task flow ``name``, and ``script`` as text; a web flow also a ``scope``;
+a block flow has ``steps``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from uncaged_bundles import shapes
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.shapes import Path, ShapeError
 
+from .block_flow import is_block_flow, parse_block_flow
 from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from .grammar_check import check_pattern
 from .inference import infer_arguments, infer_commands
@@ -73,6 +75,8 @@ def parse_recipe(raw: object) -> RecipeFlow:
     """Return the flow that a recipe describes; ShapeError has the dotted path."""
     top: Path = ("recipe",)
     fields = shapes.mapping(raw, top)
+    if is_block_flow(fields):
+        return parse_block_flow(fields, safe_name(shapes.text(shapes.required(fields, "name", top), (*top, "name"))))
     version = fields.get("version", 1)
     if "actionName" not in fields and "name" not in fields:
         raise ShapeError(top, "is no recipe: a script flow has 'actionName', a task or web flow has 'name'")

@@ -11,6 +11,8 @@ from uncaged_bundles.errors import BundleError
 from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validate import Bundle
 
+from .block import block_flow_of, build_block
+from .block_flow import BlockFlow
 from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from .foreign import build_foreign
 from .inference import infer_commands, infer_parameters
@@ -25,10 +27,11 @@ LANGUAGE_OF_SUFFIX = {".sh": "bash", ".bash": "bash", ".py": "python", ".ps1": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A bundle, and what the person who adds it should know."""
+    """A bundle, and what the person who adds it should know. active: False if it says of itself that it is disabled."""
 
     source: bytes
     notes: tuple[str, ...]
+    active: bool = True
 
 
 def build_flow(flow: RecipeFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> Built:
@@ -41,6 +44,8 @@ def build_flow(flow: RecipeFlow, known_effects: Mapping[str, frozenset[str]] = K
         case ForeignFlow():
             note = f"it is kept, but {flow.language} is not run here; see 'uncaged-workflow edit {flow.name} --script FILE.py'"
             return Built(source=build_foreign(flow, known_effects), notes=(*flow.notes, note))
+        case BlockFlow():
+            return Built(source=build_block(flow, known_effects), notes=flow.notes, active=flow.active)
         case RecipeFlow():
             raise BundleError(f"{flow.name}: this is no kind of flow")
     assert_never(flow)
@@ -80,6 +85,8 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
 
 def flow_of(bundle: Bundle) -> RecipeFlow | None:
     """Return the flow that a bundle was built from; None for a bundle that no recipe or script file made."""
+    if bundle.descriptor.kind == "block":
+        return block_flow_of(bundle)
     descriptor, text = bundle.descriptor, bundle.source.decode()
     raw = descriptor.raw
     shared: dict[str, Any] = {
