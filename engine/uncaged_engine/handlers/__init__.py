@@ -16,6 +16,7 @@ BUILT_IN = {
     "all": "uncaged_engine.handlers.all:AllHandler",
     "ask": "uncaged_engine.handlers.ask:AskHandler",
     "flow": "uncaged_engine.handlers.flow:FlowHandler",
+    "http": "uncaged_engine.handlers.http:HttpHandler",
     "llm": "uncaged_engine.handlers.llm:LlmHandler",
     "now": "uncaged_engine.handlers.now:NowHandler",
     "null": "uncaged_engine.handlers.null:NullHandler",

@@ -1,0 +1,1 @@
+"""Requests to web servers on behalf of bundles: what may be reached, how, and how much of it."""

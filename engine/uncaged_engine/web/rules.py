@@ -1,0 +1,119 @@
+"""Whether a request may go to a host, an address, and with which secrets, is decided by the granted policy alone.
+
+Hosts are written as in ``api.example.com`` (443 for https, 80 for http), ``api.example.com:8443``, ``api.example.com:*`` (any port),
+``*.example.com`` (all names below it, not itself), ``*`` (any host, any port). Without ``hosts`` any host may be asked, with an empty list
+none. Addresses that are not public need ``private`` besides; those next to the machine (link-local, cloud metadata) have to stand
+in ``hosts`` themselves as well. A secret goes only to the hosts that it is bound to; without a port that means https.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
+from .address import Address, judge
+from .host import canonical, literal
+from .problems import WebProblem
+from .target import PORTS, Target
+
+ANY_PORT = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPattern:
+    """One entry. host: canonical, "" for all. below: the names below it, not itself. port: None is the scheme's own."""
+
+    host: str
+    below: bool
+    port: int | None
+
+    def covers(self, target: Target, *, clear: bool = True) -> bool:
+        """Whether the entry means *target*. clear: an entry without a port means http as well."""
+        if self.port is None and (target.port != PORTS[target.scheme] or not (clear or target.scheme == "https")):
+            return False
+        if self.port not in (None, ANY_PORT, target.port):
+            return False
+        if self.below:
+            return target.host.endswith(f".{self.host}") if self.host else True
+        return target.host == self.host
+
+
+@lru_cache(maxsize=1024)
+def read_pattern(text: str) -> HostPattern:
+    """Raises: WebProblem: kind *policy*, if it is no entry of that form."""
+    if text == "*":
+        return HostPattern(host="", below=True, port=ANY_PORT)
+    head, _, tail = text.rpartition(":")
+    split = bool(head) and not tail.endswith("]") and (head.endswith("]") or ":" not in head)
+    host, port = (head, tail) if split else (text, "")
+    if split and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise WebProblem("policy", f"{text!r} in the policy is no host: {port!r} is no port")
+    below = host.startswith("*.")
+    try:
+        name = canonical(host.removeprefix("*."))
+    except WebProblem as exc:
+        raise WebProblem(
+            "policy", f"{text!r} in the policy is no host: {exc}; write it as in api.example.com, *.example.com or host:8080"
+        ) from None
+    if below and literal(name) is not None:
+        raise WebProblem("policy", f"{text!r} in the policy is no host: nothing is below an address")
+    return HostPattern(host=name, below=below, port=ANY_PORT if port == "*" else int(port) if port else None)
+
+
+def read_patterns(entries: Iterable[str]) -> tuple[HostPattern, ...]:
+    return tuple(map(read_pattern, entries))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What one kind of effect of one bundle may reach. hosts: None means any. bound: the hosts of each secret."""
+
+    kind: str
+    hosts: tuple[HostPattern, ...] | None = None
+    private: bool = False
+    bound: tuple[tuple[str, tuple[HostPattern, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, kind: str, limits: Mapping[str, object]) -> Rules:
+        hosts, bound = limits.get("hosts"), cast("Mapping[str, list[str]]", limits.get("secrets", {}))
+        return cls(
+            kind=kind,
+            hosts=None if hosts is None else read_patterns(cast("list[str]", hosts)),
+            private=bool(limits.get("private", False)),
+            bound=tuple((name, read_patterns(entries)) for name, entries in bound.items()),
+        )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.bound)
+
+    def check(self, target: Target) -> None:
+        """Raises: WebProblem: the policy does not mean this host, or it is an address that may not be reached."""
+        if self.hosts is not None and not any(pattern.covers(target) for pattern in self.hosts):
+            entry = target.authority
+            raise WebProblem(
+                "policy",
+                f'the policy does not name the host {entry}; add "{entry}" to "{self.kind}": {{"hosts": [...]}} and add the bundle again',
+            )
+        address = literal(target.host)
+        if address is not None:
+            self.check_address(target.host, address)
+
+    def check_address(self, host: str, address: Address) -> None:
+        """Raises: WebProblem: kind *refused-address*, if what *host* turned out to be may not be reached."""
+        verdict = judge(address)
+        if verdict.reach == "public":
+            return
+        what = f"{host} is {verdict.words}" if host == str(address) else f"{host} is at {address}: {verdict.words}"
+        if verdict.reach == "never":
+            raise WebProblem("refused-address", f"{what}, which nothing can be asked at")
+        if not self.private:
+            raise WebProblem("refused-address", f'{what}; only a policy with "{self.kind}": {{"private": true}} reaches it')
+        if verdict.reach == "close" and not any(pattern.host == str(address) and not pattern.below for pattern in self.hosts or ()):
+            raise WebProblem("refused-address", f'{what}; besides "private" the policy has to name "{address}" itself under hosts')
+
+    def binds(self, name: str, target: Target) -> bool:
+        """Whether the secret *name* may travel to *target*."""
+        return any(pattern.covers(target, clear=False) for bound, hosts in self.bound if bound == name for pattern in hosts)
