@@ -1,7 +1,7 @@
 """A coding agent for tests, on the agent's side of the protocol library: what it does in its turn stands in the prompt or in its arguments.
 
-``python acp_agent.py WORD...``; a word is one thing to do, in order, with what it needs after a colon. Without words it plays the roles of
-`solve-issue`: whichever role the prompt names. What it heard of sessions it keeps in a file beside the worktree, as agents do.
+``python acp_agent.py WORD...``; a word is one thing to do, in order, with what it needs after a colon. ``roles FILE`` plays the roles of
+`solve-issue` instead, whichever the prompt names: FILE holds the edits as JSON. What it heard in sessions it keeps at home, as agents do.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ OPTIONS = [
     PermissionOption(option_id="yes", name="Yes", kind="allow_once"),
     PermissionOption(option_id="no", name="No", kind="reject_once"),
 ]
-ANSWERS = {
-    "planner": {"status": "planned", "phases": [{"name": "fix", "description": "Mend it.", "acceptance": "The tests pass."}]},
-    "coder": {"status": "all-done", "completedPhases": ["fix"], "filesChanged": ["add.py"], "summary": "Plus it is."},
-    "reviewer": {"status": "approved", "issues": []},
-}
+PLANNED = {"status": "planned", "phases": [{"name": "fix", "description": "Mend it.", "acceptance": "The tests pass."}]}
+DONE = {"status": "all-done", "completedPhases": ["fix"], "filesChanged": [], "summary": "Mended."}
+APPROVED = {"status": "approved", "issues": []}
+REJECTED = {"status": "rejected", "issues": ["one edit is missing"]}
 
 
 class TestAgent:
@@ -118,7 +117,7 @@ class TestAgent:
         self._text = prompt[0].text
         with (self._store / session_id).open("a") as memory:
             memory.write(self._text.splitlines()[0] + "\n")
-        words = self._words or role_words(self._text)
+        words = role_words(self._text, self._words[1]) if self._words[:1] == ["roles"] else self._words
         for word in words:
             name, _colon, rest = word.partition(":")
             act = getattr(self, f"do_{name.replace('-', '_')}", None)
@@ -155,6 +154,13 @@ class TestAgent:
                 await self.do_say(f"[{exc}]")
                 return
         await self._done("completed")
+
+    async def do_edit(self, rest: str) -> None:
+        """One passage of a file, by the client's own reading and writing."""
+        edit = json.loads(rest)
+        place = str(self._cwd / edit["path"])
+        text = (await self.client.read_text_file(self._session, place)).content
+        await self.do_write(f"{edit['path']}={text.replace(edit['old'], edit['new'])}")
 
     async def do_force(self, rest: str) -> None:
         """The same without asking."""
@@ -235,6 +241,18 @@ class TestAgent:
         note(self._cwd, "hangs")
         await self._cancelled.wait()
         return "cancelled"
+
+    async def do_hang_once(self, _: str) -> None:
+        """Work on and on, with a child, until it is told to stop; the first time only, and only if a test wants it."""
+        wanted = Path(os.environ["HOME"]) / "hang-once"
+        if not wanted.exists():
+            return
+        wanted.unlink()
+        await self.do_leave("far")
+        (self._cwd / "half.txt").write_text("half")
+        while not self._cancelled.is_set():
+            await self.do_say("still at it ")
+            await asyncio.sleep(0.02)
 
     async def do_leave(self, way: str) -> None:
         """A process that outlives us, in our group or in a session of its own."""
@@ -337,14 +355,22 @@ class TestAgent:
         await self.client.session_update(self._session, update_tool_call(f"call-{self._calls}", status=status))
 
 
-def role_words(prompt: str) -> list[str]:
-    """What the role that the prompt names does about a wrong `add.py`."""
+def role_words(prompt: str, file: str) -> list[str]:
+    """What the role that the prompt names does: the coder makes the first edit, and the others once the reviewer has missed them."""
     found = re.search(r"^# Your role: (\S+)", prompt, re.MULTILINE)
-    role = found.group(1) if found else ""
-    if role == "committer":
-        return ["say:Committing.", "commit:add: plus, not minus"]
-    work = ["say:I mend it.", "write:add.py=def add(a, b):\\n    return a + b\\n"] if role == "coder" else [f"say:I am the {role}."]
-    return [*work, f"block:{json.dumps(ANSWERS[role])}", "cost:500=0.01"]
+    role, again = found.group(1) if found else "", "You were here before" in prompt
+    edits = json.loads(Path(file).read_text())
+    match role:
+        case "planner":
+            return ["say:I plan.", f"block:{json.dumps(PLANNED)}", "cost:500=0.01"]
+        case "coder":
+            chosen = edits[1:] if again else edits[:1]
+            pause = [] if again else ["hang-once"]
+            return ["say:I mend it.", *pause, *(f"edit:{json.dumps(edit)}" for edit in chosen), "say:Done.", f"block:{json.dumps(DONE)}"]
+        case "reviewer":
+            return ["run:git diff --stat", f"block:{json.dumps(APPROVED if again else REJECTED)}"]
+        case _:
+            return ["say:Committing.", "commit:Mend it"]
 
 
 def note(directory: Path, text: str) -> None:

@@ -1,0 +1,128 @@
+"""A coding agent in whole threads on real workers: an issue solved, sessions that go on, a kill in the middle of its words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from testbed.repositories import git
+from testbed.steering import finish, settle, wait_for
+from testbed.turns import argv
+from uncaged_bundles.store import Store
+from uncaged_engine.api import Cut, Engine, RunOptions
+from uncaged_engine.leftovers import MARK
+from uncaged_templates.demo import BUGS, ISSUE, write_demo
+
+pytestmark = pytest.mark.slow
+
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+ROLES = ["planner", "coder", "reviewer", "coder", "reviewer", "committer"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    write_demo(tmp_path / "demo")
+    return tmp_path / "demo"
+
+
+@pytest.fixture
+def engine(store: Store, tmp_path: Path) -> Engine:
+    edits = [{"path": bug.path, "old": bug.wrong, "new": bug.right} for bug in BUGS]
+    (tmp_path / "edits.json").write_text(json.dumps(edits))
+    agent = {"use": "acp", "argv": argv("roles", str(tmp_path / "edits.json")), "graceSeconds": 2}
+    store.config_path.write_text(json.dumps({"agents": {"tester": agent}, "agent": "tester"}))
+    return Engine.open(store.root)
+
+
+def options(demo: Path, home: Path) -> RunOptions:
+    return RunOptions(directory=demo, environment={"PATH": os.environ["PATH"], "HOME": str(home)})
+
+
+def marked(thread: str) -> list[str]:
+    """What still runs of a thread's agents."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(MARK, "").startswith(thread) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline()))
+    return found
+
+
+def role_steps(engine: Engine, thread: str) -> list[dict[str, Any]]:
+    return [dict(record) for record in engine.thread(thread).records if "role" in record]
+
+
+def is_green(demo: Path, sha: str) -> bool:
+    """Whether the demo's own tests pass at a commit."""
+    place = demo.parent / "green"
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(place), sha], cwd=demo, check=True)
+    return subprocess.run([sys.executable, *PYTEST], cwd=place, capture_output=True, check=False).returncode == 0
+
+
+def test_an_issue_is_solved_on_a_green_branch(engine: Engine, demo: Path, home: Path) -> None:
+    """Plan, half a fix, a rejection, the other half, approval, commit: each role has one session, whichever step it is in.
+
+    The files are changed through us, the commit is made in a terminal of ours, and a fork of the thread begins sessions of its own.
+    """
+    thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
+    result = finish(engine, thread)
+    assert result["success"] is True
+    branch, sha = result["data"]["branch"], result["data"]["commitSha"]
+    assert git(demo, "rev-parse", branch).strip() == sha
+    assert is_green(demo, sha)
+    steps = role_steps(engine, thread)
+    assert [step["role"] for step in steps] == ROLES
+    sessions = {step["role"]: {one["session"] for one in steps if one["role"] == step["role"]} for step in steps}
+    assert sorted(len(found) for found in sessions.values()) == [1, 1, 1, 1]
+    assert len(set.union(*sessions.values())) == 4
+    assert steps[0]["usage"] == {"inputTokens": 130, "outputTokens": 50, "cachedTokens": 30, "cost": 0.01}
+    log = engine.store.info_path(engine.thread(thread).summary.hash, thread).read_text()
+    assert "tester: agent test-agent 7" in log
+    assert f"tester: edit: Write {BUGS[0].path}" in log
+    assert engine.verify(thread).ok
+    assert marked(thread) == []
+    fork = engine.fork(thread, cut=Cut(at=3), options=options(demo, home))
+    finish(engine, fork)
+    assert role_steps(engine, fork)[3]["session"] not in set.union(*sessions.values())
+
+
+def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(engine: Engine, demo: Path, home: Path) -> None:
+    """Its own processes end with it, half its work is put back, and the next try is a new session with the whole history."""
+    (home / "hang-once").touch()
+    thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
+    wait_for(engine, thread, lambda event: event.kind == "progress" and "still at it" in str(event.body.get("text")))
+    engine.kill(thread)
+    assert settle(engine, thread)["status"] == "killed"
+    assert marked(thread) == []
+    worktree = engine.store.work / thread
+    assert list(worktree.rglob("half.txt")) != []
+    engine.resume(thread, options=options(demo, home))
+    result = finish(engine, thread)
+    assert is_green(demo, result["data"]["commitSha"])
+    assert list(worktree.rglob("half.txt")) == []
+    assert [step["role"] for step in role_steps(engine, thread)] == ROLES
+    assert engine.verify(thread).ok
+    assert marked(thread) == []
+
+
+def test_an_agent_that_is_not_there_pauses_the_thread(engine: Engine, demo: Path, home: Path) -> None:
+    """The bundle never hears of it; once it is installed, resume goes on."""
+    bare = RunOptions(directory=demo, environment={"PATH": "/usr/bin:/bin", "HOME": str(home)}, agents={"": "claude"})
+    thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=bare)
+    assert settle(engine, thread)["status"] == "paused"
+    void = next(record for record in engine.thread(thread).records if record.get("void"))
+    assert void["void"] == "environment"
+    assert "Claude Code is not installed: 'claude' is not on PATH; install it (npm install -g" in void["message"]
