@@ -13,8 +13,10 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "completion": "Print the completion script for a shell.",
     },
     "Flows": {
-        "add": "Register a bundle, or build a definition and register it.",
-        "build": "Build a definition into a bundle.",
+        "add": "Register a bundle, or build a definition, a recipe or a script and register it.",
+        "build": "Build a definition, a recipe or a script into a bundle.",
+        "edit": "Make a new version of a flow that came from a recipe or a script.",
+        "test": "Run the examples that a flow carries.",
         "list": "List the flows of the registry.",
         "show": "Show a flow: what it is, what it may do, its roles and parameters.",
         "graph": "Draw how the roles of a flow follow each other.",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.values import convert
 
 from .catalog import nearest
 
@@ -26,8 +27,16 @@ def gather(file: Path | None, pairs: Iterable[str], schema: Mapping[str, object]
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise UsageError(f"--param {pair!r} is not NAME=VALUE")
+        name = declared_name(name, schema)
         gathered[name] = parse_value(name, text, schema)
     return gathered
+
+
+def declared_name(name: str, schema: Mapping[str, object]) -> str:
+    """Return the name as the flow declares it, in whatever case it was written."""
+    properties = schema.get("properties")
+    declared = properties if isinstance(properties, Mapping) else {}
+    return name if name in declared else next((known for known in declared if known.lower() == name.lower()), name)
 
 
 def read_file(file: Path) -> dict[str, object]:
@@ -62,6 +71,8 @@ def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
     if declared is None and isinstance(properties, Mapping) and properties and schema.get("additionalProperties") is False:
         raise UsageError(f"no parameter {name!r}{nearest(name, properties) or f'; there are {_listed(properties)}'}")
     types = _types(declared)
+    if types == {"boolean"}:
+        return as_boolean(name, text)
     if "string" in types or (isinstance(declared, Mapping) and text in _list(declared.get("enum"))):
         return text
     try:
@@ -70,6 +81,13 @@ def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
         if types & LITERAL_TYPES:
             raise UsageError(f"parameter {name!r} must be {' or '.join(sorted(types))}; {text!r} is not") from problem
         return text
+
+
+def as_boolean(name: str, text: str) -> object:
+    value = convert(text, "boolean")
+    if not isinstance(value, bool):
+        raise UsageError(f"parameter {name!r} must be boolean; {text!r} is not")
+    return value
 
 
 def _types(declared: object) -> frozenset[str]:

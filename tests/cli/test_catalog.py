@@ -32,5 +32,5 @@ def test_every_verb_has_help_and_json(verb: str) -> None:
 
 def test_a_slip_of_the_pen_finds_its_verb() -> None:
     """The closest words are suggested, and nothing when none is near."""
-    assert nearest("thraeds", VERBS) == "; did you mean 'threads' or 'thread'?"
+    assert nearest("thraeds", VERBS) == "; did you mean 'threads' or 'thread' or 'test'?"
     assert nearest("zzzz", VERBS) == ""

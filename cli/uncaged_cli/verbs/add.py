@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import bundle_hash
 
 from .. import jsonout
 from ..arguments import accept_option, json_option
@@ -14,6 +17,9 @@ from ..screen import next_step, note, result
 from ..session import open_engine
 from ..sources import bundle_source
 
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
 
 @click.command()
 @click.argument("name")
@@ -22,19 +28,34 @@ from ..sources import bundle_source
 @accept_option
 @json_option
 def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: bool) -> int:
-    """Register the bundle FILE as the flow NAME, or build the definition FILE and register the result.
+    """Register FILE as the flow NAME: a bundle as it is; a definition, a recipe (.json) or a script (.sh, .py, .ps1) built first.
 
     What the policy asks beyond the version before is shown in words and needs one yes.
     """
-    source, built = bundle_source(file)
-    if built:
+    found = bundle_source(file, name)
+    if found.built:
         note(f"built {file}")
+    for line in found.notes:
+        note("  ", line)
+    engine = open_engine()
     if only_check:
-        return show_check(open_engine(), name, source, as_json=as_json)
-    added = open_engine().add(name, source, accept=asker(f"flow {name!r}", accept=accept))
+        return show_check(engine, name, found.source, as_json=as_json)
+    if found.captured:
+        refuse_another(engine, name, found.source)
+    added = engine.add(name, found.source, accept=asker(f"flow {name!r}", accept=accept))
     if as_json:
-        jsonout.document({"name": added.name, "hash": added.hash, "changed": added.changed, "built": built, "granted": list(added.widened)})
+        fields = {"name": added.name, "hash": added.hash, "changed": added.changed, "built": found.built}
+        jsonout.document({**fields, "granted": list(added.widened), "notes": list(found.notes)})
         return 0
     result(f"{added.name}@{added.hash}" if added.changed else f"{added.name} is {added.hash} already; nothing was changed")
     next_step(f"uncaged-workflow run {added.name}")
     return 0
+
+
+def refuse_another(engine: Engine, name: str, source: bytes) -> None:
+    """A script or recipe is a flow of its own; another one's name is not taken from it by accident."""
+    flow = engine.registry.read().flows.get(name)
+    if flow is not None and flow.hash != bundle_hash(source):
+        raise RefusedError(
+            f"there is a flow {name!r} already; change it with 'uncaged-workflow edit {name} --script FILE', or choose another name"
+        )

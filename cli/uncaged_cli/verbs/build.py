@@ -19,7 +19,7 @@ from ..sources import bundle_source
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the bundle here instead of to standard output.")
 @json_option
 def command(file: Path, output: Path | None, as_json: bool) -> None:
-    """Build the definition FILE into a bundle: on standard output, or in the file of --output.
+    """Build FILE, a definition, a recipe or a script, into a bundle: on standard output, or in the file of --output.
 
     A file that is a bundle already is checked and passed through.
     """
@@ -27,7 +27,10 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
     from uncaged_bundles.validate import read_bundle
     from uncaged_engine.known_effects import KNOWN
 
-    source, _built = bundle_source(file)
+    found = bundle_source(file)
+    source = found.source
+    for line in found.notes:
+        note(line)
     bundle = read_bundle(source, KNOWN, check_schemas=True)
     if output is not None:
         if output.is_dir():

@@ -12,16 +12,20 @@ from ..durations import ago
 from ..screen import Piece, Styled, next_step, note, result, width_of
 from ..session import now_ms, open_engine
 from ..table import render
+from ..uses import count_uses, mark, spell_use, unsupported_language, used_by
 
-HEADERS = ("flow", "hash", "versions", "since", "")
+HEADERS = ("flow", "hash", "versions", "since", "source", "used", "")
 
 
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
     """List the flows of the registry."""
-    snapshot = open_engine().registry.read()
+    engine = open_engine()
+    snapshot = engine.registry.read()
     flows = sorted(snapshot.flows.values(), key=lambda flow: flow.name)
+    used = count_uses(engine.store)
+    kept = {flow.name: unsupported_language(engine.store.bundle_path(flow.hash)) for flow in flows}
     if as_json:
         jsonout.document(
             {
@@ -31,7 +35,11 @@ def command(as_json: bool) -> None:
                         "hash": flow.hash,
                         "timestamp": flow.timestamp_ms,
                         "enabled": flow.enabled,
+                        "created": flow.created_ms,
                         "source": flow.source,
+                        "unsupported": kept[flow.name],
+                        "usageCount": (use := used_by(flow, used)).count,
+                        "lastUsed": use.last_ms,
                         "versions": 1 + len(flow.history),
                     }
                     for flow in flows
@@ -53,7 +61,9 @@ def command(as_json: bool) -> None:
             flow.hash,
             str(1 + len(flow.history)),
             ago(flow.timestamp_ms, now),
-            "" if flow.enabled else Styled("disabled", "yellow"),
+            flow.source,
+            spell_use(used_by(flow, used), now),
+            mark(flow, kept[flow.name]),
         ]
         for flow in flows
     ]

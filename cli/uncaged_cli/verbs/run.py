@@ -26,6 +26,7 @@ from ..screen import is_terminal, note, result
 from ..session import open_engine
 
 if TYPE_CHECKING:
+    from uncaged_bundles.contract import Descriptor
     from uncaged_engine.api import Engine
 
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--link", "links", multiple=True, metavar="NAME", help="An ignored directory to link into the worktree. May be repeated.")
 @click.option("--test-command", metavar="CMD", help="How the repository's tests are run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Start nothing; say what past threads of this version took.")
+@click.option("--help-flow", is_flag=True, help="Start nothing; say what FLOW does and which parameters it takes.")
 @detach_option
 @json_option
 def command(
@@ -55,6 +57,7 @@ def command(
     links: tuple[str, ...],
     test_command: str | None,
     only_estimate: bool,
+    help_flow: bool,
     detach: bool,
     as_json: bool,
     **limits: Any,
@@ -65,12 +68,14 @@ def command(
     """
     from uncaged_engine.worker.early import rouse_flow
 
-    launching = None if only_estimate else rouse_flow(flow)
+    launching = None if only_estimate or help_flow else rouse_flow(flow)
     from uncaged_engine.api import RunOptions  # while the worker starts
 
     engine = open_engine()
     bundle = engine.bundle(flow)
     descriptor = bundle.descriptor
+    if help_flow:
+        return show_help(flow, descriptor, as_json=as_json)
     if only_estimate:
         return show_estimate(engine, flow, as_json=as_json)
     bindings = parse_agents(agents)
@@ -101,6 +106,21 @@ def command(
         jsonout.document({"threadId": thread_id, "hash": bundle.hash})
     else:
         result(thread_id)
+    return 0
+
+
+def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:
+    """Say what a flow does and what it can be given."""
+    if as_json:
+        jsonout.document({"flow": flow, "description": descriptor.description, "parameters": descriptor.parameters})
+        return 0
+    from .show import heading, paragraph, parameter_lines, show_sentences
+
+    paragraph(descriptor.description)
+    heading("Parameters (--param NAME=VALUE, or all in a file: --params FILE)")
+    for line in parameter_lines(descriptor.parameters) or ["none besides --prompt"]:
+        paragraph(line, bullet="- ")
+    show_sentences(descriptor.raw)
     return 0
 
 

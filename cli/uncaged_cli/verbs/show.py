@@ -51,6 +51,10 @@ def command(flow: str, as_json: bool) -> None:
     if entry:
         former = len(entry.history)
         result(f"since {clock_time(entry.timestamp_ms)}, {former} former version{'' if former == 1 else 's'}, kind {descriptor.kind}")
+    if language := descriptor.raw.get("unsupported"):
+        paragraph(
+            f"unsupported: {language}. It is kept, not run; 'uncaged-workflow edit {name or 'NAME'} --script FILE.py' gives it a script."
+        )
     heading("It may")
     for sentence in allowed:
         paragraph(sentence, bullet="- ")
@@ -61,10 +65,26 @@ def command(flow: str, as_json: bool) -> None:
     heading("Parameters")
     for line in parameter_lines(descriptor.parameters) or ["none besides the prompt"]:
         paragraph(line, bullet="- ")
+    show_sentences(descriptor.raw)
     if descriptor.graph:
         heading("Graph")
         for line in as_text(edges_of_table(descriptor.graph)):
             result("  ", line)
+
+
+def show_sentences(raw: Mapping[str, object]) -> None:
+    """Print the sentence patterns that mean a flow, and its examples."""
+    patterns, aliases, examples = (raw.get(key) or [] for key in ("patterns", "aliases", "examples"))
+    if isinstance(patterns, list) and patterns:
+        heading("Patterns")
+        for pattern in patterns:
+            paragraph(f"{pattern}{' (alias)' if isinstance(aliases, list) and pattern in aliases else ''}", bullet="- ")
+    if isinstance(examples, list) and examples:
+        heading("Examples")
+        for example in examples:
+            sentence = example.get("sentence") if isinstance(example, Mapping) else example
+            params = example.get("params") if isinstance(example, Mapping) else None
+            paragraph(str(sentence) + (f" {json.dumps(params, ensure_ascii=False)}" if params else ""), bullet="- ")
 
 
 def parameter_lines(schema: Mapping[str, object]) -> list[str]:
@@ -83,7 +103,11 @@ def _parameter_line(name: str, part: object, *, required: bool) -> str:
     part = part if isinstance(part, Mapping) else {}
     kind = part.get("type", "any")
     kinds = " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
-    words = [kinds]
+    words = ["path" if part.get("format") == "path" else kinds]
+    if "pattern" in part:
+        words.append(f"matching {part['pattern']}")
+    if part.get("pathMustExist"):
+        words.append("must exist")
     if "enum" in part:
         words.append(f"one of {json.dumps(part['enum'], ensure_ascii=False)}")
     if required:

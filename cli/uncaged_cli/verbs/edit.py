@@ -1,0 +1,60 @@
+"""`edit` makes a new version of a flow that came from a recipe or a script; its name, patterns and history stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from uncaged_bundles.errors import UsageError
+
+from .. import jsonout
+from ..arguments import accept_option, flow_argument, json_option
+from ..consent import asker
+from ..editing import Edit, edited
+from ..screen import next_step, note, result
+from ..session import open_engine
+from ..versions import entry_of
+
+
+@click.command()
+@flow_argument
+@click.option("--script", type=click.Path(path_type=Path), metavar="FILE", help="The new script; its suffix says the language.")
+@click.option("--description", metavar="TEXT", help="The new description.")
+@click.option(
+    "--set-parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME.FIELD=VALUE",
+    help="Change or add a parameter: type, required, default, description, pattern, allowedValues, pathMustExist. May be repeated.",
+)
+@click.option("--remove-parameter", "removed", multiple=True, metavar="NAME", help="Take a parameter out. May be repeated.")
+@click.option("--policy", "policy_file", type=click.Path(path_type=Path), metavar="FILE", help="The new policy, as JSON or YAML.")
+@click.option("--allow-command", "commands", multiple=True, metavar="NAME", help="Let a script start this program. May be repeated.")
+@click.option("--allow-read", "reads", multiple=True, metavar="PATH", help="Let a script read this path. May be repeated.")
+@click.option("--allow-write", "writes", multiple=True, metavar="PATH", help="Let a script write to this path. May be repeated.")
+@click.option("--allow-module", "modules", multiple=True, metavar="NAME", help="Let a Python script import this. May be repeated.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="HOST", help="Let the flow reach this host. May be repeated.")
+@click.option("--allow-flow", "flows", multiple=True, metavar="NAME", help="Let a task start this flow. May be repeated.")
+@click.option("--pattern", "patterns", multiple=True, metavar="TEXT", help="Add a sentence pattern. May be repeated.")
+@click.option("--remove-pattern", "dropped", multiple=True, metavar="TEXT", help="Take a sentence pattern out. May be repeated.")
+@accept_option
+@json_option
+def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> None:
+    """Make a new version of FLOW, which came from a recipe or a script. What it may do beyond the version before needs one yes."""
+    edit = Edit(**changes)  # type: ignore[arg-type]  # click gives each option the type that Edit says
+    if edit.is_empty:
+        raise UsageError("nothing to change: name what, such as --script FILE or --allow-command NAME; see: uncaged-workflow edit --help")
+    engine = open_engine()
+    entry = entry_of(engine.registry, flow)
+    built = edited(engine.store.load_bundle(entry.hash), entry.name, edit)
+    for line in built.notes:
+        note("  ", line)
+    added = engine.add(entry.name, built.source, accept=asker(f"flow {flow!r}", accept=accept))
+    if as_json:
+        fields = {"name": added.name, "hash": added.hash, "before": entry.hash, "changed": added.changed}
+        jsonout.document({**fields, "granted": list(added.widened), "notes": list(built.notes)})
+        return
+    result(
+        f"{added.name}@{added.hash} (was {entry.hash})" if added.changed else f"{added.name} is {added.hash} already; nothing was changed"
+    )
+    next_step(f"uncaged-workflow diff {added.name}~1 {added.name}" if added.changed else f"uncaged-workflow run {added.name}")

@@ -1,0 +1,85 @@
+"""`test` runs the examples that a flow carries, each as a thread of its own, and says which of them went as they should."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+from uncaged_bundles.errors import UncagedError
+
+from .. import jsonout
+from ..arguments import flow_argument, json_option
+from ..clean import shorten
+from ..screen import Styled, note, result
+from ..session import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
+EXIT_FAILED = 1
+SHOWN_COLUMNS = 200
+
+
+@click.command()
+@flow_argument
+@json_option
+def command(flow: str, as_json: bool) -> int:
+    """Run the examples that FLOW carries, and compare what each comes to with what it should."""
+    engine = open_engine()
+    descriptor = engine.bundle(flow).descriptor
+    listed = descriptor.raw.get("examples", [])
+    required = descriptor.parameters.get("required", [])
+    examples = (
+        [example if isinstance(example, Mapping) else {"sentence": str(example)} for example in listed] if isinstance(listed, list) else []
+    )
+    told = []
+    for example in examples:
+        if "params" not in example and required:
+            told.append({"sentence": example.get("sentence"), "outcome": "skipped", "message": "it does not say its parameters"})
+        else:
+            told.append(run_example(engine, flow, example))
+        if not as_json:
+            show(told[-1])
+    failed = [one for one in told if one["outcome"] == "failed"]
+    if as_json:
+        jsonout.document({"flow": flow, "examples": told})
+    elif not examples:
+        note(f"{flow} carries no examples; a recipe lists them under examples: sentence and params")
+    else:
+        ran = [one for one in told if one["outcome"] != "skipped"]
+        result(f"{len(ran) - len(failed)} of {len(ran)} examples went as they should" + _skipped(len(told) - len(ran)))
+    return EXIT_FAILED if failed else 0
+
+
+def run_example(engine: Engine, flow: str, example: Mapping[str, object]) -> dict[str, object]:
+    """Run one example to its end and say what it came to."""
+    params = example.get("params", {})
+    sentence = example.get("sentence", "")
+    told: dict[str, object] = {"sentence": sentence}
+    try:
+        thread = engine.run(flow, prompt=str(sentence), params=dict(params) if isinstance(params, Mapping) else {})
+    except UncagedError as problem:
+        return {**told, "outcome": "failed", "message": str(problem)}
+    status = ""
+    for event in engine.follow(thread):
+        status = str(event.body["status"]) if event.kind == "status" else status
+    view = engine.thread(thread)
+    found = (view.end or {}).get("result")
+    success = status == "completed" and (not isinstance(found, Mapping) or found.get("success", True) is not False)
+    message = str(found.get("message", "")) if isinstance(found, Mapping) else view.summary.message or status
+    as_it_should = success == (example.get("success", True) is not False)
+    return {**told, "outcome": "passed" if as_it_should else "failed", "status": status, "threadId": thread, "message": message}
+
+
+def show(told: Mapping[str, object]) -> None:
+    colours = {"passed": "green", "failed": "red", "skipped": "yellow"}
+    outcome = str(told["outcome"])
+    result(Styled(f"{outcome:7}", colours[outcome]), "  ", shorten(json.dumps(told["sentence"], ensure_ascii=False), SHOWN_COLUMNS))
+    if outcome != "passed":
+        note("         ", shorten(str(told["message"]), SHOWN_COLUMNS))
+
+
+def _skipped(count: int) -> str:
+    return f", {count} skipped" if count else ""
