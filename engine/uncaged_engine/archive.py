@@ -12,7 +12,7 @@ MAX_BYTES = 1 << 30
 
 
 def is_archived(path: Path) -> bool:
-    return path.suffix == SUFFIX
+    return path.name.endswith(SUFFIX)
 
 
 def read(path: Path) -> bytes:

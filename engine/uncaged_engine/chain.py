@@ -14,6 +14,8 @@ CHAIN_CHARACTERS = 20
 KEY = b',"chain":"'
 SEAL_BYTES = len(KEY) + CHAIN_CHARACTERS + len(b'"}\n')
 ALPHABET = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_DIGITS = bytes(b"0123456789abcdefghijklmnopqrstuv"[ALPHABET.find(byte)] if byte in ALPHABET else ord(".") for byte in range(256))
+"""Crockford's digits as Python spells numbers of base 32, and a full stop for anything else."""
 _PAIRS = [bytes([high, low]) for high in ALPHABET for low in ALPHABET]
 
 
@@ -71,10 +73,8 @@ def stated(line: bytes) -> bytes | None:
     text = line[-3 - CHAIN_CHARACTERS : -3]
     if line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or len(text) != CHAIN_CHARACTERS:
         return None
-    number = 0
-    for character in text:
-        value = ALPHABET.find(character)
-        if value < 0:
-            return None
-        number = number << 5 | value
+    try:
+        number = int(text.translate(_DIGITS), 32)
+    except ValueError:
+        return None
     return (number >> 4).to_bytes(DIGEST_BYTES, "big")

@@ -15,13 +15,13 @@ from pathlib import Path
 _LAYOUT = "hhqqi4x"  # struct flock on 64-bit Linux: type, whence, start, length, pid
 _SET = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 _GET = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
-_WHOLE_FILE = (os.SEEK_SET, 0, 0, 0)
+_WHOLE_FILE = struct.pack(_LAYOUT, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
 def take(fd: int) -> bool:
     """Take the write lock on the whole file; False if another holds it."""
     try:
-        fcntl.fcntl(fd, _SET, struct.pack(_LAYOUT, fcntl.F_WRLCK, *_WHOLE_FILE))
+        fcntl.fcntl(fd, _SET, _WHOLE_FILE)
     except OSError as exc:
         if exc.errno in (errno.EAGAIN, errno.EACCES):
             return False
@@ -31,7 +31,7 @@ def take(fd: int) -> bool:
 
 def held(fd: int) -> bool:
     """Whether somebody else holds the lock."""
-    answer = fcntl.fcntl(fd, _GET, struct.pack(_LAYOUT, fcntl.F_WRLCK, *_WHOLE_FILE))
+    answer = fcntl.fcntl(fd, _GET, _WHOLE_FILE)
     return bool(struct.unpack(_LAYOUT, answer)[0] != fcntl.F_UNLCK)
 
 

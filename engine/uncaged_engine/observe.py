@@ -6,12 +6,14 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import DamagedError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
 from uncaged_bundles.store import Store
+from uncaged_bundles.validate import Bundle
 
 from . import archive, chain, lines, lock
 from .accounting import NOTHING, Spent
@@ -152,9 +154,16 @@ def rule_of(effect: bytes | None, store: Store, bundle: BundleHash) -> str | Non
         return None
     try:
         [(kind, body)] = decode(effect).items()  # type: ignore[attr-defined]  # anything but a mapping is caught below
-        return handler_for(kind).rule(body, store.load_bundle(bundle, KNOWN))
-    except (AttributeError, ValueError, UncagedError):
+        found = store.bundle_path(bundle).stat()
+        return handler_for(kind).rule(body, _bundle(store, bundle, (found.st_ino, found.st_size, found.st_mtime_ns)))
+    except (AttributeError, ValueError, OSError, UncagedError):
         return None
+
+
+@lru_cache(maxsize=16)
+def _bundle(store: Store, bundle: BundleHash, _file: tuple[int, int, int]) -> Bundle:
+    """A listing asks for the same bundle again and again; *_file* says that its file is still the same."""
+    return store.load_bundle(bundle, KNOWN)
 
 
 def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
