@@ -1,4 +1,4 @@
-"""Before anything is changed it is known which tests fail, also alone, and which lines they run; within a time box, however large the suite."""
+"""Before anything is changed it is known, within a time box, which tests fail in the suite and alone, and which lines they run."""
 
 from __future__ import annotations
 

@@ -2,206 +2,177 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from ...workspace.git import Git
 from .answers import answer, counted, listed
 from .baseline import Baseline
 from .changes import base_of, changed_paths, put_back
 from .laboratory import Laboratory
-from .planner import tests_of
+from .phases import Phase, open_phases
 from .ranking import groups_of, queue_of, suspicion_of
 from .search import Budget, Goal, Passing, search
-from .spans import Source
 from .task import Progress, Task
 
 SPARE_S = 45.0
+"""Kept back from the time for the answer, for the runs that come before and after a search."""
 FIRST_SHARE = 0.6
+"""Of the budget, for the first group of failing tests when there are more."""
 MAX_EDITS = 12
-
-
-@dataclass(slots=True, kw_only=True)
-class Work:
-    """What this answer has done so far. left: failing tests after the last edit; None before the first measurement."""
-
-    budget: Budget
-    edits: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    left: tuple[str, ...] | None = None
-    tests: int = 0
-
-    @property
-    def effort(self) -> str:
-        return f"{counted(self.budget.tried, 'candidate')} in {self.budget.used_cpu_s:.1f} s of processor time"
+MAX_PRIMARIES = 3
 
 
 def code(task: Task, progress: Progress) -> str:
     """Return the coder's answer."""
-    limits = task.limits
-    until = time.monotonic() + max(10.0, task.wall_s - SPARE_S)
-    work = Work(budget=Budget(cpu_s=limits.budget_s, candidates=limits.max_candidates, until=until))
-    excluded = _take_back(task, work, progress)
-    phase, open_phases = _phases(task)
-    solved = False
-    for _ in range(MAX_EDITS):
-        goes_on = _one_edit(task, phase, excluded, work, progress)
-        solved = work.left is not None and not (tests_of(phase, work.left) if _ours(phase) else work.left)
-        if solved or not goes_on:
-            break
-    return _answer(task, work, phase, open_phases, solved)
+    return Coder(task, progress).answer()
 
 
-def _one_edit(task: Task, phase: object, excluded: Sequence[tuple[str, bytes]], work: Work, progress: Progress) -> bool:
-    """Measure, search, and apply the best edit; False when there is nothing to do or nothing was found."""
-    with Laboratory(task, progress) as laboratory:
-        baseline = laboratory.measure(laboratory.collect())
-        work.left, work.tests = tuple(baseline.failing), len(baseline.outcomes)
-        groups = _ordered(groups_of(baseline, laboratory.source), phase)
-        for number, group in enumerate(groups):
-            share = FIRST_SHARE if number == 0 and len(groups) > 1 else 1.0
-            found = _search(laboratory, baseline, group, excluded, work, share, progress)
-            if found is not None:
-                _apply(laboratory, found, work)
-                work.left = tuple(name for name in baseline.failing if name not in found.fixed)
-                return bool(work.left)
-            if work.budget.spent is not None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """An edit in the worktree. before: the file as it was. complete: it repaired all that it was for."""
+
+    path: Path
+    name: str
+    before: bytes
+    text: str
+    complete: bool
+
+
+class Coder:
+    """Everything that one answer takes."""
+
+    def __init__(self, task: Task, progress: Progress) -> None:
+        self._task, self._progress = task, progress
+        limits = task.limits
+        until = time.monotonic() + max(10.0, task.wall_s - SPARE_S)
+        self._budget = Budget(cpu_s=limits.budget_s, candidates=limits.max_candidates, until=until)
+        self._open = open_phases(task)
+        self._edits: list[Applied] = []
+        self._notes: list[str] = []
+        self._left: tuple[str, ...] = ()
+        self._tests = 0
+        self._excluded: list[tuple[str, bytes]] = []
+
+    def answer(self) -> str:
+        self._take_back()
+        for _ in range(MAX_EDITS):
+            found = self._one_edit()
+            if not self._phase_open():
+                return self._done()
+            if not found:
                 break
-    return False
+        return self._stuck()
+
+    def _phase_open(self) -> bool:
+        return self._open[0].open_with(self._left) if self._open else bool(self._left)
+
+    def _one_edit(self) -> bool:
+        """Measure, search, and apply the best edit; False when nothing was found."""
+        with Laboratory(self._task, self._progress) as laboratory:
+            baseline = laboratory.measure(laboratory.collect())
+            self._tests = len(baseline.outcomes)
+            self._left = tuple(name for name in baseline.red if name not in baseline.unsteady)
+            groups = _ordered(groups_of(baseline, laboratory.source), self._open[0] if self._open else None)
+            for number, group in enumerate(groups if self._phase_open() else []):
+                found = self._search(laboratory, baseline, group, share=FIRST_SHARE if number == 0 and len(groups) > 1 else 1.0)
+                if found is not None:
+                    self._apply(laboratory.setting.top, found)
+                    self._left = tuple(name for name in self._left if name not in found.fixed)
+                    return True
+                if self._budget.spent is not None:
+                    break
+        return False
+
+    def _search(self, laboratory: Laboratory, baseline: Baseline, group: Sequence[str], *, share: float) -> Passing | None:
+        suspicion = suspicion_of(baseline, group, laboratory.source, self._task.text)
+        queue = queue_of(baseline, group, suspicion, laboratory.source)
+        if not queue:
+            self._notes.append(f"no line of the repository's own code was seen to run in {listed(group)}")
+            return None
+        part = self._budget.part(share)
+        found = None
+        for primary in _primaries(baseline, group):
+            self._progress(f"searching among {counted(len(queue), 'candidate')} for {primary}")
+            goal = Goal(primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded)
+            found = search(laboratory.crew(), queue, goal, part, self._tell)
+            if found is not None or part.spent is not None:
+                break
+        self._budget.pay(part)
+        if found is None:
+            end = f"{part.spent} were used up" if part.spent is not None else f"all {len(queue)} were tried"
+            self._notes.append(f"{listed(group, 3)}: none of {counted(part.tried, 'candidate')} passed; {end}")
+        return found
+
+    def _tell(self, tried: int, path: str) -> None:
+        total = self._budget.tried + tried
+        self._progress(f"{counted(total, 'candidate')} tried, now {path}", candidates=total, file=path)
+
+    def _apply(self, top: Path, found: Passing) -> None:
+        candidate = found.candidate
+        path, name = top / candidate.source.path, candidate.source.path
+        nature = {"delete": " (it only deletes)", "weaken": " (it only weakens)"}.get(candidate.edit.nature, "")
+        text = f"{candidate.edit.describe(candidate.source)}{nature}; repairs {listed(found.fixed, 3)}"
+        self._edits.append(Applied(path=path, name=name, before=path.read_bytes(), text=text, complete=found.complete))
+        _write(path, candidate.result)
+
+    def _take_back(self) -> None:
+        """After a reviewer's no to a change with which all tests pass: put the files back, and never propose the same again."""
+        if not self._task.steps or self._task.steps[-1].get("role") != "reviewer":
+            return
+        with Laboratory(self._task, self._progress) as laboratory:
+            top = laboratory.setting.top
+            git = Git(directory=top, environment=self._task.environment)
+            base = base_of(self._task, git)
+            paths = [path for path in changed_paths(git, base) if path.endswith(".py")]
+            if not paths or laboratory.measure(laboratory.collect()).red:
+                return
+        self._excluded = [(path, (top / path).read_bytes()) for path in paths if (top / path).is_file()]
+        put_back(git, base, paths)
+        self._notes.append(f"the change to {listed(paths)} was rejected and is taken back")
+
+    def _done(self) -> str:
+        done = [phase.name for phase in self._open if not phase.open_with(self._left)]
+        texts = [edit.text for edit in self._edits] or ["nothing had to be changed"]
+        summary = f"{'; '.join(texts)}. {counted(self._tests, 'test')}, {len(self._left)} still failing. Tried {self._effort}."
+        lines = [*self._notes, *(f"Edited {edit.text}" for edit in self._edits), f"Tried {self._effort}."]
+        files = sorted({edit.name for edit in self._edits})
+        status = "phase-done" if self._left else "all-done"
+        return answer(lines, {"status": status, "completedPhases": done, "filesChanged": files, "summary": summary})
+
+    def _stuck(self) -> str:
+        """Say so; an edit at the end that repaired only a part is taken back."""
+        while self._edits and not self._edits[-1].complete:
+            edit = self._edits.pop()
+            _write(edit.path, edit.before)
+            self._notes.append(f"taken back, because it repairs only a part: {edit.text}")
+        name = self._open[0].name if self._open else "the failing tests"
+        kept = f" Kept: {'; '.join(edit.text for edit in self._edits)}." if self._edits else ""
+        failing = f"Still failing: {listed(self._left)}." if self._left else "No test could be seen to fail."
+        summary = f"no small edit was found for {name}: tried {self._effort}. {'; '.join(self._notes)}.{kept} {failing}"
+        files = sorted({edit.name for edit in self._edits})
+        return answer([summary], {"status": "stuck", "completedPhases": [], "filesChanged": files, "summary": summary})
+
+    @property
+    def _effort(self) -> str:
+        return f"{counted(self._budget.tried, 'candidate')} in {self._budget.used_cpu_s:.1f} s of processor time"
 
 
-def _search(
-    laboratory: Laboratory,
-    baseline: Baseline,
-    group: Sequence[str],
-    excluded: Sequence[tuple[str, bytes]],
-    work: Work,
-    share: float,
-    progress: Progress,
-) -> Passing | None:
-    suspicion = suspicion_of(baseline, group, laboratory.source, laboratory.task.text)
-    queue = queue_of(baseline, group, suspicion, laboratory.source)
-    if not queue:
-        work.notes.append(f"no line of the repository's own code was seen to run in {listed(group)}")
-        return None
-    whole = work.budget
-    part = Budget(
-        cpu_s=(whole.cpu_s - whole.used_cpu_s) * share,
-        candidates=int((whole.candidates - whole.tried) * share),
-        until=whole.until,
-    )
-    by_size = sorted(group, key=lambda name: (len(baseline.lines_of(name)), baseline.failing[name].cpu_s))
-    found = None
-    for primary in by_size[:3]:  # one of them may fail for two reasons
-        progress(f"searching among {counted(len(queue), 'candidate')} for {primary}")
-        goal = Goal(primary=primary, group=tuple(group), baseline=baseline, excluded=excluded)
-        before = part.tried, part.used_cpu_s
-        found = search(laboratory.crew(), queue, goal, part, _told(progress, whole.tried))
-        if found is not None or part.spent is not None or len(by_size) == 1:
-            break
-        progress(f"{part.tried - before[0]} candidates, none lets {primary} pass")
-    whole.tried += part.tried
-    whole.used_cpu_s += part.used_cpu_s
-    if found is None:
-        ended = part.spent
-        work.notes.append(
-            f"{listed(group, 3)}: none of {counted(part.tried, 'candidate')} passed"
-            + (f"; {ended} were used up" if ended is not None else f"; all {len(queue)} were tried")
-        )
-    return found
-
-
-def _told(progress: Progress, before: int) -> Callable[[int, str], None]:
-    def tell(tried: int, path: str) -> None:
-        progress(f"{before + tried} candidates tried, now {path}", candidates=before + tried, file=path)
-
-    return tell
-
-
-def _apply(laboratory: Laboratory, found: Passing, work: Work) -> None:
-    """Write the edit into the worktree: one rename, so that a crash leaves the old file or the new one."""
-    candidate = found.candidate
-    source: Source = candidate.source
-    path = laboratory.setting.top / source.path
-    half = path.with_name(f".{path.name}.uncaged-half")
-    half.write_bytes(candidate.result)
-    half.chmod(path.stat().st_mode & 0o7777)
-    os.replace(half, path)
-    text = candidate.edit.describe(source)
-    weak = {"delete": " (it only deletes)", "weaken": " (it only weakens)"}.get(candidate.edit.nature, "")
-    work.edits.append(f"{text}{weak}; repairs {listed(found.fixed, 3)}")
-    if source.path not in work.files:
-        work.files.append(source.path)
-
-
-def _take_back(task: Task, work: Work, progress: Progress) -> list[tuple[str, bytes]]:
-    """After a reviewer's no to a green change: put the files back, and never propose the same again."""
-    last = task.steps[-1] if task.steps else {}
-    meta = last.get("meta")
-    if last.get("role") != "reviewer" or not isinstance(meta, Mapping) or meta.get("status") != "rejected":
-        return []
-    with Laboratory(task, progress) as laboratory:
-        top = laboratory.setting.top
-        git = Git(directory=top, environment=task.environment)
-        base = base_of(task, git)
-        paths = [path for path in changed_paths(git, base) if path.endswith(".py")]
-        baseline = laboratory.measure(laboratory.collect())
-    if baseline.red or not paths:
-        return []
-    excluded = [(path, (top / path).read_bytes()) for path in paths if (top / path).is_file()]
-    put_back(git, base, paths)
-    issues = meta.get("issues")
-    work.notes.append(
-        f"the reviewer rejected the change to {listed(paths)}; it was taken back ({listed([str(one) for one in issues], 2) if isinstance(issues, list) else ''})"
-    )
-    return excluded
-
-
-def _phases(task: Task) -> tuple[object, list[str]]:
-    """Return the phase to do now (None: whatever fails) and the names of those not completed yet."""
-    phases = task.last_meta("planner").get("phases")
-    completed = {
-        name
-        for step in task.steps
-        if step.get("role") == "coder"
-        and isinstance(meta := step.get("meta"), Mapping)
-        and isinstance(done := meta.get("completedPhases"), list)
-        for name in done
-    }
-    if not isinstance(phases, list):
-        return None, []
-    left = [phase for phase in phases if isinstance(phase, dict) and phase.get("name") not in completed]
-    return (left[0] if left else None), [str(phase.get("name")) for phase in left]
-
-
-def _ours(phase: object) -> bool:
-    return isinstance(phase, dict) and str(phase.get("acceptance", "")).startswith("These tests pass, and no other test breaks: ")
-
-
-def _ordered(groups: Sequence[tuple[str, ...]], phase: object) -> list[tuple[str, ...]]:
+def _ordered(groups: Sequence[tuple[str, ...]], phase: Phase | None) -> list[tuple[str, ...]]:
     """Put the groups of the phase first."""
-    return sorted(groups, key=lambda group: not tests_of(phase, group))
+    return sorted(groups, key=lambda group: phase is not None and not phase.tests_among(group))
 
 
-def _answer(task: Task, work: Work, phase: object, open_phases: Sequence[str], solved: bool) -> str:
-    left = work.left or ()
-    lines = [*work.notes, *(f"Edited {edit}" for edit in work.edits)]
-    if solved:
-        phases = task.last_meta("planner").get("phases")
-        planned = [one for one in phases if isinstance(one, dict)] if isinstance(phases, list) else []
-        done = [
-            str(one.get("name"))
-            for one in planned
-            if one.get("name") in open_phases and (not left or (_ours(one) and not tests_of(one, left)))
-        ]
-        summary = f"{'; '.join(work.edits) or 'nothing had to be changed'}. {counted(work.tests, 'test')}, {len(left)} still failing. Tried {work.effort}."
-        status = "phase-done" if left and done else "all-done" if not left else "stuck"
-        if status != "stuck":
-            return answer([*lines, summary], {"status": status, "completedPhases": done, "filesChanged": work.files, "summary": summary})
-    name = phase.get("name") if isinstance(phase, dict) else "the task"
-    kept = f" Kept, because it repairs a part: {'; '.join(work.edits)}." if work.edits else ""
-    summary = f"no small edit was found for {name}: tried {work.effort}. {'; '.join(work.notes)}.{kept} Still failing: {listed(left) or 'unknown'}."
-    return answer([*lines, summary], {"status": "stuck", "completedPhases": [], "filesChanged": work.files, "summary": summary})
+def _primaries(baseline: Baseline, group: Sequence[str]) -> list[str]:
+    """Return the tests that may decide first: those that run the fewest lines; more than one, as each may fail for two reasons."""
+    return sorted(group, key=lambda name: (len(baseline.lines_of(name)), baseline.failing[name].cpu_s))[:MAX_PRIMARIES]
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file by one rename, so that a crash leaves the old one or the new one."""
+    half = path.with_name(f".{path.name}.uncaged-half")
+    half.write_bytes(data)
+    half.chmod(path.stat().st_mode & 0o7777)
+    half.replace(path)

@@ -87,7 +87,7 @@ def _said(steps: Sequence[Mapping[str, object]], role: str, beginning: str) -> s
 def _stray_link(git: Git, path: str) -> bool:
     """A link that leads out of the worktree was put there for the tests and belongs into no commit."""
     place = git.directory / path
-    return place.is_symlink() and os.path.isabs(os.readlink(place))
+    return place.is_symlink() and place.readlink().is_absolute()
 
 
 def _identity(git: Git) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A host answers what tests come to on a copy of the repository; whatever the tests do to its process, it is there for the next question."""
+"""A host answers what tests come to on a copy of the repository; whatever they do to its process, it is there for the next question."""
 
 from __future__ import annotations
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .answers import answer, counted, listed
 from .baseline import Baseline
 from .laboratory import Laboratory
+from .phases import acceptance_of
 from .ranking import groups_of, suspicion_of
 from .results import RED, Collected
 from .task import Progress, Task
@@ -15,7 +14,8 @@ MAX_PHASES = 6
 SHOWN_PLACES = 6
 OTHER_AGENT = (
     "To work from a description, configure an agent in config.yaml, for example: "
-    "agents: {claude: {use: command, argv: [claude, -p]}} and agent: claude; or add a test that fails because of the problem, commit it, and run again"
+    "agents: {claude: {use: command, argv: [claude, -p]}} and agent: claude; "
+    "or add a test that fails because of the problem, commit it, and run again"
 )
 
 
@@ -49,14 +49,9 @@ def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
         suspects = ", ".join(f"{path}:{line} ({degree:.2f})" for (path, line), degree in places)
         error = baseline.failing[group[0]].error
         said = f" The first fails with {error[0]}: {' '.join(error[1].split())[:160]}" if error is not None else ""
-        name = f"repair-{number}"
-        phases.append(
-            {
-                "name": name,
-                "description": f"Find a small edit that makes {counted(len(group), 'failing test')} pass. Most suspicious lines: {suspects or 'none known'}.{said}",
-                "acceptance": f"These tests pass, and no other test breaks: {', '.join(group)}",
-            }
-        )
+        name, tests = f"repair-{number}", counted(len(group), "failing test")
+        description = f"Find a small edit that makes {tests} pass. Most suspicious lines: {suspects or 'none known'}.{said}"
+        phases.append({"name": name, "description": description, "acceptance": acceptance_of(group)})
         lines += [
             "",
             f"{name}: {listed(group)}",
@@ -73,7 +68,8 @@ def _aborted(reason: str) -> str:
 def _why_no_tests(collected: Collected, where: str) -> str:
     """Tell a repository without tests from one whose tests cannot be loaded, and say which of the two ways."""
     if collected.end == "timeout":
-        return f"the tests could not be collected in time ({where}): a module that hangs when it is imported? Give --test-command for a part of them"
+        hangs = "perhaps a module hangs when it is imported"
+        return f"the tests could not be collected in time ({where}); {hangs}. Give --test-command for a part of them"
     if collected.end != "finished":
         return f"the process that collects the tests ended unexpectedly ({where}); run the tests by hand, or give --test-command"
     if not collected.errors:
@@ -82,21 +78,25 @@ def _why_no_tests(collected: Collected, where: str) -> str:
     paths = listed([path for path, _ in collected.errors if path]) or "the tests"
     text = "\n".join(message for _, message in collected.errors)
     if "SyntaxError" in text or "IndentationError" in text:
-        return f"{paths} cannot be collected ({where}): a file does not parse: {first}. Mend the syntax error by hand or with another agent"
+        return f"{paths} cannot be collected ({where}): a file does not parse: {first}. Mend it by hand or with another agent"
     if "ModuleNotFoundError" in text or "ImportError" in text or "No module named" in text:
-        return f"{paths} cannot be imported ({where}): {first}. Install what the repository needs into its .venv, or give --test-command, then run again"
+        next_step = "Install what the repository needs into its .venv, or give --test-command, then run again"
+        return f"{paths} cannot be imported ({where}): {first}. {next_step}"
     return f"{paths} cannot be collected ({where}): {first}"
 
 
 def _why_nothing_to_do(baseline: Baseline, where: str) -> str:
-    total = len(baseline.outcomes)
+    total, errors = len(baseline.outcomes), baseline.collected.errors
     if baseline.unsteady:
-        return f"{listed(baseline.unsteady)} failed among {counted(total, 'test')} but passes alone ({where}): it depends on order or chance, which no small edit settles"
-    if baseline.collected.errors:
-        first = " ".join(_essence(baseline.collected.errors[0][1]).split())
-        return f"all {counted(total, 'test')} that could be collected pass, but {listed([path for path, _ in baseline.collected.errors])} could not be: {first} ({where})"
+        chance = "that depends on order or chance, which no small edit settles"
+        return f"of {counted(total, 'test')}, {listed(baseline.unsteady)} failed, but not when run alone ({where}): {chance}"
+    if errors:
+        first = " ".join(_essence(errors[0][1]).split())
+        lost = listed([path for path, _ in errors])
+        return f"all {counted(total, 'test')} that could be collected pass, but {lost} could not be: {first} ({where})"
     if not baseline.complete:
-        return f"{total} of {len(baseline.collected.tests)} tests ran before time was up, and none fails ({where}); raise suiteSeconds of the agent or give --test-command"
+        next_step = "raise suiteSeconds of the agent, or give --test-command for a part"
+        return f"{total} of {len(baseline.collected.tests)} tests ran before time was up, and none fails ({where}); {next_step}"
     failed = [name for name, outcome in baseline.outcomes.items() if outcome in RED]
     if failed:
         return f"{listed(failed)} failed once and could not be run again ({where})"
@@ -107,11 +107,3 @@ def _essence(message: str) -> str:
     """Return the lines of a collection error that say what is wrong: pytest marks them with E."""
     marked = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
     return " ".join(marked)[-400:] if marked else message[-400:]
-
-
-def tests_of(phase: object, names: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the tests *names* that a planned phase speaks of."""
-    text = f"{phase.get('acceptance', '')}\n{phase.get('description', '')}" if isinstance(phase, dict) else ""
-    words = {word.strip(" ,;`'\"()") for word in text.replace(", ", "\n").splitlines()} | {word.strip(",;`'\"()") for word in text.split()}
-    first = text.partition(": ")[2]
-    return tuple(name for name in names if name in words or first.startswith(name))

@@ -1,7 +1,8 @@
 """Candidates are tried in their order on all hosts until one passes everything; then a little longer, for one that changes less.
 
-Rule 1: the failing test first, then the tests that run the changed line, then the whole suite in a fresh process. Rule 2: which candidate wins
-depends on the order alone, not on which host was quicker. Rule 3: whoever deletes or weakens is taken only when nothing else passed.
+Rule 1: the failing test first, then the tests that run the changed line, then the whole suite in a fresh process.
+Rule 2: which candidate wins depends on the order alone, not on which host was quicker.
+Rule 3: whoever deletes or weakens is taken only when nothing else passed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .baseline import Baseline
 from .edits.edit import NATURES
@@ -24,7 +25,7 @@ LEAST_CPU_S = 0.2
 PATIENCE = 10.0
 MAX_RELATED = 60
 RELATED_S = 4.0
-PROGRESS_EVERY = 25
+Tell = Callable[[int, str], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,10 +43,19 @@ class Budget:
     def spent(self) -> str | None:
         """Say what is used up, or None."""
         if self.used_cpu_s >= self.cpu_s:
-            return f"{self.cpu_s:g} s of processor time"
+            return f"{self.cpu_s:.0f} s of processor time"
         if self.tried >= self.candidates:
             return f"{self.candidates} candidates"
         return "the time for this answer" if self.clock() >= self.until else None
+
+    def part(self, share: float) -> Budget:
+        """Return a budget of its own with a *share* of what is left."""
+        cpu_s, candidates = (self.cpu_s - self.used_cpu_s) * share, int((self.candidates - self.tried) * share)
+        return Budget(cpu_s=cpu_s, candidates=candidates, until=self.until, clock=self.clock)
+
+    def pay(self, part: Budget) -> None:
+        self.used_cpu_s += part.used_cpu_s
+        self.tried += part.tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +85,10 @@ class Passing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """primary: the failing test that decides first. group: all that the edit is to repair. excluded: (path, whole file) that nobody wants."""
+    """primary: the failing test that decides first. group: all that the edit is to repair.
+
+    excluded: (path, whole file) that nobody wants.
+    """
 
     primary: str
     group: tuple[str, ...]
@@ -83,57 +96,61 @@ class Goal:
     excluded: Collection[tuple[str, bytes]] = ()
 
 
-@dataclass(slots=True)
-class Board:
-    """What the hosts share, under one lock."""
-
-    next: int = 0
-    cutoff: int = 1 << 60
-    passing: list[Passing] = field(default_factory=list)
-    slow: list[int] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-def search(
-    hosts: Sequence[Host], queue: Sequence[Candidate], goal: Goal, budget: Budget, progress: Callable[[int, str], None]
-) -> Passing | None:
+def search(hosts: Sequence[Host], queue: Sequence[Candidate], goal: Goal, budget: Budget, progress: Tell) -> Passing | None:
     """Return the best candidate that repairs *goal*, or one that repairs a part of it, or None."""
-    board = Board()
-    trial = Trial(goal, least_cpu_s=LEAST_CPU_S)
-    _work(hosts, queue, trial, budget, board, progress)
-    if not board.passing and board.slow and budget.spent is None:
-        again = [queue[number] for number in sorted(board.slow)]  # perhaps right, and only slow
-        board = Board()
-        _work(hosts, again, Trial(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget, board, progress)
-    return min(board.passing, key=lambda one: one.key, default=None)
+    first = Round(hosts, queue, Trial(goal, least_cpu_s=LEAST_CPU_S), budget)
+    first.go(progress)
+    if first.passing or not first.slow or budget.spent is not None:
+        return first.best
+    again = [queue[number] for number in sorted(first.slow)]  # perhaps right, and only slow
+    second = Round(hosts, again, Trial(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget)
+    second.go(progress)
+    return second.best
 
 
-def _work(
-    hosts: Sequence[Host], queue: Sequence[Candidate], trial: Trial, budget: Budget, board: Board, progress: Callable[[int, str], None]
-) -> None:
-    def worker(host: Host) -> None:
+class Round:
+    """Every candidate of a queue once, on all hosts; what they share is under one lock."""
+
+    def __init__(self, hosts: Sequence[Host], queue: Sequence[Candidate], trial: Trial, budget: Budget) -> None:
+        self._hosts, self._queue, self._trial, self._budget = hosts, queue, trial, budget
+        self._next = 0
+        self._cutoff = len(queue)
+        self._lock = threading.Lock()
+        self.passing: list[Passing] = []
+        self.slow: list[int] = []
+
+    @property
+    def best(self) -> Passing | None:
+        counted = [one for one in self.passing if one.number < self._cutoff]
+        return min(counted, key=lambda one: one.key, default=None)
+
+    def go(self, progress: Tell) -> None:
+        with ThreadPoolExecutor(len(self._hosts)) as pool:
+            for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
+                done.result()
+
+    def _work(self, host: Host, progress: Tell) -> None:
         while True:
-            with board.lock:
-                if board.next >= len(queue) or board.next > board.cutoff or budget.spent is not None:
+            with self._lock:
+                number = self._next
+                if number >= self._cutoff or self._budget.spent is not None:
                     return
-                number = board.next
-                board.next += 1
-            tried = trial.judge(host, number, queue[number])
-            with board.lock:
-                budget.used_cpu_s += tried.cpu_s
-                budget.tried += tried.ran
-                if tried.slow:
-                    board.slow.append(number)
-                if tried.passing is not None:
-                    board.passing.append(tried.passing)
-                    board.cutoff = min(board.cutoff, number + lookahead(number, tried.passing))
-                if budget.tried % PROGRESS_EVERY == 0 or tried.passing is not None:
-                    progress(budget.tried, queue[number].edit.path)
+                self._next += 1
+            tried = self._trial.judge(host, number, self._queue[number])
+            with self._lock:
+                self._note(number, tried, progress)
 
-    with ThreadPoolExecutor(len(hosts)) as pool:
-        for done in [pool.submit(worker, host) for host in hosts]:
-            done.result()
-    board.passing[:] = [one for one in board.passing if one.number <= board.cutoff]
+    def _note(self, number: int, tried: Tried, progress: Tell) -> None:
+        budget = self._budget
+        budget.used_cpu_s += tried.cpu_s
+        budget.tried += tried.ran
+        if tried.slow:
+            self.slow.append(number)
+        if tried.passing is not None:
+            self.passing.append(tried.passing)
+            self._cutoff = min(self._cutoff, number + 1 + lookahead(number, tried.passing))
+        if tried.ran:
+            progress(budget.tried, self._queue[number].edit.path)
 
 
 def lookahead(number: int, passing: Passing) -> int:

@@ -1,4 +1,4 @@
-"""A line is the more suspicious, the more failing and the fewer passing tests run it (Ochiai), and hints of the failure count beside that."""
+"""A line is the more suspicious, the more failing and the fewer passing tests run it (Ochiai); hints of the failure count beside that."""
 
 from __future__ import annotations
 

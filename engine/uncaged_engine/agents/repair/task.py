@@ -34,7 +34,7 @@ class Limits:
 class Task:
     """One question to the repair: which role to play, on which files, within which limits.
 
-    worktree: where to work, perhaps a subdirectory of the repository. steps: the role steps so far. wall_s: real time until the answer is due.
+    worktree: where to work, perhaps a subdirectory of the repository. steps: the role steps so far. wall_s: until the answer is due.
     """
 
     role: str

@@ -1,4 +1,4 @@
-"""Wrong calls: arguments exchanged, missing or one too many, a sibling function, a call around a value that is missing or should not be there."""
+"""Wrong calls: arguments exchanged, missing or one too many, a sibling function, a call around a value missing or one too many."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from .edit import Edit
 from .facts import fit, numeric, sequence
 from .scene import Scene
 
-SIBLINGS: Sequence[Sequence[str]] = (
-    ("any", "all"), ("min", "max"), ("append", "extend", "insert", "appendleft"), ("add", "update", "discard", "remove"), ("strip", "lstrip", "rstrip"),
-    ("startswith", "endswith"), ("upper", "lower", "title", "capitalize"), ("find", "rfind", "index"), ("floor", "ceil", "trunc"), ("keys", "values", "items"),
-    ("sum", "max", "min", "len"), ("int", "round", "float", "abs"), ("sorted", "reversed", "list"), ("union", "intersection", "difference", "symmetric_difference"),
-    ("issubset", "issuperset", "isdisjoint"), ("pop", "popleft"), ("split", "rsplit", "splitlines"), ("partition", "rpartition"), ("list", "tuple", "set"), ("sin", "cos", "tan"),
-    ("heappush", "heappop"), ("bisect_left", "bisect_right"), ("get", "pop", "setdefault"), ("isdigit", "isalpha", "isalnum"), ("ljust", "rjust", "center"),
-    ("mean", "median"), ("log", "log2", "log10", "exp"), ("islice", "takewhile", "dropwhile"), ("combinations", "permutations", "product"), ("days", "seconds"),
-    ("zip", "enumerate"), ("map", "filter"), ("first", "last"), ("left", "right"), ("debug", "info"), ("encode", "decode"), ("dumps", "loads"), ("pow", "sqrt"),
+SIBLINGS: Sequence[Sequence[str]] = tuple(
+    tuple(family.split())
+    for family in (
+        "any all", "min max", "append extend insert appendleft", "add update discard remove", "strip lstrip rstrip",
+        "startswith endswith", "upper lower title capitalize", "find rfind index", "floor ceil trunc", "keys values items",
+        "sum max min len", "int round float abs",
+        "sorted reversed list", "union intersection difference symmetric_difference", "issubset issuperset isdisjoint", "pop popleft",
+        "split rsplit splitlines", "partition rpartition", "list tuple set", "sin cos tan", "heappush heappop", "bisect_left bisect_right",
+        "get pop setdefault", "isdigit isalpha isalnum", "ljust rjust center", "mean median", "log log2 log10 exp", "days seconds",
+        "islice takewhile dropwhile", "combinations permutations product", "zip enumerate", "map filter", "first last", "left right",
+        "encode decode", "dumps loads", "pow sqrt",
+    )
 )  # fmt: skip
 
 
@@ -25,32 +29,34 @@ def arguments(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     """Two arguments exchanged; one left out; one variable handed in as well."""
     if not isinstance(node, ast.Call):
         return
-    for turn, (first, second) in enumerate(combinations(node.args, 2)):
-        if fit(scene.types(first), scene.types(second)) and not any(isinstance(one, ast.Starred) for one in (first, second)):
+    plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+    for turn, (first, second) in enumerate(combinations(plain, 2)):
+        if fit(scene.types(first), scene.types(second)):
             yield _exchange(scene, first, second, "argument swap", 0.8 / (1 + 0.3 * turn))
     for turn, (one, other) in enumerate(combinations(node.keywords, 2)):
         if fit(scene.types(one.value), scene.types(other.value)):
             yield _exchange(scene, one.value, other.value, "argument swap", 0.6 / (1 + 0.3 * turn))
     every: list[ast.AST] = [*node.args, *node.keywords]
-    if len(every) > 1:
-        for index, argument in enumerate(every):
-            low, high = scene.source.span(argument)
-            if index:
-                low = scene.source.span(every[index - 1])[1]
-            else:
-                high = scene.source.span(every[1])[0]
-            yield scene.edit_span(low, high, "", "argument dropped", 0.25)
-    if scene.source.data[: scene.source.span(node)[1]].endswith(b")"):
-        end = scene.source.span(node)[1] - 1
-        names = [name for name in scene.names if name not in ("self", "cls")]
+    for index, argument in enumerate(every if len(every) > 1 else []):
+        low, high = scene.source.span(argument)
+        low = scene.source.span(every[index - 1])[1] if index else low
+        high = high if index else scene.source.span(every[1])[0]
+        yield scene.edit_span(low, high, "", "argument dropped", 0.25)
+    yield from _added(scene, node)
+
+
+def _added(scene: Scene, node: ast.Call) -> Iterator[Edit]:
+    end = scene.source.span(node)[1] - 1
+    if not scene.source.data[: end + 1].endswith(b")"):
+        return
+    names = [name for name in scene.names if name not in ("self", "cls")]
+    bare_generator = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)
+    if not node.keywords and not bare_generator:
         for rank, name in enumerate([*names[:8], "0", "1", "True", "None"]):
-            if not node.keywords and not (len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)):
-                yield scene.edit_span(end, end, f", {name}" if node.args else name, "argument added", 0.16 / (1 + 0.25 * rank))
-        if (isinstance(node.func, ast.Name) and node.func.id in ("sorted", "max", "min")) or (
-            isinstance(node.func, ast.Attribute) and node.func.attr == "sort"
-        ):
-            if not any(keyword.arg == "reverse" for keyword in node.keywords) and getattr(node.func, "id", "sort") in ("sorted", "sort"):
-                yield scene.edit_span(end, end, f"{', ' if every else ''}reverse=True", "argument added", 0.45)
+            yield scene.edit_span(end, end, f", {name}" if node.args else name, "argument added", 0.16 / (1 + 0.25 * rank))
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in ("sorted", "sort") and not any(keyword.arg == "reverse" for keyword in node.keywords):
+        yield scene.edit_span(end, end, f"{', ' if node.args or node.keywords else ''}reverse=True", "argument added", 0.45)
 
 
 def siblings(scene: Scene, node: ast.AST) -> Iterator[Edit]:
@@ -107,21 +113,29 @@ def wraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def unwraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """The argument instead of the call; the object instead of its method's result; the method itself; `yield from` for `yield`."""
+    """The argument instead of the call; the object instead of its method's result; the method itself; a call awaited or not."""
     match node:
         case ast.Call(func=function, args=given):
             for rank, argument in enumerate(one for one in given if not isinstance(one, ast.Starred)):
                 yield scene.edit(node, scene.instead(node, argument), "call removed", 0.4 / (1 + 0.5 * rank))
-            if isinstance(function, ast.Attribute) and not isinstance(scene.source.parents.get(node), ast.Expr):
+            above = scene.source.parents.get(node)
+            if isinstance(function, ast.Attribute) and not isinstance(above, ast.Expr):
                 yield scene.edit(node, scene.operand(function.value), "call removed", 0.25)
             if not given and not node.keywords:
                 yield scene.edit(node, scene.segment(function), "call removed", 0.12)
+            if isinstance(scene.function, ast.AsyncFunctionDef) and not isinstance(above, ast.Await):
+                yield scene.edit(node, scene.composite(node, f"await {scene.segment(node)}"), "await", 0.7)
+        case ast.Await(value=value):
+            yield scene.edit(node, scene.segment(value), "await", 0.2)
+
+
+def elements(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+    """An element more or less in a list; two of a pair exchanged; `yield from` for `yield`."""
+    match node:
         case ast.Yield(value=ast.expr() as value):
             yield scene.edit(node, f"yield from {scene.segment(value)}", "yield", 0.4)
         case ast.YieldFrom(value=value):
             yield scene.edit(node, f"yield {scene.segment(value)}", "yield", 0.5)
-        case ast.Await(value=value):
-            yield scene.edit(node, scene.segment(value), "await", 0.2)
         case ast.List(elts=[]) if isinstance(node.ctx, ast.Load):
             names = [name for name in scene.names if name not in ("self", "cls")]
             for rank, inner in enumerate(["[]", *names[:8], "0", "1"]):
@@ -133,9 +147,6 @@ def unwraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
             yield _exchange(scene, first, second, "element swap", 0.45)
         case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element) if not isinstance(element, ast.Name):
             yield scene.edit(element, scene.segment(node.generators[0].target), "element", 0.15)
-    if isinstance(node, ast.Call) and any(isinstance(above, ast.AsyncFunctionDef) for above in scene.source.ancestors(node)):
-        if not isinstance(scene.source.parents.get(node), ast.Await):
-            yield scene.edit(node, scene.composite(node, f"await {scene.segment(node)}"), "await", 0.7)
 
 
 def _exchange(scene: Scene, first: ast.AST, second: ast.AST, kind: str, weight: float) -> Edit:

@@ -6,22 +6,23 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from ..spans import Source, header_lines
-from .calls import arguments, siblings, unwraps, wraps
+from .calls import arguments, elements, siblings, unwraps, wraps
 from .conditions import exceptions, extensions
 from .edit import Edit
 from .facts import Facts
 from .insertions import imports, insertions
 from .names import attributes, neighbours, stand_ins, unknown_names, variables
 from .numbers import constants, off_by_one, offsets, slices
-from .operators import arithmetic, comparisons, logic
+from .operators import arithmetic, assignments, comparisons, logic
 from .scene import Scene, scenes
-from .statements import moves, removals, rewrites
+from .statements import keywords, moves, removals, results
 
 EXPRESSIONS: tuple[Callable[[Scene, ast.AST], Iterator[Edit]], ...] = (
-    comparisons, arithmetic, logic, constants, off_by_one, offsets, slices, variables, unknown_names, attributes, stand_ins, neighbours,
-    arguments, siblings, wraps, unwraps, extensions, exceptions,
-)  # fmt: skip
-STATEMENTS: tuple[Callable[[Scene], Iterator[Edit]], ...] = (rewrites, removals, moves, insertions, imports)
+    *(comparisons, arithmetic, assignments, logic, constants, off_by_one, offsets, slices),
+    *(variables, unknown_names, attributes, stand_ins, neighbours),
+    *(arguments, siblings, wraps, unwraps, elements, extensions, exceptions),
+)
+STATEMENTS: tuple[Callable[[Scene], Iterator[Edit]], ...] = (results, keywords, removals, moves, insertions, imports)
 FLOOR = 0.02
 
 

@@ -20,11 +20,11 @@ def extensions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
         )
         for rank, (extra, likely) in enumerate(_extras(scene, condition)):
             weight = likely / (1 + 0.06 * rank)
-            first = _guards(extra, condition)
-            for turn, joined in enumerate((f"{text} or {extra}", f"{text} and {_positive(extra)}")):
-                if first:
-                    joined = (f"{extra} or {text}", f"{_positive(extra)} and {text}")[turn]
-                yield scene.edit(condition, joined, "condition extended", weight * (1.0, 0.9)[turn])
+            either, both = (text, extra), (text, _positive(extra))
+            if _guards(extra, condition):
+                either, both = either[::-1], both[::-1]
+            yield scene.edit(condition, " or ".join(either), "condition extended", weight)
+            yield scene.edit(condition, " and ".join(both), "condition extended", weight * 0.9)
 
 
 def exceptions(scene: Scene, node: ast.AST) -> Iterator[Edit]:

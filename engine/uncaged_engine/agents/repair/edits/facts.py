@@ -25,8 +25,8 @@ RESULT_TYPES: Mapping[str, str] = {
 class Facts:
     """Types by their bare names.
 
-    locals: (path, variable) → (first line of the code that had it, types that it held). attributes: class name → attribute → types that it held.
-    errors: (exception name, message) of the failing tests.
+    locals: (path, variable) → (first line of the code that had it, types that it held).
+    attributes: class name → attribute → types that it held. errors: (exception name, message) of the failing tests.
     """
 
     locals: Mapping[tuple[str, str], tuple[tuple[int, Types], ...]] = field(default_factory=dict)

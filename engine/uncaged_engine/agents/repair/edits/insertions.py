@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .edit import Edit
 from .facts import Types, fit, numeric
@@ -55,35 +55,41 @@ def imports(scene: Scene) -> Iterator[Edit]:
 
 def _worth(scene: Scene, *, last: bool) -> Iterator[tuple[str, float]]:
     """Yield statements with their weights; *last*: the place is the end of a block."""
-    known = {name: types for name, types in scene.names.items() if name not in ("cls",) and not name.isupper()}
-    seen = [name for name in known if name != "self"]
+    known = {name: types for name, types in scene.names.items() if name not in ("self", "cls") and not name.isupper()}
     yield from _constructor(scene)
+    yield from _grown(scene, known)
+    yield from _rebound_names(scene, known)
+    looped = any(isinstance(above, ast.For | ast.While) for above in _within(scene))
+    if last:
+        for rank, name in enumerate(_returned(scene)):
+            yield f"return {name}", 0.45 / (1 + 0.15 * rank)
+        yield from (("break", 0.4), ("continue", 0.35)) if looped else ()
+    for rank, text in enumerate(_existing(scene)):
+        yield text, 0.2 / (1 + 0.15 * rank)
+    yield from _guards(scene, list(known), looped)
+
+
+def _grown(scene: Scene, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
+    """One more element for a list or a set."""
+    growing = [(name, container) for name, types in known.items() for container in GROWING if container in types]
+    for rank, (name, container) in enumerate(growing):
+        for other in (one for one in known if one != name and not _stored_later(scene, one)):
+            for turn, method in enumerate(GROWING[container]):
+                if method != "extend" or known[other] & {"list", "tuple"}:
+                    yield f"{name}.{method}({other})", 0.3 / (1 + 0.12 * rank + turn)
+
+
+def _rebound_names(scene: Scene, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
+    """A variable set to another one, or moved by one step."""
     rank = 0
-    for name, types in known.items():
-        for container, methods in GROWING.items():
-            if container in types:
-                for other in (one for one in seen if one != name and not _stored_later(scene, one)):
-                    for turn, method in enumerate(methods):
-                        if method != "extend" or known[other] & {"list", "tuple"}:
-                            yield f"{name}.{method}({other})", 0.3 / (1 + 0.12 * rank + turn)
-                    rank += 1
-    rank = 0
-    for name in (one for one in seen if _rebound(scene, one)):
-        for other in (one for one in seen if one != name and _alike(known[name], known[one])):
+    for name in (one for one in known if _rebound(scene, one)):
+        for other in (one for one in known if one != name and _alike(known[name], known[one])):
             yield f"{name} = {other}", 0.22 / (1 + 0.1 * rank)
             rank += 1
         if known[name] and numeric(known[name]) and "bool" not in known[name]:
             for step in ("+= 1", "-= 1", "= 0"):
                 yield f"{name} {step}", 0.22 / (1 + 0.1 * rank)
             rank += 1
-    if last:
-        for rank, name in enumerate(_returned(scene)):
-            yield f"return {name}", 0.45 / (1 + 0.15 * rank)
-        if any(isinstance(above, ast.For | ast.While) for above in _within(scene)):
-            yield from (("break", 0.4), ("continue", 0.35))
-    for rank, text in enumerate(_existing(scene)):
-        yield text, 0.2 / (1 + 0.15 * rank)
-    yield from _guards(scene, seen)
 
 
 def _constructor(scene: Scene) -> Iterator[tuple[str, float]]:
@@ -97,9 +103,9 @@ def _constructor(scene: Scene) -> Iterator[tuple[str, float]]:
             yield f"self.{argument.arg} = {argument.arg}", 0.95 if wanted else 0.4
 
 
-def _guards(scene: Scene, seen: list[str]) -> Iterator[tuple[str, float]]:
+def _guards(scene: Scene, seen: list[str], looped: bool) -> Iterator[tuple[str, float]]:
     """`if x is None: return …` and the like, with what the function returns elsewhere."""
-    results = _returned(scene)[:3]
+    results = _returned(scene)[:3] or ["0", "[]", "False"]
     none = any("NoneType" in message for _, message in scene.facts.errors)
     parameters = [name for name in seen if scene.function is not None and any(one.arg == name for one in scene.function.args.args)]
     for rank, name in enumerate(parameters[:4]):
@@ -110,11 +116,10 @@ def _guards(scene: Scene, seen: list[str]) -> Iterator[tuple[str, float]]:
         if types and numeric(types):
             tests += [(f"{name} == 0", 0.12), (f"{name} < 0", 0.1)]
         for test, weight in tests:
-            for turn, result in enumerate([*results, "None"] if results else ["None", "0", "[]", "False"]):
+            for turn, result in enumerate([*results, "None"]):
                 yield f"if {test}:\n    return {result}", weight / (1 + 0.3 * rank + 0.4 * turn)
-    if any(isinstance(above, ast.For | ast.While) for above in _within(scene)):
-        for rank, name in enumerate(seen[:5]):
-            yield f"if not {name}:\n    continue", 0.08 / (1 + 0.3 * rank)
+    for rank, name in enumerate(seen[:5] if looped else []):
+        yield f"if not {name}:\n    continue", 0.08 / (1 + 0.3 * rank)
 
 
 def _existing(scene: Scene) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from .edit import Edit
 from .facts import numeric
@@ -63,24 +64,28 @@ def comparisons(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def arithmetic(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """Another operator; operands exchanged; one operand alone; a sign turned."""
+    """Another operator between two values; the values exchanged; one of them alone; a sign turned."""
     match node:
-        case ast.BinOp(left=left, op=operator, right=right) as operation:
+        case ast.BinOp(left=left, op=operator, right=right) as operation if scene.types(left) != {"str"} or not isinstance(
+            operator, ast.Mod
+        ):
             symbol = SYMBOLS[type(operator)]
-            text_format = isinstance(operator, ast.Mod) and scene.types(left) == {"str"}
-            if not text_format and (where := _find(scene, left, right, symbol)) is not None:
-                plain = numeric(scene.types(left)) and numeric(scene.types(right))
-                for other, weight in ARITHMETIC[symbol].items():
-                    if not idle(left, other, right):
-                        yield scene.edit_span(*where, other, "operator", weight if plain else weight * 0.3)
-            if not text_format and not (plain_number(left) and plain_number(right)):
-                commutes = isinstance(operator, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor) and plain_number(left, right)
-                if not commutes:
-                    swapped = f"{_beside(scene, right)} {symbol} {_beside(scene, left)}"
-                    yield scene.edit(node, swapped, "operand swap", 0.35 if isinstance(operator, ast.Mult) else 0.6)
-                for operand in (left, right):
-                    start, end = wrapped_span(scene, node) if isinstance(operand, ATOM) else scene.source.span(node)
-                    yield scene.edit_span(start, end, _beside(scene, operand), "operand alone", 0.3, line=operation.lineno)
+            plain = numeric(scene.types(left)) and numeric(scene.types(right))
+            where = _find(scene, left, right, symbol)
+            for other, weight in ARITHMETIC[symbol].items() if where is not None else ():
+                if where is not None and not idle(left, other, right):
+                    yield scene.edit_span(*where, other, "operator", weight if plain else weight * 0.3)
+            if not (plain_number(left) and plain_number(right)):
+                yield from _rearranged(scene, operation, symbol)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            yield scene.edit(node, scene.segment(operand), "sign", 0.5)
+        case ast.Name(ctx=ast.Load()) | ast.Call() if scene.types(node) and numeric(scene.types(node)) and "bool" not in scene.types(node):
+            yield scene.edit(node, scene.composite(node, f"-{scene.segment(node)}", "sign"), "sign", 0.15)
+
+
+def assignments(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+    """Another operator in `+=` and the like; `=` for `+=`, `+=` for `=`."""
+    match node:
         case ast.AugAssign(target=target, op=operator, value=value):
             symbol = SYMBOLS[type(operator)]
             if (where := _find(scene, target, value, symbol + "=")) is not None:
@@ -91,10 +96,15 @@ def arithmetic(scene: Scene, node: ast.AST) -> Iterator[Edit]:
             if (where := _find(scene, target, value, "=")) is not None:
                 for symbol, weight in (("+", 0.4), ("-", 0.2), ("*", 0.1), ("|", 0.05)):
                     yield scene.edit_span(*where, symbol + "=", "operator", weight)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            yield scene.edit(node, scene.segment(operand), "sign", 0.5)
-        case ast.Name(ctx=ast.Load()) | ast.Call() if scene.types(node) and numeric(scene.types(node)) and "bool" not in scene.types(node):
-            yield scene.edit(node, scene.composite(node, f"-{scene.segment(node)}", "sign"), "sign", 0.15)
+
+
+def _rearranged(scene: Scene, node: ast.BinOp, symbol: str) -> Iterator[Edit]:
+    if not (symbol in ("+", "*", "&", "|", "^") and plain_number(node.left, node.right)):  # that would change nothing
+        swapped = f"{_beside(scene, node.right)} {symbol} {_beside(scene, node.left)}"
+        yield scene.edit(node, swapped, "operand swap", 0.35 if symbol == "*" else 0.6)
+    for operand in (node.left, node.right):
+        start, end = wrapped_span(scene, node) if isinstance(operand, ATOM) else scene.source.span(node)
+        yield scene.edit_span(start, end, _beside(scene, operand), "operand alone", 0.3, line=node.lineno)
 
 
 def logic(scene: Scene, node: ast.AST) -> Iterator[Edit]:
@@ -102,7 +112,7 @@ def logic(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     match node:
         case ast.BoolOp(op=operator, values=values):
             symbol = SYMBOLS[type(operator)]
-            gaps = [_find(scene, left, right, symbol) for left, right in zip(values, values[1:], strict=False)]
+            gaps = [_find(scene, left, right, symbol) for left, right in pairwise(values)]
             for where in gaps:
                 if where is not None:
                     yield scene.edit_span(*where, "or" if symbol == "and" else "and", "logic", 0.8)

@@ -50,9 +50,10 @@ class Scene:
     def edit(self, node: ast.AST, after: str, kind: str, weight: float, nature: Nature = "change") -> Edit:
         """Replace the whole of *node*."""
         start, end = self.source.span(node)
-        return self.edit_span(start, end, after, kind, weight, nature, line=getattr(node, "lineno", 0))
+        return self.edit_span(start, end, after, kind, weight, nature=nature, line=getattr(node, "lineno", 0))
 
-    def edit_span(self, start: int, end: int, after: str, kind: str, weight: float, nature: Nature = "change", line: int = 0) -> Edit:
+    def edit_span(self, start: int, end: int, after: str, kind: str, weight: float, *, nature: Nature = "change", line: int = 0) -> Edit:
+        """Replace the bytes from *start* to *end*; *line*: where suspicion is looked up, by default the statement's."""
         return Edit(
             path=self.source.path,
             start=start,

@@ -12,59 +12,53 @@ from .scene import Function, Scene
 SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Raise | ast.Break | ast.Continue | ast.Delete | ast.Assert
 
 
-def rewrites(scene: Scene) -> Iterator[Edit]:
-    """The same parts in another statement: returned, yielded, assigned, looped."""
-    statement = scene.statement
-    start, end = scene.source.span(statement)
-    match statement:
-        case ast.Expr(value=ast.Constant()):
+def results(scene: Scene) -> Iterator[Edit]:
+    """A result that is thrown away is returned or assigned; what is returned has something added."""
+    names = [name for name in scene.names if name not in ("self", "cls")][:10]
+    match scene.statement:
+        case ast.Expr(value=ast.Constant() | ast.Yield() | ast.YieldFrom()):
             return
-        case ast.Expr(value=value) if scene.function is not None:
-            if not isinstance(value, ast.Yield | ast.YieldFrom):
-                yield scene.edit(statement, f"return {scene.segment(value)}", "return added", 0.5)
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-                base = scene.segment(value.func.value)
-                yield scene.edit(
-                    statement, f"{base} = {scene.segment(value)}", "result assigned", 0.4 if isinstance(value.func.value, ast.Name) else 0.2
-                )
-                if len(value.args) == 1:
-                    yield scene.edit(statement, f"{base} = {scene.segment(value.args[0])}", "result assigned", 0.25)
-            if isinstance(value, ast.Compare) and len(value.ops) == 1:
-                yield scene.edit(statement, f"{scene.segment(value.left)} = {scene.segment(value.comparators[0])}", "result assigned", 0.6)
-        case ast.Return(value=ast.expr() as value):
+        case ast.Expr(value=value) as statement if scene.function is not None:
+            yield scene.edit(statement, f"return {scene.segment(value)}", "return added", 0.5)
+            yield from _assigned(scene, value)
+        case ast.Return(value=ast.expr() as value) as statement:
+            start = scene.source.span(statement)[0]
             yield scene.edit_span(start, start + len("return"), "yield", "yield", 0.1)
-            for rank, name in enumerate(name for name in scene.names if name not in ("self", "cls")):
-                if rank < 10:
-                    text = scene.segment(value)
-                    weight = (0.25 if scene.names[name] & {"list", "str", "int", "float", "tuple"} else 0.1) / (1 + 0.2 * rank)
-                    yield scene.edit(value, f"{name} + {text}", "operand added", weight)
-        case ast.Return(value=None):
-            for rank, name in enumerate(list(scene.names)[:8]):
+            for rank, name in enumerate(names):
+                likely = scene.names[name] & {"list", "str", "int", "float", "tuple"}
+                yield scene.edit(value, f"{name} + {scene.segment(value)}", "operand added", (0.25 if likely else 0.1) / (1 + 0.2 * rank))
+        case ast.Return(value=None) as statement:
+            for rank, name in enumerate(names):
                 yield scene.edit(statement, f"return {name}", "return added", 0.35 / (1 + 0.2 * rank))
-        case ast.If():
-            if scene.source.data[start:].startswith(b"elif"):
-                yield scene.edit_span(start, start + 4, "if", "branch", 0.4)
-            else:
-                yield scene.edit_span(start, start + 2, "while", "loop", 0.3)
-                above = scene.source.parents.get(statement)
-                if isinstance(_before(scene, statement), ast.If) and not isinstance(above, ast.Module):
-                    yield scene.edit_span(start, start + 2, "elif", "branch", 0.4)
+
+
+def keywords(scene: Scene) -> Iterator[Edit]:
+    """`if` for `elif` and `while`, `break` for `continue`, and the other way round."""
+    start = scene.source.span(scene.statement)[0]
+    match scene.statement:
+        case ast.If() if scene.source.data[start:].startswith(b"elif"):
+            yield scene.edit_span(start, start + len("elif"), "if", "branch", 0.4)
+        case ast.If() as statement:
+            yield scene.edit_span(start, start + len("if"), "while", "loop", 0.3)
+            if isinstance(_before(scene, statement), ast.If) and scene.function is not None:
+                yield scene.edit_span(start, start + len("if"), "elif", "branch", 0.4)
         case ast.While(orelse=[]):
-            yield scene.edit_span(start, start + 5, "if", "loop", 0.3)
-        case ast.Break():
+            yield scene.edit_span(start, start + len("while"), "if", "loop", 0.3)
+        case ast.Break() as statement:
             yield scene.edit(statement, "continue", "jump", 0.6)
-            yield scene.edit(statement, "pass", "jump", 0.3, "delete")
-        case ast.Continue():
+        case ast.Continue() as statement:
             yield scene.edit(statement, "break", "jump", 0.6)
-        case ast.Assign(targets=[ast.Subscript(value=base, slice=index)]):
-            inner = scene.names
-            for rank, name in enumerate(
-                name for name in inner if inner[name] & {"dict", "list", "defaultdict"} and name != scene.segment(base)
-            ):
-                yield scene.edit(base, name, "variable", 0.3 / (1 + 0.2 * rank))
-            if isinstance(index, ast.Tuple):
-                for part in index.elts:
-                    yield scene.edit(index, scene.segment(part), "index", 0.15)
+
+
+def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
+    match value:
+        case ast.Call(func=ast.Attribute(value=owner), args=given):
+            base, plain = scene.segment(owner), isinstance(owner, ast.Name)
+            yield scene.edit(scene.statement, f"{base} = {scene.segment(value)}", "result assigned", 0.4 if plain else 0.2)
+            if len(given) == 1:
+                yield scene.edit(scene.statement, f"{base} = {scene.segment(given[0])}", "result assigned", 0.25)
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            yield scene.edit(scene.statement, f"{scene.segment(left)} = {scene.segment(right)}", "result assigned", 0.7)
 
 
 def removals(scene: Scene) -> Iterator[Edit]:
@@ -78,7 +72,7 @@ def removals(scene: Scene) -> Iterator[Edit]:
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return
     weight = 0.35 if isinstance(statement, SIMPLE) else 0.15
-    yield scene.edit(statement, "pass", "statement removed", weight, "delete")
+    yield scene.edit(statement, "pass", "statement removed", weight, nature="delete")
 
 
 def moves(scene: Scene) -> Iterator[Edit]:

@@ -1,0 +1,58 @@
+"""Which planned phases there are, which are open, and which tests a phase speaks of: also when somebody else planned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .task import Task
+
+ACCEPTANCE = "These tests pass, and no other test breaks: "
+MAX_NAMES = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One phase of the plan. ours: its acceptance lists tests, as this planner writes it."""
+
+    name: str
+    text: str
+    ours: bool
+
+    def tests_among(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the tests *names* that the phase speaks of."""
+        return tuple(name for name in names if re.search(rf"(?<![\w/.]){re.escape(name)}(?![\w\[])", self.text))
+
+    def open_with(self, failing: Sequence[str]) -> bool:
+        """Say whether the phase is not done while the tests *failing* fail; a phase of somebody else is done when none does."""
+        return bool(self.tests_among(failing) if self.ours else failing)
+
+
+def acceptance_of(tests: Sequence[str]) -> str:
+    more = len(tests) - MAX_NAMES
+    return ACCEPTANCE + ", ".join(tests[:MAX_NAMES]) + (f", and {more} more" if more > 0 else "")
+
+
+def open_phases(task: Task) -> list[Phase]:
+    """Return the planned phases that no coder's answer completed yet, in order."""
+    completed = {name for meta in metas(task, "coder") for name in _list(meta.get("completedPhases"))}
+    planned = [phase for phase in _list(task.last_meta("planner").get("phases")) if isinstance(phase, Mapping)]
+    return [_phase(phase) for phase in planned if phase.get("name") not in completed]
+
+
+def metas(task: Task, role: str) -> list[Mapping[str, object]]:
+    """Return the data of all steps of *role*."""
+    found = [step.get("meta") for step in task.steps if step.get("role") == role]
+    return [meta for meta in found if isinstance(meta, Mapping)]
+
+
+def _phase(said: Mapping[str, object]) -> Phase:
+    acceptance = str(said.get("acceptance", ""))
+    return Phase(
+        name=str(said.get("name", "")), text=f"{acceptance}\n{said.get('description', '')}", ours=acceptance.startswith(ACCEPTANCE)
+    )
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
