@@ -9,6 +9,7 @@ for event in engine.follow(thread):
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from .estimate import Estimate, estimate
 from .following import Event, follow
 from .forking import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
 from .handlers.sleep import is_due
-from .journal import Journal, create
+from .journal import Journal, JournalBusy, create
 from .known_effects import KNOWN
 from .observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
 from .proof import Checked, check
@@ -50,6 +51,8 @@ FLAGS = {
     "maxSeconds": "--max-time",
 }
 TEMPLATES = "uncaged_workflow.templates"
+STEER_TIMEOUT_S = 10.0
+STEER_PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,10 +338,9 @@ class Engine:
         """Let the worker do it, or, where there is none, take the lock and write it down ourselves."""
         bundle_hash, thread, path = self.store.locate_thread(text)
         self._allowed(summarise(self.store, bundle_hash, thread, path), event)
-        with suppress(NotFoundError):  # the worker lives, and does not drive this thread
-            if client.request(self.store, bundle_hash, {"op": event, "threadId": thread}, start=False) is not None:
-                return thread
-        journal = Journal.open(path, bundle_hash, thread)
+        journal = self._ask_or_take(bundle_hash, thread, path, event)
+        if journal is None:
+            return thread
         try:
             self._still_allowed(journal, bundle_hash, thread, event)
             now = self._chance.clock_ms()
@@ -350,6 +352,20 @@ class Engine:
         finally:
             journal.close()
         return thread
+
+    def _ask_or_take(self, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event) -> Journal | None:
+        """None if the thread's worker did it; else the journal, which is ours now."""
+        deadline = time.monotonic() + STEER_TIMEOUT_S
+        while True:
+            with suppress(NotFoundError):  # a worker lives, and does not drive this thread
+                if client.request(self.store, bundle, {"op": event, "threadId": thread}, start=False) is not None:
+                    return None
+            try:
+                return Journal.open(path, bundle, thread)
+            except JournalBusy:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(STEER_PAUSE_S)  # its worker is just coming, or just leaving
 
     def _allowed(self, summary: ThreadSummary, event: states.Event) -> None:
         if not states.allowed(summary.status, event):
