@@ -83,7 +83,7 @@ class Blocks:
         if not 200 <= answer["status"] < 300:
             said = text or (to_json(answer["json"]) if "json" in answer else "")
             raise BadText(f"HTTP {answer['status']}: {said[:SHOWN_CHARACTERS] or 'no body'}")
-        return answer.get("json", text)
+        return answer.get("json", answer.get("base64", text))
 
     def headers(self, config):
         headers = {}

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from uncaged_bundles import carried_block
+from uncaged_bundles.errors import BundleError
 from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validate import Bundle
 
@@ -23,7 +23,7 @@ from .mask import mask_steps
 from .workflow import check_built
 
 _HEAD = "# The block flow {name!r}, as uncaged-workflow built it from its JSON: change that, and add it again."
-_SECRET = re.compile(r"secret:([A-Za-z][A-Za-z0-9_]*)")
+_SECRET = re.compile(r"secret:([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)")
 
 
 def build_block(flow: BlockFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
@@ -42,11 +42,13 @@ def build_block(flow: BlockFlow, known_effects: Mapping[str, frozenset[str]] = K
 def policy_of(flow: BlockFlow) -> dict[str, object]:
     """Return what the blocks need, with what the file itself asks for over it."""
     policy: dict[str, Any] = {}
-    for _, kind, config in every_block(flow.steps):
+    http = flow.policy.get("http")
+    given = http.get("secrets") if isinstance(http, dict) else None
+    for number, kind, config in every_block(flow.steps):
         match kind:
             case "apiCall":
                 _allow_host(policy.setdefault("http", {}), config["url"])
-                _allow_secrets(policy["http"], config)
+                _allow_secrets(policy["http"], number, config, given if isinstance(given, dict) else {})
             case "webScraping":
                 _allow_host(policy.setdefault("fetch", {}), config["url"])
                 if config.get("enableSummarization") is True:
@@ -66,9 +68,9 @@ def policy_of(flow: BlockFlow) -> dict[str, object]:
 
 
 def _allow_host(limits: dict[str, Any], url: str) -> None:
-    host = host_of(url)
-    _allow(limits, "hosts", host)
-    if host and is_private(host):
+    place = place_of(url)
+    _allow(limits, "hosts", place)
+    if place and is_private(place):
         limits["private"] = True
 
 
@@ -80,27 +82,30 @@ def _allow(limits: dict[str, Any], key: str, value: str | None) -> None:
         limits[key].append(value)
 
 
-def _allow_secrets(limits: dict[str, Any], config: Mapping[str, Any]) -> None:
-    host = host_of(config["url"])
+def _allow_secrets(limits: dict[str, Any], number: str, config: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Bind the secrets of a block to its host; without one the file itself has to say where they may go."""
+    place = place_of(config["url"])
     for name in dict.fromkeys(_SECRET.findall(json.dumps(config))):
+        if place is None and name not in given:
+            raise BundleError(
+                f"block {number} (apiCall) sends secret:{name} to a host that is not written out in its url; "
+                f'name the hosts that may have it: "policy": {{"http": {{"secrets": {{"{name}": ["api.example.com"]}}}}}}'
+            )
         hosts = limits.setdefault("secrets", {}).setdefault(name, [])
-        if host and host not in hosts:
-            hosts.append(host)
+        if place and place not in hosts:
+            hosts.append(place)
 
 
-def host_of(url: str) -> str | None:
-    """Return the host of an address, if no variable stands in it."""
-    place = re.split(r"[/?#]", url.strip().partition("://")[2])[0]
-    if not place or "${" in url.strip().partition("://")[0] or "${" in place:
-        return None
-    try:
-        return urlsplit(f"http://{place}").hostname
-    except ValueError:
-        return None
+def place_of(url: str) -> str | None:
+    """Return the host of an address, with its port where one is named; None if a variable stands in it."""
+    scheme, _, rest = url.strip().partition("://")
+    place = re.split(r"[/?#]", rest)[0].rpartition("@")[2]
+    return None if not place or "${" in scheme + place else place.lower()
 
 
-def is_private(host: str) -> bool:
+def is_private(place: str) -> bool:
     """Whether a host is written so that it can only be this machine or its own network."""
+    host = place[1 : place.rfind("]")] if place.startswith("[") else place.partition(":")[0]
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

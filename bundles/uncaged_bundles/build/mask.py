@@ -12,7 +12,7 @@ _OPEN_HEADERS = frozenset({"accept", "accept-charset", "accept-encoding", "accep
 _SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|signature|\bsig\b|session|cookie|bearer|private", re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bxox[abprs]-[\w-]{8,}|\bAKIA[0-9A-Z]{12,}"
-    r"|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bAIza[\w-]{20,}|(?<=\bBearer )[^\s\"'${}]{6,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}",
+    r"|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bAIza[\w-]{20,}|(?<=\bBearer )(?!secret:)[^\s\"'${}]{6,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}",
 )
 _FIELD = re.compile(r'("(?P<name>[^"\\]{1,80})"\s*:\s*")(?P<value>(?:[^"\\]|\\.)*)(")')
 _REFERENCE = re.compile(r"\$\{[^{}]+\}|secret:\w+")
