@@ -236,7 +236,8 @@ def test_a_command_cannot_lead_git_elsewhere(tree: Path, sandbox: str) -> None:
     """Whatever becomes of the file that names the repository, afterwards it is the same file again."""
     before = (tree / ".git").read_bytes()
     tools = box(tree, sandbox=sandbox)
-    for command in ("rm -f .git; mkdir .git", "echo 'gitdir: /tmp/evil' > .git", "rm -f .git; ln -s /tmp/evil .git", "rm -f .git"):
+    lead = "echo 'gitdir: /tmp/evil' > .git"
+    for command in ("rm -f .git; mkdir .git", lead, f"rm -f .git; {lead}", "rm -f .git; ln -s /tmp/evil .git", "rm -f .git"):
         tools.use(Call(id="1", name="run", arguments=json.dumps({"command": command})))
         assert (tree / ".git").read_bytes() == before, command
         assert not (tree / ".git").is_symlink()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.modelserver import ModelServer, Turn, calls, fails, says, serving
+from testbed.modelserver import ModelServer, Seen, Turn, calls, fails, says, serving
 from testbed.repositories import make_repository
 from testbed.roles import SCHEMA, request, role_spec
 from testbed.talks import KEY, WIRES
@@ -142,6 +142,21 @@ def test_a_role_gets_what_its_policy_names(asked: AgentRequest, wire: Wire) -> N
         described = [tool["name"] if wire == "anthropic" else tool["function"]["name"] for tool in server.asked[0]["tools"]]
         assert described == ["read", "run"]
         assert "Commands may use the network." in texts(server, wire)[0]
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_commands_of_a_role_have_a_network_only_by_its_policy(asked: AgentRequest, network: bool) -> None:
+    """The server of the model itself is reached from a command with it, and not without."""
+
+    def script(seen: Seen) -> Turn:
+        if len(seen.body["messages"]) > 1:
+            return says(DONE)
+        program = f"import urllib.request; print(urllib.request.urlopen('http://{seen.headers['host']}/v1/models', timeout=3).status)"
+        return calls(("run", {"command": f'python3 -c "{program}"'}))
+
+    with serving(script) as server:
+        agent_for(server, "anthropic").answer(replace(asked, tools=("run", *(["network"] if network else []))))
+        assert ("[exit code 0]\\n200" in json.dumps(server.asked[1]["messages"])) is network
 
 
 @pytest.mark.parametrize(
