@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from uncaged_bundles.store import Store
+from uncaged_engine import archive
 from uncaged_engine.api import Cut, Engine
 
 
@@ -33,7 +34,11 @@ def fork(engine: Engine, thread: str, at: str) -> str:
     return engine.fork(thread, cut=Cut(at=int(at)))
 
 
-ACTIONS = {"add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
+def pack(engine: Engine, thread: str) -> str:
+    return archive.compress(engine.store.locate_thread(thread)[2]).name
+
+
+ACTIONS = {"pack": pack, "add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
 
 
 def main() -> None:

@@ -13,9 +13,15 @@ from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.store import Store
 
 from .processes import end
+from .windows import Window
 
 TESTS = Path(__file__).parent.parent
 WORKER = ("-m", "uncaged_engine.worker")
+
+
+def dying(at: Window, module: str, *, count: int = 1, deed: str = "self") -> list[str]:
+    """What the interpreter is to run so that *module* meets its end, or something else, in a window."""
+    return ["-m", "testbed.dying", str(at.path), str(at.line), str(count), deed, module]
 
 
 def environment() -> Mapping[str, str]:
@@ -34,7 +40,8 @@ def worker(
     """
     ready, theirs = os.pipe()
     words = [*before, sys.executable, *python, str(store.root), bundle, str(theirs)]
-    with subprocess.Popen(words, pass_fds=(theirs,), cwd=store.root, env=environment(), stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, pass_fds=(theirs,), cwd=store.root, env=environment(), stdin=pipe, stdout=pipe) as process:
         os.close(theirs)
         try:
             os.read(ready, 1)  # a letter, or the end

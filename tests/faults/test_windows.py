@@ -1,0 +1,311 @@
+"""A worker, its sandbox or its client dies in each window that the code names."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from testbed.bundles import COUNT, MARKED, Placed, granted, place, place_script, script_of, source
+from testbed.foreground import dying, environment, worker
+from testbed.journals import records_of
+from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
+from testbed.processes import workers_of
+from testbed.repositories import git, make_repository, write
+from testbed.steering import finish, marks, settle
+from testbed.windows import place as code_at
+from testbed.windows import window, windows
+from uncaged_bundles.ids import bundle_hash
+from uncaged_engine import archive
+from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.worker import address, client, server
+from uncaged_engine.worker.wire import pack, receive_line
+
+pytestmark = pytest.mark.slow
+
+SENT = "outcome on disk, not yet sent; replay sends it"
+OPEN = "the intent is open, and nobody knows whether it was performed"
+TORN = "or a full disk: a torn tail, which the next owner cuts"
+CUT = "the tail is kept aside and still there; the next owner cuts it again"
+LEAVING = "or a caller that connected just now: nobody new can come, whoever came is still served"
+LEFT = "the worker left between our connect and its answer; ask again"
+STARTED = "the thread is `interrupted`, and `resume` starts it"
+ANSWERED = "the answer is kept, the thread is `interrupted`, and `resume` goes on with it"
+ARCHIVED = "both are there; the next `archive` removes the plain one"
+READ_BOTH = "archived, the plain one not yet unlinked"
+NAMED = "at the former try: renamed, and the name not yet on disk"
+CHILD = "the child runs; asked again, we find it"
+SNAPPED = "the snapshot is made, no line names it; the next try starts from the one before it"
+LINKED = "the next call starts it anew"
+RESULT = {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
+
+
+def test_every_window_has_a_fault_test_that_names_it() -> None:
+    """Who writes a `# crash here` comment writes a test, with the same words, in which something dies there."""
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.parent.rglob("test_*.py"))
+    assert [f"{one.path.name}:{one.line}: {one.text}" for one in windows() if one.text not in tests] == []
+
+
+@pytest.fixture
+def placed(engine: Engine) -> Placed:
+    return place(engine.store, MARKED, params={"n": 5})
+
+
+def suffer(engine: Engine, placed: Placed, python: Sequence[str], before: Sequence[str] = ()) -> Witness:
+    witness = Witness()
+    with worker(engine.store, placed.bundle.hash, python=python, before=before):
+        drive(engine.store, placed, witness)
+    return witness
+
+
+def act(engine: Engine, python: Sequence[str], *words: str) -> str:
+    """Do one thing in a process that dies; returns what it acknowledged."""
+    command = [sys.executable, *python, str(engine.store.root), *words]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == -9, (done.returncode, done.stderr)
+    return done.stdout
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("text", [SENT, OPEN])
+def test_the_worker_dies_between_effects(engine: Engine, placed: Placed, text: str, count: int) -> None:
+    """Each effect is performed exactly once all the same: after the outcome's line it is done, before `perform` it was not begun."""
+    witness = suffer(engine, placed, dying(window(text), "uncaged_engine.worker", count=count))
+    assert engine.thread(placed.thread).summary.status == "interrupted"
+    judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
+    judge_the_rest(engine, placed, RESULT)
+    assert marks(engine, placed.thread) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("text", [SENT, OPEN])
+def test_the_sandbox_dies_between_effects(engine: Engine, placed: Placed, text: str, count: int) -> None:
+    """Nobody has to resume anything: the worker replays the thread in a new process, and every effect is performed once."""
+    suffer(engine, placed, dying(window(text), "uncaged_engine.worker", count=count, deed="sandbox"))
+    assert finish(engine, placed.thread) == RESULT
+    assert marks(engine, placed.thread) == [1, 2, 3, 4, 5]
+    assert "attempt" not in placed.path.read_text()
+    assert engine.verify(placed.thread).ok
+
+
+def test_the_worker_dies_with_half_a_line_written(engine: Engine) -> None:
+    """The disk took a part of the line: the next owner cuts it, and the effect's outcome is found missing, not half there."""
+    long = place(engine.store, MARKED, params={"n": 5}, prompt="p" * 20_000)
+    limit = long.path.stat().st_size + 2 * 125 + 79 + 40  # in the second outcome
+    witness = suffer(engine, long, dying(window(TORN), "uncaged_engine.worker"), before=["prlimit", f"--fsize={limit}"])
+    assert long.path.stat().st_size == limit
+    assert not long.path.read_bytes().endswith(b"\n")
+    judge_the_disk(long, long.path.read_bytes(), witness, marks(engine, long.thread))
+    judge_the_rest(engine, long, RESULT)
+    assert [part.stat().st_size > 0 for part in long.path.parent.glob(f"{long.thread}.*.torn-*")] == [True]
+
+
+def test_the_worker_dies_before_it_cuts_a_torn_tail(engine: Engine) -> None:
+    """The tail is there twice then; the next owner cuts it."""
+    bundle = granted(engine.store, MARKED)
+    script = script_of(bundle, params={"n": 5})
+    placed = place_script(engine.store, bundle, script)
+    placed.path.write_bytes(script.data + b'{"seq":1,"inte')
+    suffer(engine, placed, dying(window(CUT), "uncaged_engine.worker"))
+    assert placed.path.read_bytes() == script.data + b'{"seq":1,"inte'
+    judge_the_rest(engine, placed, RESULT)
+    assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [b'{"seq":1,"inte']
+
+
+def test_the_worker_dies_while_it_leaves(engine: Engine, placed: Placed) -> None:
+    """Its socket is gone, its lock too: the next request starts another worker."""
+    with worker(engine.store, placed.bundle.hash, python=dying(window(LEAVING), "uncaged_engine.worker")) as process:
+        drive(engine.store, placed)
+        assert process.wait(timeout=60) == -9
+    assert finish(engine, placed.thread) == RESULT
+    assert finish(engine, engine.run("marked", prompt=""))["message"] == "5 answers"
+
+
+def test_a_caller_that_came_while_the_worker_left_is_served(engine: Engine) -> None:
+    """Its thread runs, and others can reach it: the worker stays and listens again."""
+    sleeper = place(engine.store, source("sleeper", "    yield {'null': {'sleep_s': 600}}\n"))
+    leaving = code_at(Path(server.__file__), "path.unlink(missing_ok=True)")
+    with worker(engine.store, sleeper.bundle.hash, python=dying(leaving, "uncaged_engine.worker", deed="hold")) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"held\n"
+        caller = client.connect(engine.store, sleeper.bundle.hash)
+        assert caller is not None
+        with caller:
+            caller.sendall(pack({"op": "drive", "threadId": sleeper.thread, "environment": {}, "directory": "/"}))
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert receive_line(caller, bytearray()) == pack({"ok": True})
+        engine.kill(sleeper.thread)
+        assert settle(engine, sleeper.thread)["status"] == "killed"
+        assert [worker.pid for worker in workers_of(engine.store.root)] in ([], [process.pid]), "it was the same worker all along"
+
+
+def test_the_worker_leaves_between_connect_and_answer(engine: Engine, placed: Placed) -> None:
+    """The caller gets no answer and asks again, which starts another worker; the thread is driven once."""
+    path = address.socket_path(engine.store, placed.bundle.hash)
+    assert window(LEFT).path.name == "client.py"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def leave() -> None:
+            connection, _ = listener.accept()
+            path.unlink()
+            connection.recv(1 << 16)
+            connection.close()
+
+        leaving = threading.Thread(target=leave)
+        leaving.start()
+        message = {"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}
+        assert client.request(engine.store, placed.bundle.hash, message, start=True) == {"ok": True}
+        leaving.join(timeout=60)
+    assert finish(engine, placed.thread) == RESULT
+    assert marks(engine, placed.thread) == [1, 2, 3, 4, 5]
+
+
+def test_the_client_dies_before_its_thread_has_a_worker(engine: Engine) -> None:
+    """It was told no id; the thread is interrupted, and resume starts it."""
+    granted(engine.store, MARKED)
+    assert act(engine, dying(window(STARTED), "testbed.acting"), "run", "marked") == ""
+    [thread] = engine.threads()
+    assert (thread.status, thread.steps) == ("interrupted", 0)
+    engine.resume(thread.thread_id)
+    assert finish(engine, thread.thread_id) == RESULT
+
+
+def test_the_client_dies_after_its_answer_is_kept(engine: Engine) -> None:
+    """What a person said is on disk; the thread waits no longer, and resume goes on with the answer."""
+    granted(engine.store, source("asking", _ASKING, policy={"ask": {}}))
+    thread = engine.run("asking", prompt="")
+    assert settle(engine, thread)["status"] == "waiting"
+    act(engine, dying(window(ANSWERED), "testbed.acting"), "answer", thread, "red")
+    assert engine.thread(thread).summary.status == "interrupted"
+    engine.resume(thread)
+    assert finish(engine, thread)["message"] == "red"
+    assert engine.verify(thread).ok
+
+
+_ASKING = """
+    colour = yield {"ask": {"question": "which?"}}
+    return {"success": True, "message": colour}
+"""
+
+
+def test_the_archiver_dies_with_both_files_there(engine: Engine) -> None:
+    """The thread is listed once and reads as before; archiving again leaves the packed one only."""
+    granted(engine.store, COUNT)
+    thread = engine.run("count", prompt="", params={"n": 3})
+    finish(engine, thread)
+    before = engine.thread(thread)
+    path = engine.store.data_path(before.summary.hash, thread)
+    for text in (ARCHIVED, READ_BOTH):
+        assert window(text).line
+    act(engine, dying(window(ARCHIVED), "testbed.acting"), "pack", thread)
+    assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [path.name, f"{path.name}.zst"]
+    assert [one.thread_id for one in engine.threads()] == [thread]
+    assert engine.thread(thread) == before
+    archive.compress(path)
+    assert not path.exists()
+    assert engine.thread(thread) == before
+    assert engine.verify(thread).ok
+
+
+def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> None:
+    """A bundle whose file has its name, which may not be on disk yet: whoever adds it again makes the name durable first."""
+    file = tmp_path / "count.py"
+    file.write_bytes(COUNT)
+    engine.store.bundle_path(bundle_hash(COUNT)).write_bytes(COUNT)
+    assert act(engine, dying(window(NAMED), "testbed.acting"), "add", "count", str(file)) == ""
+    assert engine.registry.read().flows == {}
+    assert engine.add("count", COUNT, accept=lambda _widened: True).changed
+    finish(engine, engine.run("count", prompt="", params={"n": 1}))
+
+
+PARENT = source(
+    "parent",
+    """
+    child = yield {"flow": {"name": "marked", "prompt": "from above"}}
+    return {"success": child["success"], "message": child["message"]}
+""",
+    policy={"flow": {"names": ["marked"]}},
+)
+
+
+def test_the_worker_dies_after_its_thread_started_another(engine: Engine) -> None:
+    """Asked again, it finds the same child: there is one, it ran once, and its result is the parent's."""
+    granted(engine.store, MARKED)
+    parent = place(engine.store, PARENT)
+    suffer(engine, parent, dying(window(CHILD), "uncaged_engine.worker"))
+    assert len(engine.threads("marked")) == 1
+    engine.resume(parent.thread)
+    assert finish(engine, parent.thread)["message"] == "5 answers"
+    [child] = engine.threads("marked")
+    assert finish(engine, child.thread_id) == RESULT
+    assert marks(engine, child.thread_id) == [1, 2, 3, 4, 5]
+    assert [record for record in records_of(parent.path.read_bytes()) if "because" in record]
+
+
+CODER = source(
+    "coder",
+    """
+    first = yield {"role": {"name": "coder"}}
+    second = yield {"role": {"name": "coder"}}
+    return {"success": True, "message": second["content"]}
+""",
+    kind="workflow",
+    roles={
+        "coder": {
+            "description": "The coder.",
+            "systemPrompt": "You code.",
+            "extractPrompt": "Say how it went.",
+            "schema": {"type": "object", "properties": {"status": {"enum": ["done"]}}, "required": ["status"]},
+        }
+    },
+    policy={"role": {"workspace": "write"}},
+)
+AGENT = 'echo line >> add.py; wc -l < add.py; printf \'```json\\n{"status": "done"}\\n```\\n\''
+
+
+def test_the_worker_dies_after_a_snapshot_that_no_line_names(engine: Engine, tmp_path: Path) -> None:
+    """The second try starts from what the last finished step left: the work of the first try is not in it twice."""
+    repository = make_repository(tmp_path / "repository", {"add.py": "one\n"})
+    engine.store.config_path.write_text(
+        yaml.safe_dump({"agent": "shell", "agents": {"shell": {"use": "command", "argv": ["sh", "-c", AGENT]}}})
+    )
+    bundle = granted(engine.store, CODER)
+    with worker(engine.store, bundle.hash, python=dying(window(SNAPPED), "uncaged_engine.worker", count=2)):
+        thread = engine.run("coder", prompt="Mend it.", options=RunOptions(workspace=repository))
+        status = settle(engine, thread)
+    assert (status["status"], status["steps"]) == ("interrupted", 1)
+    engine.resume(thread)
+    assert finish(engine, thread)["message"] == "3"
+    steps = [record for record in engine.thread(thread).records if "role" in record]
+    assert [git(repository, "show", f"{step['snapshot']}:add.py") for step in steps] == ["one\nline\n", "one\nline\nline\n"]
+    assert engine.verify(thread).ok
+
+
+def test_linking_dies_half_way(tmp_path: Path) -> None:
+    """The next call starts the directory anew and leaves nothing half-made behind."""
+    repository, tree = tmp_path / "repository", tmp_path / "tree"
+    write(repository, {"node_modules/a/x.js": "1", "node_modules/b.js": "2"})
+    tree.mkdir()
+    code = "import sys; from pathlib import Path; from uncaged_engine.workspace.links import make_links; "
+    code += "make_links(['node_modules'], Path(sys.argv[1]), Path(sys.argv[2]))"
+    script = tmp_path / "linking.py"
+    script.write_text(code)
+    renaming = window(LINKED)
+    late = code_at(renaming.path, "half.rename(target)")
+    for at in (renaming, late):
+        words = [sys.executable, *dying(at, "linking"), str(repository), str(tree)]
+        variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
+        assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
+        assert not (tree / "node_modules").exists()
+    subprocess.run([sys.executable, str(script), str(repository), str(tree)], check=True, timeout=60)
+    assert [one.name for one in tree.iterdir()] == ["node_modules"]
+    assert (tree / "node_modules" / "a" / "x.js").read_text() == "1"

@@ -1,0 +1,53 @@
+"""Every window that the code names with a ``# crash here`` comment can be found, and a process can be stopped exactly there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGES = ("bundles", "engine", "roles", "templates", "cli")
+_COMMENT = re.compile(r"# crash here[,:]? *(.*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A place between two things that happen.
+
+    text: what the comment says after "crash here". line: the first one that is executed when the window is open.
+    """
+
+    path: Path
+    line: int
+    text: str
+
+
+def windows() -> Iterator[Window]:
+    """All of them."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            lines = path.read_text("utf-8").splitlines()
+            for number, line in enumerate(lines, start=1):
+                if found := _COMMENT.search(line):
+                    yield Window(path=path, line=_first_code(lines, number), text=found[1])
+
+
+def window(text: str) -> Window:
+    """The one whose comment says this."""
+    [found] = [one for one in windows() if one.text == text]
+    return found
+
+
+def place(path: Path, code: str) -> Window:
+    """Before the first line with this code."""
+    number = next(number for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1) if code in line)
+    return Window(path=path, line=number, text=code)
+
+
+def _first_code(lines: list[str], number: int) -> int:
+    """The comment's own line if there is code before it, else the next line that is no comment."""
+    while lines[number - 1].lstrip().startswith("#"):
+        number += 1
+    return number
