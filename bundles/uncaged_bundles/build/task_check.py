@@ -111,7 +111,7 @@ def _named(call: ast.Call, method: str) -> str | None:
     rest = text.partition("://")[2]
     if not rest or not (ended or "/" in rest or "?" in rest):
         return None
-    return urlsplit(text).hostname
+    return urlsplit(text).netloc.rpartition("@")[2].lower() or None
 
 
 def _beginning(node: ast.expr | None) -> tuple[str, bool]:

@@ -17,7 +17,10 @@ from uncaged_bundles.errors import SandboxUnavailable
 
 from ..sandbox.interpreter import find_interpreter
 from ..sandbox.mechanism import Mechanism
+from ..web.problems import WebProblem
+from ..web.rules import read_patterns
 from .proxy import Proxy
+from .wish import Refused
 
 ANY = "*"
 PORT = 3128
@@ -57,7 +60,7 @@ def opened(hosts: Sequence[str], mechanism: Mechanism) -> Iterator[Network]:
     """Yield the network of one run.
 
     Raises:
-        SandboxUnavailable: named hosts alone cannot be allowed here.
+        SandboxUnavailable: named hosts alone cannot be allowed here. Refused: the policy names something that is no host.
     """
     if not hosts or ANY in hosts:
         yield Network(shared=bool(hosts))
@@ -67,8 +70,12 @@ def opened(hosts: Sequence[str], mechanism: Mechanism) -> Iterator[Network]:
             f"the {mechanism.name} sandbox cannot limit a script to the hosts {', '.join(hosts)}; install bubblewrap, "
             'or declare any host: "network": ["*"]'
         )
+    try:
+        patterns = read_patterns(hosts)
+    except WebProblem as exc:
+        raise Refused(str(exc)) from exc
     refused: list[str] = []
-    with Proxy(hosts, refused) as proxy:
+    with Proxy(hosts, patterns, refused) as proxy:
         yield Network(variables=VARIABLES, enter=lambda pid: proxy.serve(listen_inside(pid, PORT)), refused=refused)
 
 

@@ -1,12 +1,10 @@
-"""A small HTTP proxy connects only to the hosts that a policy names, and to no private address that it does not name itself.
+"""A small HTTP proxy connects only to the hosts that a policy names, and to no address that is not public, unless it stands there itself.
 
-An entry is a host, ``*.domain`` for what is below a domain, or either with ``:port``; without a port 80 and 443 are meant. What travels
-inside an encrypted connection is not looked at.
+Hosts are written as for the http effect (``web.rules``). What travels inside an encrypted connection is not looked at.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import select
 import socket
 import threading
@@ -14,14 +12,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
+from ..web.address import judge
+from ..web.host import canonical, literal
+from ..web.problems import WebProblem
+from ..web.rules import HostPattern
+from ..web.target import Target, read_target
 from .wish import declared
 
 HEAD_BYTES = 64 << 10
 TIMEOUT_S = 30.0
 MOST_CONNECTIONS = 32
-USUAL_PORTS = (80, 443)
 CHUNK_BYTES = 64 << 10
 
 
@@ -32,8 +33,9 @@ class Denied(Exception):
 class Proxy:
     """Serves until its ``with`` block is left; each connection in a thread of its own."""
 
-    def __init__(self, hosts: Sequence[str], refused: list[str]) -> None:
+    def __init__(self, hosts: Sequence[str], patterns: Sequence[HostPattern], refused: list[str]) -> None:
         self._hosts = tuple(hosts)
+        self._patterns = tuple(patterns)
         self._refused = refused
         self._wake, self._woken = socket.socketpair()
         self._open: set[socket.socket] = set()
@@ -85,35 +87,33 @@ class Proxy:
 
     def _answer(self, client: socket.socket) -> None:
         head, rest = _read_head(client)
-        method, _, target = head.partition(b" ")
-        target = target.partition(b" ")[0]
+        first, *fields = head.split(b"\r\n")
+        method, _, address = first.partition(b" ")
         try:
-            host, port = _split(method, target)
-            server = self._connect(host, port)
-        except Denied as exc:
+            target = _target_of(method, address.partition(b" ")[0].decode("latin-1"))
+            server = self._connect(target)
+        except (Denied, WebProblem) as exc:
             self._refused.append(str(exc))
             _say(client, "403 Forbidden", str(exc))
             return
         except OSError as exc:
-            _say(client, "502 Bad Gateway", f"{target.decode('latin-1')}: {exc}")
+            _say(client, "502 Bad Gateway", f"{target.authority}: {exc}")
             return
         with server, self._kept(server):
             if method == b"CONNECT":
                 client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                server.sendall(_origin_form(head, target))
+                server.sendall(_origin_form(method, target, fields))
             server.sendall(rest)
             _relay(client, server)
 
-    def _connect(self, host: str, port: int) -> socket.socket:
-        name = host.lower().rstrip(".")
-        if not any(_matches(entry, name, port) for entry in self._hosts):
-            place = name if port in USUAL_PORTS else f"{name}:{port}"
-            raise Denied(f"the host {place!r} is not among the policy's network; {declared('network', [*self._hosts, place])}")
-        problem = OSError(f"{name} has no address")
-        for family, kind, protocol, _, address in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM):
-            if not self._is_meant(name, str(address[0])):
-                raise Denied(f"the host {name!r} has the private address {address[0]}; a policy names such an address itself")
+    def _connect(self, target: Target) -> socket.socket:
+        if not any(pattern.covers(target) for pattern in self._patterns):
+            example = declared("network", [*self._hosts, target.authority])
+            raise Denied(f"the host {target.authority!r} is not among the policy's network; {example}")
+        problem = OSError("it has no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
+            self._check_address(target.host, str(address[0]))
             server = socket.socket(family, kind, protocol)
             server.settimeout(TIMEOUT_S)
             try:
@@ -125,12 +125,13 @@ class Proxy:
             return server
         raise problem
 
-    def _is_meant(self, name: str, address: str) -> bool:
-        """Whether an address is public, or was written down in the policy as one."""
-        found = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
-        return (found.is_global and not found.is_multicast) or name == "localhost" or _is_address(name)
+    def _check_address(self, host: str, text: str) -> None:
+        """Refuse an address that is not public, unless the policy names it, or ``localhost``, as such."""
+        address = literal(text.partition("%")[0])
+        verdict = None if address is None else judge(address)
+        if verdict is None or (verdict.reach != "public" and host not in (text, "localhost")):
+            what = "no address" if verdict is None else verdict.words
+            raise Denied(f"the host {host!r} is at {text}, {what}; a policy has to name such an address itself under network")
 
     def _kept(self, connection: socket.socket) -> _Kept:
         return _Kept(self._open, self._lock, connection)
@@ -162,45 +163,24 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
     return head, rest
 
 
-def _split(method: bytes, target: bytes) -> tuple[str, int]:
-    text = target.decode("latin-1")
-    try:
-        parts = urlsplit(f"//{text}" if method == b"CONNECT" else text)
-        host, port = parts.hostname, parts.port or (443 if method == b"CONNECT" else 80)
-    except ValueError:
-        host, port, parts = None, 0, urlsplit("")
-    if not host or (method != b"CONNECT" and parts.scheme != "http"):
-        raise Denied(f"{text[:200]!r} is no address that this proxy connects to")
-    return host, port
+def _target_of(method: bytes, text: str) -> Target:
+    """Where a request wants to go: ``host:port`` for a tunnel, else a whole address."""
+    if method != b"CONNECT":
+        target = read_target(text)
+        if target.scheme != "http":
+            raise Denied(f"{text[:200]!r}: a proxy is asked for a tunnel to an encrypted address")
+        return target
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise Denied(f"{text[:200]!r} is no host and port")
+    return Target(scheme="https", host=canonical(host), port=int(port), path="/")
 
 
-def _matches(entry: str, host: str, port: int) -> bool:
-    entry = entry.lower()
-    name, colon, wanted = entry.rpartition(":") if not entry.startswith("[") or "]:" in entry else (entry, "", "")
-    if not colon or not wanted.isdecimal():
-        name, wanted = entry, ""
-    name = name.strip("[]")
-    if port not in ((int(wanted),) if wanted else USUAL_PORTS):
-        return False
-    return host.endswith(name[1:]) and len(host) > len(name) - 1 if name.startswith("*.") else host == name
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _origin_form(head: bytes, target: bytes) -> bytes:
+def _origin_form(method: bytes, target: Target, fields: Sequence[bytes]) -> bytes:
     """The request as the server wants it: without the host in its first line, and for one request only."""
-    first, *fields = head.split(b"\r\n")
-    method, _, version = first.split(b" ", 2)
-    parts = urlsplit(target.decode("latin-1"))
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    kept = [line for line in fields if not line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:"))]
-    return b"\r\n".join([b" ".join((method, path.encode("latin-1"), version)), *kept, b"Connection: close", b"", b""])
+    kept = [line for line in fields if not line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:", b"host:"))]
+    first = b" ".join((method, target.path.encode("ascii"), b"HTTP/1.1"))
+    return b"\r\n".join([first, f"Host: {target.authority}".encode("ascii"), *kept, b"Connection: close", b"", b""])
 
 
 def _say(client: socket.socket, status: str, text: str) -> None:
