@@ -80,6 +80,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """What the search effect asks. use: the kind of service. key: ``secret:NAME``, for one that wants a key."""
+
+    use: str
+    url: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSource:
     """Where a secret's value comes from: a variable of the caller's environment, or a file."""
 
@@ -108,6 +117,7 @@ class Config:
     extractor: str | None = None
     limits: Limits = field(default_factory=Limits)
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
+    search: SearchSettings | None = None
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
     environment: tuple[str, ...] = ()
     consent: tuple[str, ...] = ()

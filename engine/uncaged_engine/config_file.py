@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from uncaged_bundles.errors import UsageError
 
-from .config import AgentSettings, Config, FlowSettings, Limits, SecretSource
+from .config import AgentSettings, Config, FlowSettings, Limits, SearchSettings, SecretSource
+from .web.problems import WebProblem
+from .web.target import read_target
 
 CREDENTIAL_KEY = re.compile(r"(?i)(key|token|secret|password|passwd)$")
 
@@ -58,6 +60,12 @@ class LimitsSection(Section):
     history_characters: Annotated[int, Field(ge=1000)] = 60_000
 
 
+class SearchSection(Section):
+    use: Literal["searxng"]
+    url: str
+    key: str | None = None
+
+
 class SecretSection(Section):
     env: str | None = None
     file: str | None = None
@@ -73,6 +81,7 @@ class ConfigSection(Section):
     extractor: str | None = None
     limits: LimitsSection = LimitsSection()
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
+    search: SearchSection | None = None
     secrets: dict[str, SecretSection] = {}
     environment: list[str] = []
     consent: list[str] = []
@@ -110,7 +119,7 @@ def parse_config(data: bytes, path: Path) -> Config:
         section = ConfigSection.model_validate(raw)
     except ValidationError as exc:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in explain(exc))) from exc
-    clear = (clear_credentials(raw.get(part, {}), part) for part in ("agents", "models"))
+    clear = (clear_credentials(raw.get(part, {}), part) for part in ("agents", "models", "search"))
     problems = [*dangling(section), *(problem for part in clear for problem in part)]
     if problems:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in problems))
@@ -130,7 +139,13 @@ def explain(error: ValidationError) -> Iterator[str]:
 
 
 def known_keys(location: tuple[int | str, ...]) -> list[str]:
-    sections: dict[str, type[Section]] = {"flows": FlowSection, "limits": LimitsSection, "secrets": SecretSection, "models": ModelSection}
+    sections: dict[str, type[Section]] = {
+        "flows": FlowSection,
+        "limits": LimitsSection,
+        "models": ModelSection,
+        "search": SearchSection,
+        "secrets": SecretSection,
+    }
     section = sections.get(str(location[0]), ConfigSection) if len(location) > 1 else ConfigSection
     return [info.alias or name for name, info in section.model_fields.items()]
 
@@ -143,6 +158,11 @@ def dangling(section: ConfigSection) -> Iterator[str]:
     for index, variable in enumerate(section.environment):
         if not variable or "=" in variable or "\0" in variable:
             yield f"environment.{index}: {variable!r} is not a variable's name"
+    if section.search is not None:
+        try:
+            read_target(section.search.url)
+        except WebProblem as exc:
+            yield f"search.url: {exc}"
     for key, chosen in (("model", section.model), ("extractor", section.extractor)):
         if chosen is not None and chosen not in section.models:
             near = get_close_matches(chosen, section.models, n=3) or sorted(section.models) or ["none"]
@@ -187,6 +207,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
             history_chars=limits.history_characters,
         ),
         sandbox=section.sandbox,
+        search=None if section.search is None else SearchSettings(**section.search.model_dump()),
         secrets={
             name: SecretSource(env=source.env, file=None if source.file is None else path.parent / Path(source.file).expanduser())
             for name, source in section.secrets.items()

@@ -15,6 +15,7 @@ GROUP = "uncaged_workflow.effects"
 BUILT_IN = {
     "all": "uncaged_engine.handlers.all:AllHandler",
     "ask": "uncaged_engine.handlers.ask:AskHandler",
+    "fetch": "uncaged_engine.handlers.fetch:FetchHandler",
     "flow": "uncaged_engine.handlers.flow:FlowHandler",
     "http": "uncaged_engine.handlers.http:HttpHandler",
     "llm": "uncaged_engine.handlers.llm:LlmHandler",
@@ -22,6 +23,7 @@ BUILT_IN = {
     "null": "uncaged_engine.handlers.null:NullHandler",
     "role": "uncaged_engine.handlers.role:RoleHandler",
     "script": "uncaged_engine.handlers.script:ScriptHandler",
+    "search": "uncaged_engine.handlers.search:SearchHandler",
     "sleep": "uncaged_engine.handlers.sleep:SleepHandler",
 }
 

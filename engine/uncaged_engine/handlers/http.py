@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.validate import Bundle
 
 from ..effects import EffectContext, Rule
-from ..outcomes import Answer, Failure, Outcome, Void
+from ..outcomes import Outcome
 from ..web.client import CLIENTS, Clients
 from ..web.content import content_of
 from ..web.credentials import Credentials
-from ..web.exchange import Received, Session
+from ..web.errand import Errand, run
+from ..web.exchange import Received
 from ..web.limits import limits_of
-from ..web.problems import Stopped, WebProblem
 from ..web.request import REPEATABLE, SAFE, read_request
 from ..web.rules import Rules
 
-KIND = "http"
-
 
 class HttpHandler:
-    kind = KIND
+    kind = "http"
     limits = frozenset({"hosts", "secrets", "private", "maxBytes", "timeout_s"})
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
@@ -42,32 +39,15 @@ class HttpHandler:
         return None
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        policy = context.bundle.descriptor.policy.limits.get(KIND, {})
-        try:
-            request = read_request(body)
-            rules = Rules.of(KIND, policy)
-            limits = limits_of(body if isinstance(body, Mapping) else {}, policy)
-        except WebProblem as exc:
-            return Failure.of(exc.kind, f"{KIND}: {exc}")
-        if request.method not in SAFE and not request.has("idempotency-key"):
-            request = request.with_header("Idempotency-Key", context.key)
-        credentials = Credentials(rules, context.config, context.environment)
-        session = Session(
-            rules=rules,
-            credentials=credentials,
-            limits=limits,
-            clients=self._clients,
-            cancel=context.cancel,
-            environment=context.environment,
-        )
-        try:
-            return Answer(fields={"outcome": outcome_of(session.exchange(request), credentials)})
-        except WebProblem as exc:
-            return Failure.of(exc.kind, str(credentials.redact(f"{KIND}: {request.method} {request.target.url}: {exc}")))
-        except Stopped:
-            return Void(word="killed", message=f"killed during a request to {request.target.authority}")
-        except EnvironmentLacks as exc:
-            raise EnvironmentLacks(str(credentials.redact(str(exc)))) from None
+        return run(lambda: errand_of(body, context), outcome_of, kind=self.kind, context=context, clients=self._clients)
+
+
+def errand_of(body: object, context: EffectContext) -> Errand:
+    policy = context.bundle.descriptor.policy.limits.get("http", {})
+    request = read_request(body)
+    if request.method not in SAFE and not request.has("idempotency-key"):
+        request = request.with_header("Idempotency-Key", context.key)
+    return Errand(request=request, rules=Rules.of("http", policy), limits=limits_of(body, policy))
 
 
 def outcome_of(received: Received, credentials: Credentials) -> dict[str, object]:

@@ -15,9 +15,9 @@ TOTAL_S = 60.0
 LONGEST_S = 3600.0
 
 
-def limits_of(body: Mapping[str, object], policy: Mapping[str, object]) -> Limits:
+def limits_of(body: object, policy: Mapping[str, object]) -> Limits:
     """Raises: WebProblem: kind *effect*: timeout_s is no number of seconds."""
-    asked_s = body.get("timeout_s")
+    asked_s = body.get("timeout_s") if isinstance(body, Mapping) else None
     if asked_s is not None and (isinstance(asked_s, bool) or not isinstance(asked_s, int | float) or not asked_s > 0):
         raise WebProblem("effect", f"timeout_s must be a number of seconds above 0, not {asked_s!r}")
     allowed_s = cast("float | None", policy.get("timeout_s"))
