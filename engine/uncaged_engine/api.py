@@ -407,8 +407,8 @@ def _shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
 
     for entry in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
         found = entry.load()
-        source = found if isinstance(found, bytes) else build_workflow(found, KNOWN)
-        yield parse_flow_name(entry.name), read_bundle(source, KNOWN)
+        for name, source in found() if callable(found) else [(entry.name, found)]:  # a function gives several flows, each with its name
+            yield parse_flow_name(name), read_bundle(source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN)
 
 
 __all__ = ["Added", "Cut", "Engine", "Event", "Instead", "RunOptions", "ThreadSummary", "ThreadView", "Verdict"]

@@ -22,6 +22,7 @@ from .script import build_script
 from .task import build_task, script_in
 from .task_check import check_script, open_kinds, unused_parameters
 
+PROGRAMMABLE = frozenset({"python", "python3", "perl", "ruby", "node", "lua", "php", "awk", "gawk", "mawk", "sh", "bash", "dash", "zsh"})
 LANGUAGE_OF_SUFFIX = {".sh": "bash", ".bash": "bash", ".py": "python", ".ps1": "powershell"}
 
 
@@ -130,6 +131,12 @@ def is_task(language: str, text: str) -> bool:
 
 
 def _notes_on_script(flow: ScriptFlow) -> list[str]:
+    commands = flow.policy.get("executables")
+    able = [name for name in commands if name in PROGRAMMABLE] if isinstance(commands, list) else []
+    return [*_unread(flow), *(f"{name} runs whatever program it is given: it can do more than its name says" for name in able)]
+
+
+def _unread(flow: ScriptFlow) -> list[str]:
     properties = flow.parameters.get("properties", {})
     handed_over = {str(part.get("param")) for part in flow.arguments if isinstance(part, dict)}
     names = [name for name in properties if name not in handed_over] if isinstance(properties, Mapping) else []

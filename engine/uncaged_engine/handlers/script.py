@@ -27,12 +27,11 @@ from ..scripting.checks import check_text
 from ..scripting.lending import lent, make_missing, may_enter, user_for
 from ..scripting.network import opened
 from ..scripting.places import Places, check_inside, settle
-from ..scripting.programs import find_binary
+from ..scripting.programs import find_binary, find_interpreter_of
 from ..scripting.reasons import find_refused
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
 from ..workspace import scratch_of
 
-INTERPRETERS = {"bash": "bash", "python": "python3", "powershell": "pwsh"}
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
 FLAGS = {
     "bash": ("--noprofile", "--norc"),
@@ -83,7 +82,7 @@ class Run:
     def perform(self) -> Outcome:
         """Prepare, run, and say what came of it."""
         context, wish, limits = self._context, self._wish, self._limits
-        interpreter = find_binary(INTERPRETERS[wish.language], self._path)
+        interpreter = find_interpreter_of(wish.language, self._path)
         executables = (interpreter, *(find_binary(name, self._path) for name in limits.executables if not self._is_cmdlet(name)))
         places = self._places()
         parameters, known = self._resolved_secrets()

@@ -8,7 +8,20 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 
+from ..sandbox.interpreter import find_interpreter
+
 MAGIC = b"\x7fELF"
+INTERPRETERS = {"bash": "bash", "python": "python3", "powershell": "pwsh"}
+
+
+def find_interpreter_of(language: str, path: str) -> Path:
+    """Return what runs a script of that language; for Python, where *path* has none, what runs ourselves."""
+    try:
+        return find_binary(INTERPRETERS[language], path)
+    except EnvironmentLacks:
+        if language != "python":
+            raise
+        return find_interpreter().executable
 
 
 def find_binary(name: str, path: str) -> Path:
