@@ -134,6 +134,11 @@ class Store:
 
     def find_threads(self) -> Iterator[tuple[BundleHash, ThreadId, Path]]:
         """Every thread with the path of its journal, plain or archived, in no particular order. Foreign files are passed over."""
+        for hash, thread_id, path in self.find_journals():
+            yield hash, thread_id, Path(path)
+
+    def find_journals(self) -> Iterator[tuple[BundleHash, ThreadId, str]]:
+        """The same with plain texts for paths: ten thousand of them are made in a tenth of the time."""
         with os.scandir(self.logs) as directories:
             hashes = [entry.name for entry in directories if is_bundle_hash(entry.name) and entry.is_dir()]
         for hash in hashes:
@@ -144,7 +149,7 @@ class Store:
                 thread_id = plain.removesuffix(DATA_SUFFIX)
                 is_copy = plain != name and plain in names  # crash here: archived, the plain one not yet unlinked
                 if thread_id != plain and is_thread_id(thread_id) and not is_copy:
-                    yield BundleHash(hash), ThreadId(thread_id), directory / name
+                    yield BundleHash(hash), ThreadId(thread_id), f"{directory}/{name}"
 
     def locate_thread(self, text: str) -> tuple[BundleHash, ThreadId, Path]:
         """The thread with this id, with the only id that starts like this (in any case), or the ``latest``.

@@ -160,7 +160,7 @@ class Engine:
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
         """All threads, newest first; those of one flow or hash if it is named. One that cannot be read is listed all the same."""
-        found = ((bundle, thread, path) for bundle, thread, path in self.store.find_threads())
+        found = ((bundle, thread, path) for bundle, thread, path in self.store.find_journals())
         summaries = [summarise(self.store, bundle, thread, path) for bundle, thread, path in found]
         if flow is not None:
             name, bundle_hash = self.registry.resolve(flow)

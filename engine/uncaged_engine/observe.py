@@ -66,11 +66,11 @@ class ThreadView:
     inherited_spent: Spent = NOTHING
 
 
-def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> ThreadSummary:
+def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
     """Read just enough of a journal to list it: its head, and its last lines."""
     try:
-        if archive.is_archived(path):
-            return _summary_of_all(store, bundle, thread, archive.read(path), locked=False)
+        if os.fspath(path).endswith(archive.SUFFIX):
+            return _summary_of_all(store, bundle, thread, archive.read(Path(path)), locked=False)
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             found = os.fstat(fd)
@@ -220,10 +220,10 @@ def _message(end: Mapping[str, Any] | None) -> str:
 def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> ThreadSummary:
     """From the last lines; the whole file only if they do not tell enough."""
     tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
-    texts = tail.split(b"\n")[1:-1]
-    if tail.endswith(b"\n") and len(texts) >= 2 and _ends_settled(texts):
-        end = decode(texts[-1])
-        steps = _last_step(texts)
+    last = _line_start(tail, len(tail))
+    if _ends_settled(tail, last):
+        end = decode(tail[last:-1])
+        steps = _last_step(tail, last)
         if isinstance(end, dict) and steps is not None:
             head = os.pread(fd, 512, 0)
             name = _NAME.search(head)
@@ -242,18 +242,26 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
     return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked)
 
 
-def _ends_settled(texts: list[bytes]) -> bool:
-    """Whether the last line is an end record that follows the line before it."""
-    before = chain.stated(texts[-2] + b"\n")
-    last = texts[-1] + b"\n"
-    return last.startswith(b'{"end":') and before is not None and chain.check(before, last) is not None
+def _ends_settled(tail: bytes, last: int) -> bool:
+    """Whether the line at *last* is a whole end record that follows the line before it."""
+    before = _line_start(tail, last)
+    if not before or not tail.startswith(b'{"end":', last) or not tail.endswith(b"\n"):
+        return False
+    stated = chain.stated(tail[before:last])
+    return stated is not None and chain.check(stated, tail[last:]) is not None
 
 
-def _last_step(texts: list[bytes]) -> int | None:
-    for text in reversed(texts):
-        shape, seq = lines.shape_of(text)
+def _last_step(tail: bytes, last: int) -> int | None:
+    """How many steps are finished before the line at *last*; None if the lines seen do not tell."""
+    while last := _line_start(tail, last):
+        shape, seq = lines.shape_of(tail[last : last + 64])
         if shape == "step":
-            return seq - lines.is_sub_step(text)
+            return seq - lines.is_sub_step(tail[last : last + 64])
         if shape == "intent":
             return seq - 1
     return None
+
+
+def _line_start(tail: bytes, end: int) -> int:
+    """Where the line that ends at *end* begins; 0 if that is before the window."""
+    return tail.rfind(b"\n", 0, max(end - 1, 0)) + 1
