@@ -32,9 +32,9 @@ def drive_script(input, *, name, script, arguments, form):
         message = f"{name}: {why}{': ' if said else ''}{said}\nchange it with 'uncaged-workflow edit {name}'"
         return {"success": False, "message": message, "data": data}
     if form != "json":
-        return {"success": True, "message": shorten(data["stdout"].strip()) or "done; it printed nothing", "data": data}
+        return {"success": True, "message": shorten(data["stdout"].strip("\n")) or "done; it printed nothing", "data": data}
     try:
-        return {"success": True, "message": shorten(data["stdout"].strip()), "data": {**data, "output": json.loads(data["stdout"])}}
+        return {"success": True, "message": shorten(data["stdout"].strip("\n")), "data": {**data, "output": json.loads(data["stdout"])}}
     except ValueError as exception:
         message = f"{name}: what it printed is not JSON ({exception}); change it with 'uncaged-workflow edit {name}'"
         return {"success": False, "message": message, "data": data}
