@@ -18,7 +18,7 @@ from testbed.roles import request
 from testbed.turns import Bench, argv
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.agents.acp.agent import AcpAgent
-from uncaged_engine.agents.request import Repair
+from uncaged_engine.agents.request import AgentWaits, Repair
 from uncaged_engine.effects import Cancel
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -87,15 +87,38 @@ def test_paths_outside_are_refused_however_they_are_spelled(bench: Bench) -> Non
 
 
 def test_the_policy_says_what_a_role_may_do(bench: Bench) -> None:
-    """A role that reads the workspace changes nothing through us; one with a list of tools gets no others; ``ask`` has its reason."""
+    """A role that reads the workspace changes nothing through us; one with a list of tools gets no others."""
     (bench.worktree / "a").write_text("a")
     words = ("ask:edit=a", "ask:read=a", "force:a=b", "read:a", "run:echo ran")
     text = bench.text(*words, writable=False, tools=("read", "search", "ask"))
     allowed = "the flow's policy allows read, search"
     assert text == f"[edit a: ]\n\n[read a: yes][{allowed}, not 'edit'][a][{allowed}, not 'execute']"
     assert "[edit a: ]\n\n[read a: yes][the flow's policy lets this role read" in bench.text(*words[:3], writable=False)
-    assert bench.text("ask:read=../x", tools=("ask",)) == "[read ../x: ]"
-    assert "the policy wants a person to be asked, but in the middle of a turn nobody can be" in bench.remarks[-1]
+
+
+def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
+    """The turn ends, the thread can wait; a yes and a no are told in the same session, and neither is asked about twice."""
+    outside = str(bench.root / "outside")
+    with pytest.raises(AgentWaits) as caught:
+        bench.ask("ask:edit=inside", f"ask:read={outside}", "say:never", tools=("ask",))
+    name = Path(sys.executable).name
+    assert caught.value.details == {
+        "question": f"{name} asks, as coder: read {outside} ({outside} is outside). Allow it?",
+        "schema": {"enum": ["yes", "no"]},
+    }
+    with pytest.raises(AgentWaits) as caught:
+        bench.ask("heard", f"ask:read={outside}", "ask:read=../other", tools=("ask",), said="yes")
+    assert "../other" in str(caught.value.details["question"])
+    words = ("heard", f"ask:read={outside}", "ask:read=../other", "ask:read=../other", "ask:edit=.git/config", "say:end")
+    with pytest.raises(AgentWaits):
+        bench.ask(*words, tools=("ask",), said="no")
+    text = bench.text(*words, tools=("ask",), said="no")
+    assert text.startswith("heard The person did not allow what you asked for: edit .git/config. Go on with your task")
+    assert "in session-1, which has 4 prompts" in text
+    assert f"[read {outside}: yes]" in text
+    assert text.count("[read ../other: ]") == 2
+    assert "[edit .git/config: ]" in text
+    assert bench.text(f"ask:read={outside}") == f"[read {outside}: ]"  # another try knows nothing of it
 
 
 def test_terminals_run_in_the_worktree_and_end_with_the_turn(bench: Bench) -> None:

@@ -108,7 +108,7 @@ class TestAgent:
         return LoadSessionResponse()
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        note(self._cwd, f"cancelled {session_id}")
+        note(f"cancelled {session_id}", wait=False)
         if "stubborn" not in self._words:
             self._cancelled.set()
 
@@ -238,7 +238,7 @@ class TestAgent:
         await asyncio.Event().wait()
 
     async def do_hang(self, _: str) -> str:
-        note(self._cwd, "hangs")
+        note("hangs", wait=True)
         await self._cancelled.wait()
         return "cancelled"
 
@@ -373,13 +373,17 @@ def role_words(prompt: str, file: str) -> list[str]:
             return ["say:Committing.", "commit:Mend it"]
 
 
-def note(directory: Path, text: str) -> None:
-    """Leave a mark that a test can wait for."""
+def note(text: str, *, wait: bool) -> None:
+    """Tell the test, through a named pipe; one that nobody reads is waited for, or left alone."""
     mark = os.environ.get("MARKS")
-    if mark:
-        with Path(mark).open("a") as file:
-            file.write(text + "\n")
-    del directory
+    if mark is None:
+        return
+    try:
+        pipe = os.open(mark, os.O_WRONLY | (0 if wait else os.O_NONBLOCK))
+    except OSError:
+        return
+    os.write(pipe, f"{text}\n".encode())
+    os.close(pipe)
 
 
 if __name__ == "__main__":

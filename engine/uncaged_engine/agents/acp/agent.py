@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,14 +15,15 @@ from ...sandbox.mechanism import choose
 from .. import settings as check
 from ..command import empty_directory, find_program
 from ..program.table import Row, row_for
-from ..request import AgentAnswer, AgentRequest
+from ..request import AgentAnswer, AgentRequest, AgentWaits
 from ..tools.commands import Commands
 from ..tools.place import Place
 from ..tools.toolbox import NETWORK
 from .boxed import BoxedTerminal
 from .client import Client
-from .conversation import Prompt, Turn
-from .heard import Heard
+from .conversation import Asking, Prompt, Turn
+from .heard import Heard, one_line
+from .leave import ANSWERS, Leave
 from .permission import Rights
 from .process import AgentProcess
 from .session import Terms
@@ -71,7 +72,8 @@ class AcpAgent:
     async def _turn(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> AgentAnswer:
         heard = Heard(ground.place, request.progress, request.remark)
         terminals = Terminals(ground.place, ground.start)
-        client = Client(ground.place, ground.rights, heard, terminals, request.remark)
+        leave = Leave.of(request.scratch, request.key, request.said) if ground.rights.ask else Leave()
+        client = Client(place=ground.place, rights=ground.rights, leave=leave, heard=heard, terminals=terminals, remark=request.remark)
         terms = Terms(
             name=self._title,
             login=self._row.how_to_log_in if self._row is not None else "log in with its own command",
@@ -80,13 +82,15 @@ class AcpAgent:
             timeout_s=min(request.timeout_s, self._timeout_s),
             grace_s=self._grace_s,
         )
-        prompt = Prompt(
-            whole=request.prompt,
-            again=request.repair.wording if request.repair is not None else request.prompt,
-            session=request.session if isinstance(request.session, str) else None,
-        )
         try:
-            return await Turn(process, client, heard, terms, request.remark).hold(prompt, str(ground.place.here), stopped)
+            turn = Turn(process, client, heard, terms, request.remark)
+            return await turn.hold(prompt_of(request, leave), str(ground.place.here), stopped)
+        except Asking as exc:
+            wanted = replace(client.wanted or leave, session=client.session)
+            wanted.keep(request.scratch, request.key)
+            paths = ", ".join(wanted.asked)
+            question = f"{self._title} asks, as {request.role.name}: {one_line(wanted.title)} ({one_line(paths)} is outside). Allow it?"
+            raise AgentWaits({"question": question, "schema": {"enum": list(ANSWERS)}}) from exc
         finally:
             await terminals.close()
 
@@ -98,6 +102,18 @@ class AcpAgent:
         if self._row is not None:
             return self._row.argv(environment.get("PATH", ""), {"more": self._more})
         return [find_program(self._argv[0], environment), *self._argv[1:]]
+
+
+def prompt_of(request: AgentRequest, leave: Leave) -> Prompt:
+    """What to say: the whole prompt, or in a session that goes on what is new there."""
+    if leave.session is not None and request.repair is None:
+        told = leave.told(request.said)
+        return Prompt(whole=f"{request.prompt}\n{told}\n", again=told, session=leave.session)
+    return Prompt(
+        whole=request.prompt,
+        again=request.repair.wording if request.repair is not None else request.prompt,
+        session=request.session if isinstance(request.session, str) else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

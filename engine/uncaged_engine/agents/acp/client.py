@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..tools.place import Place, ToolError
 from .confine import read_part
 from .heard import Heard
-from .permission import Call, Rights, option_for, refusal
+from .leave import Leave
+from .permission import Call, Rights, option_for, outside, refusal, withheld
 from .terminal import Terminals, signal_name
 
 if TYPE_CHECKING:
@@ -28,14 +30,20 @@ if TYPE_CHECKING:
 class Client:
     """Our side of one turn; `handle` is what the protocol library calls for each message."""
 
-    def __init__(self, place: Place, rights: Rights, heard: Heard, terminals: Terminals, remark: Callable[[str], None]) -> None:
+    def __init__(
+        self, *, place: Place, rights: Rights, leave: Leave, heard: Heard, terminals: Terminals, remark: Callable[[str], None]
+    ) -> None:
         from acp import schema
 
         self.session: str | None = None
+        self.wanted: Leave | None = None
+        """What a person has to be asked before the turn can go on."""
+        self.asking = asyncio.Event()
         self._place = place
         self._rights = rights
         self._heard = heard
         self._terminals = terminals
+        self._leave = leave
         self._remark = remark
         self._methods: Mapping[str, tuple[type[Any], Callable[[Any], Awaitable[Mapping[str, object]]]]] = {
             "session/request_permission": (schema.RequestPermissionRequest, self._permission),
@@ -71,7 +79,12 @@ class Client:
     async def _permission(self, request: RequestPermissionRequest) -> Mapping[str, object]:
         asked = request.tool_call
         call = self._heard.call(asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True))
-        why = refusal(self._rights, self._place, call)
+        why = refusal(self._rights, self._place, call, self._leave.granted)
+        unknown = [path for path in outside(self._place, call) if path not in self._leave.granted + self._leave.denied]
+        if unknown and self._rights.ask and withheld(self._rights, call) is None:
+            self.wanted = replace(self._leave, title=call.title or call.kind, asked=tuple(unknown))
+            self.asking.set()
+            return {"outcome": {"outcome": "cancelled"}}
         option = option_for(request.options, allow=why is None)
         if why is not None:
             self._remark(f"refused {call.kind} {call.title!r}: {why}")

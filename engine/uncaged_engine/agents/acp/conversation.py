@@ -48,6 +48,10 @@ class Prompt:
     session: str | None
 
 
+class Asking(Exception):
+    """The agent may go on once a person has been asked."""
+
+
 class Turn:
     """The conversation with one process; `hold` is its whole life in the event loop."""
 
@@ -121,22 +125,24 @@ class Turn:
             ) from exc
 
     async def _ask(self, connection: Connection, session: str, text: str, stop: asyncio.Task[object]) -> PromptResponse:
-        """Send the prompt and wait for the end of the turn; asked to stop, tell the agent and give it a moment."""
+        """Send the prompt and wait for the end of the turn; when it has to stop before, tell the agent and give it a moment."""
         from acp import schema, text_block
         from acp.utils import notify_model
 
         request = schema.PromptRequest(session_id=session, prompt=[text_block(text.encode("utf-8", "replace").decode())])
         answer = asyncio.create_task(ask(connection, "session/prompt", request, schema.PromptResponse))
+        asking = asyncio.create_task(self._client.asking.wait())
         try:
-            await asyncio.wait((answer, stop), return_when=asyncio.FIRST_COMPLETED)
-            if stop.done():
+            await asyncio.wait((answer, stop, asking), return_when=asyncio.FIRST_COMPLETED)
+            if stop.done() or asking.done():
                 await notify_model(connection, "session/cancel", schema.CancelNotification(session_id=session))
                 await asyncio.wait((answer,), timeout=self._terms.grace_s)
-                raise self._stopped()
+                raise self._stopped() if stop.done() else Asking
             return answer.result()
         finally:
-            answer.cancel()
-            await asyncio.gather(answer, return_exceptions=True)
+            for task in (answer, asking):
+                task.cancel()
+            await asyncio.gather(answer, asking, return_exceptions=True)
 
     async def _unless(self, stop: asyncio.Task[object], work: Awaitable[T]) -> T:
         """What *work* comes to, unless somebody asks to stop first."""

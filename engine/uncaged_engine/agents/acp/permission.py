@@ -1,12 +1,12 @@
 """What an agent asks leave for is answered by the flow's policy alone: inside the worktree yes, outside no, and never more than once.
 
 The words of a policy's ``role.tools``: kinds of tool calls (when there is one, all others are refused), ``sandbox`` (terminals run in the
-script sandbox), ``ask`` (a person should be asked; in the middle of a turn nobody can be, so it is refused, and the log says so).
+script sandbox), ``ask`` (what would be refused because it lies outside is asked of a person).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ PATH_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """What a role's agent may do. writable: the worktree. kinds: of tool calls; None: all. sandbox: terminals. ask: see above."""
+    """What a role's agent may do. writable: the worktree. kinds: of tool calls; None: all. sandbox: terminals. ask: what is outside."""
 
     writable: bool
     kinds: frozenset[str] | None
@@ -77,19 +77,28 @@ def paths_of(fields: Mapping[str, object]) -> Iterator[str]:
         yield from (value for key, value in given.items() if key in PATH_KEYS and isinstance(value, str))
 
 
-def refusal(rights: Rights, place: Place, call: Call) -> str | None:
-    """Why a tool call is refused, in words for the log; None if it is allowed."""
+def refusal(rights: Rights, place: Place, call: Call, granted: Collection[str] = ()) -> str | None:
+    """Why a tool call is refused, in words for the log; None if it is allowed.
+
+    Args:
+        granted: paths outside that a person allowed.
+    """
+    why = withheld(rights, call)
+    return why if why is not None else next((refused(place, path) for path in outside(place, call) if path not in granted), None)
+
+
+def withheld(rights: Rights, call: Call) -> str | None:
+    """Why the policy has this kind of call refused, wherever it leads."""
     if rights.kinds is not None and call.kind not in rights.kinds:
         return f"the flow's policy allows {', '.join(sorted(rights.kinds))}, not {call.kind!r}"
     if not rights.writable and call.kind in CHANGING:
         return "the flow's policy lets this role read the workspace, not change it"
-    for path in call.paths:
-        why = refused(place, path)
-        if why is not None and rights.ask:
-            return f"{why}; the policy wants a person to be asked, but in the middle of a turn nobody can be"
-        if why is not None:
-            return why
     return None
+
+
+def outside(place: Place, call: Call) -> tuple[str, ...]:
+    """The paths of a call that an agent may not have by itself."""
+    return tuple(path for path in call.paths if refused(place, path) is not None)
 
 
 def option_for(options: Sequence[PermissionOption], *, allow: bool) -> str | None:
