@@ -42,8 +42,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Store": {
         "archive": "Compress the journals of threads that have ended.",
         "prune": "Remove old ended threads with their worktrees and refs.",
-        "export": "Write a thread with its bundle into one file.",
-        "import": "Take a thread in from an exported file.",
+        "export": "Write a thread with its bundle, or a flow, into one file.",
+        "import": "Take a thread or a flow in from an exported file.",
     },
 }
 

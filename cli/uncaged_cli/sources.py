@@ -24,12 +24,14 @@ MAX_SCRIPT_BYTES = 100 << 10
 class FlowSource:
     """A bundle's bytes, and where they come from.
 
-    built: they were made here. captured: from a recipe or a script, which `edit` changes. notes: what the person should know.
+    built: they were made here. captured: from a recipe or a script, which `edit` changes. active: False for a block flow that says of
+    itself that it is disabled. notes: what the person should know.
     """
 
     source: bytes
     built: bool = False
     captured: bool = False
+    active: bool = True
     notes: tuple[str, ...] = ()
 
 
@@ -117,6 +119,7 @@ def _from_recipe(data: bytes, file: Path) -> RecipeFlow:
 
 
 def _built(read: Callable[[], RecipeFlow], name: str | None) -> FlowSource:
+    from uncaged_bundles.build.block_flow import BlockFlow
     from uncaged_bundles.build.recipe_flow import build_flow
     from uncaged_bundles.names import parse_flow_name
     from uncaged_engine.known_effects import KNOWN
@@ -124,7 +127,8 @@ def _built(read: Callable[[], RecipeFlow], name: str | None) -> FlowSource:
     chosen = None if name is None else parse_flow_name(name)
     flow = read()
     built = build_flow(flow if chosen is None else replace(flow, name=chosen), KNOWN)
-    return FlowSource(source=built.source, built=True, captured=True, notes=built.notes)
+    captured = not isinstance(flow, BlockFlow)
+    return FlowSource(source=built.source, built=True, captured=captured, active=built.active, notes=built.notes)
 
 
 def _imports_ours(node: ast.stmt) -> bool:

@@ -15,7 +15,7 @@ from ..checking import show_check
 from ..consent import asker
 from ..screen import next_step, note, result
 from ..session import open_engine
-from ..sources import bundle_source
+from ..sources import FlowSource, bundle_source
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
@@ -42,14 +42,23 @@ def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: b
         return show_check(engine, name, found.source, as_json=as_json)
     if found.captured:
         refuse_another(engine, name, found.source)
-    added = engine.add(name, found.source, accept=asker(f"flow {name!r}", accept=accept))
-    if as_json:
-        fields = {"name": added.name, "hash": added.hash, "changed": added.changed, "built": found.built}
-        jsonout.document({**fields, "granted": list(added.widened), "notes": list(found.notes)})
-        return 0
-    result(f"{added.name}@{added.hash}" if added.changed else f"{added.name} is {added.hash} already; nothing was changed")
-    next_step(f"uncaged-workflow run {added.name}")
+    register(engine, name, found, accept=accept, as_json=as_json)
     return 0
+
+
+def register(engine: Engine, name: str, found: FlowSource, *, accept: bool, as_json: bool) -> None:
+    """Put what was found into the registry and say so; a flow that says of itself that it is disabled is disabled."""
+    added = engine.add(name, found.source, accept=asker(f"flow {name!r}", accept=accept))
+    if not found.active:
+        engine.registry.set_enabled(added.name, enabled=False)
+    if as_json:
+        fields = {"name": added.name, "hash": added.hash, "changed": added.changed, "built": found.built, "enabled": found.active}
+        jsonout.document({**fields, "granted": list(added.widened), "notes": list(found.notes)})
+        return
+    result(f"{added.name}@{added.hash}" if added.changed else f"{added.name} is {added.hash} already; nothing was changed")
+    if not found.active:
+        note(f"{added.name} is disabled, as its file says")
+    next_step(f"uncaged-workflow {'run' if found.active else 'enable'} {added.name}")
 
 
 def refuse_another(engine: Engine, name: str, source: bytes) -> None:

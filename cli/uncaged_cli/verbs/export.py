@@ -1,33 +1,43 @@
-"""`export` writes a thread with its bundle and blobs into one file."""
+"""`export` writes a thread with its bundle and blobs into one file, or a flow without its credentials."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import RefusedError
 
 from .. import jsonout
-from ..arguments import json_option, thread_argument
-from ..screen import next_step, result
+from ..arguments import complete_flows, complete_threads, json_option
+from ..screen import next_step, note, result
 from ..session import open_engine
 from ..sizes import spell_bytes
 
+if TYPE_CHECKING:
+    from uncaged_bundles.snapshot import Flow
+    from uncaged_engine.api import Engine
+
 
 @click.command()
-@thread_argument
+@click.argument("what", metavar="THREAD|FLOW", shell_complete=lambda *given: [*complete_flows(*given), *complete_threads(*given)])
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @json_option
-def command(thread: str, file: Path | None, force: bool, as_json: bool) -> None:
-    """Write THREAD with its bundle and blobs to FILE (default: its id with .tar.zst). What was granted does not travel."""
+def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
+    """Write a thread with its bundle and blobs to FILE (default: its id with .tar.zst), or a flow (default: its name with .json or .py).
+
+    What was granted does not travel. Of a block flow no header value, token or secret travels either: import says what to fill in.
+    """
     from uncaged_engine.parcel import export_thread
 
     engine = open_engine()
-    thread_id = engine.store.locate_thread(thread)[1]
-    path = file or Path(f"{thread_id}.tar.zst")
-    if path.exists() and not force:
-        raise RefusedError(f"{str(path)!r} is there already; choose another name or say --force")
+    flow = engine.registry.read().flows.get(what)
+    if flow is not None:
+        export_flow(engine, flow, file, force=force, as_json=as_json)
+        return
+    thread_id = engine.store.locate_thread(what)[1]
+    path = free_path(file or Path(f"{thread_id}.tar.zst"), force=force)
     export_thread(engine, thread_id, path)
     size_bytes = path.stat().st_size
     if as_json:
@@ -35,3 +45,28 @@ def command(thread: str, file: Path | None, force: bool, as_json: bool) -> None:
         return
     result(f"{path}: {spell_bytes(size_bytes)}")
     next_step(f"uncaged-workflow import {path}")
+
+
+def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, as_json: bool) -> None:
+    """Write a block flow as the JSON that it came from, and any other as its bundle."""
+    from uncaged_bundles.build.block import block_flow_of, export_block_flow
+    from uncaged_bundles.files import write_atomically
+
+    bundle = engine.store.load_bundle(flow.hash)
+    block = block_flow_of(bundle)
+    text, masked = (bundle.source.decode(), list[str]()) if block is None else export_block_flow(block, active=flow.enabled)
+    path = free_path(file or Path(f"{flow.name}{'.py' if block is None else '.json'}"), force=force)
+    write_atomically(path.absolute(), text.encode())
+    if as_json:
+        jsonout.document({"flow": flow.name, "hash": flow.hash, "file": str(path), "masked": masked})
+        return
+    result(f"{path}: {flow.name}@{flow.hash}")
+    for place in masked:
+        note("left out: ", place)
+    next_step(f"uncaged-workflow add {flow.name} {path}" if block is None else f"uncaged-workflow import {path}")
+
+
+def free_path(path: Path, *, force: bool) -> Path:
+    if path.exists() and not force:
+        raise RefusedError(f"{str(path)!r} is there already; choose another name or say --force")
+    return path

@@ -1,28 +1,55 @@
-"""`import` takes in a thread from a file, which is treated as hostile; nothing in it is granted."""
+"""`import` takes in a thread, or a flow as JSON, from a file, which is treated as hostile; nothing in it is granted by itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import click
+from uncaged_bundles.errors import RefusedError
 
 from .. import jsonout
-from ..arguments import json_option
-from ..screen import next_step, result
+from ..arguments import accept_option, json_option
+from ..screen import next_step, note, result
 from ..session import open_engine
 
 
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", metavar="NAME", help="What a flow is to be called here (default: what it calls itself).")
+@accept_option
 @json_option
-def command(file: Path, as_json: bool) -> None:
-    """Take in a thread with its bundle from FILE. Its bundle is not granted anything and has no name here."""
+def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
+    """Take in a thread with its bundle from FILE, or a flow if FILE is JSON.
+
+    A thread's bundle is not granted anything and has no name here. What a flow may do needs one yes, and what was left out of it when it
+    was exported has to be filled in; it is disabled until then.
+    """
+    engine = open_engine()
+    if file.suffix.lower() == ".json":
+        from ..sources import bundle_source
+        from .add import register
+
+        found = bundle_source(file, name)
+        for line in found.notes:
+            note("  ", line)
+        called = name or flow_name(found.source)
+        if called in engine.registry.read().flows:
+            raise RefusedError(f"there is a flow {called!r} already; choose another name with --name")
+        register(engine, called, found, accept=accept, as_json=as_json)
+        return
     from uncaged_engine.parcel import import_thread
 
-    engine = open_engine()
     thread_id = import_thread(engine, file)
     if as_json:
         jsonout.document({"threadId": thread_id})
         return
     result(f"imported {thread_id}")
     next_step(f"uncaged-workflow verify {thread_id}")
+
+
+def flow_name(source: bytes) -> str:
+    """Return what a bundle calls itself."""
+    from uncaged_bundles.validate import read_bundle
+    from uncaged_engine.known_effects import KNOWN
+
+    return read_bundle(source, KNOWN).descriptor.name
