@@ -1,10 +1,11 @@
-"""`python -m testbed.patched PATCH MODULE ARGUMENT…`: run a module with one of the engine's safeguards taken out.
+"""`python -m testbed.patched PATCH,… MODULE ARGUMENT…`: run a module with some of the engine's safeguards taken out.
 
 For positive controls: a harness that does not fail then proves nothing.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import runpy
 import sys
@@ -26,6 +27,11 @@ def no_flush() -> None:
 def no_lock() -> None:
     """Everybody gets the journal's lock."""
     lock.take = lambda fd: True  # noqa: ARG005 - the name that it is called with
+
+
+def no_worker_lock() -> None:
+    """A bundle may have many workers."""
+    fcntl.flock = lambda _fd, _operation: None
 
 
 def late_intent() -> None:
@@ -80,6 +86,7 @@ def no_attempt_line() -> None:
 PATCHES: dict[str, Callable[[], None]] = {
     "no-flush": no_flush,
     "no-lock": no_lock,
+    "no-worker-lock": no_worker_lock,
     "late-intent": late_intent,
     "no-attempt-line": no_attempt_line,
     "in-place": in_place,
@@ -88,8 +95,9 @@ PATCHES: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    patch, module, *arguments = sys.argv[1:]
-    PATCHES[patch]()
+    patches, module, *arguments = sys.argv[1:]
+    for patch in patches.split(","):
+        PATCHES[patch]()
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
