@@ -104,7 +104,7 @@ def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
     name = Path(sys.executable).name
     assert caught.value.details == {
         "question": f"{name} asks, as coder: read {outside} ({outside} is outside). Allow it?",
-        "schema": {"enum": ["yes", "no"]},
+        "schema": {"type": "string", "enum": ["yes", "no"]},
     }
     with pytest.raises(AgentWaits) as caught:
         bench.ask("heard", f"ask:read={outside}", "ask:read=../other", tools=("ask",), said="yes")

@@ -116,3 +116,11 @@ def test_a_file_that_cannot_take_a_line_is_left_alone(tmp_path: Path, before: by
     with pytest.raises(UsageError, match=r"write `consent: \[claude\]` into it yourself"):
         keep(path, "claude", yes=True)
     assert path.read_bytes() == before
+
+
+def test_each_known_agent_is_in_the_docs_with_its_login() -> None:
+    """A person finds every name of the table, and what to do before it works."""
+    text = (Path(__file__).parent.parent.parent / "docs" / "agents.md").read_text("utf-8")
+    for row in table().values():
+        assert f"| `{row.name}` |" in text, row.name
+        assert row.login in text, row.name

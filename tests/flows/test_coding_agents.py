@@ -12,9 +12,11 @@ from typing import Any
 
 import psutil
 import pytest
+from testbed.bundles import granted, source
 from testbed.repositories import git
 from testbed.steering import finish, settle, wait_for
 from testbed.turns import argv
+from uncaged_bundles.errors import UsageError
 from uncaged_bundles.store import Store
 from uncaged_engine.api import Cut, Engine, RunOptions
 from uncaged_engine.leftovers import MARK
@@ -126,3 +128,37 @@ def test_an_agent_that_is_not_there_pauses_the_thread(engine: Engine, demo: Path
     void = next(record for record in engine.thread(thread).records if record.get("void"))
     assert void["void"] == "environment"
     assert "Claude Code is not installed: 'claude' is not on PATH; install it (npm install -g" in void["message"]
+
+
+ASKING = source(
+    "asking",
+    """
+    step = yield {"role": {"name": "coder"}}
+    return {"success": True, "message": step["content"]}
+""",
+    kind="workflow",
+    roles={"coder": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
+    policy={"role": {"workspace": "write", "tools": ["ask"]}},
+)
+
+
+def test_a_thread_waits_for_a_person_where_the_policy_says_so(engine: Engine, demo: Path, home: Path) -> None:
+    """What is outside is asked of a person; the answer goes on in the same session, and the files changed until then stay."""
+    granted(engine.store, ASKING)
+    outside = demo.parent / "outside"
+    words = ["force:new.txt=new", f"ask:read={outside}", "say:It is read.", "block:{}"]
+    agent = {"use": "acp", "argv": argv(*words), "graceSeconds": 2}
+    engine.store.config_path.write_text(json.dumps({"agents": {"tester": agent}, "agent": "tester"}))
+    thread = engine.run("asking", prompt="Read it.", params={}, options=options(demo, home))
+    assert settle(engine, thread)["status"] == "waiting"
+    asked = engine.thread(thread).records[-1]
+    assert asked["question"] == f"{Path(sys.executable).name} asks, as coder: read {outside} ({outside} is outside). Allow it?"
+    assert marked(thread) == []
+    worktree = engine.store.work / thread
+    assert next(worktree.rglob("new.txt")).read_text() == "new"
+    with pytest.raises(UsageError, match="does not fit"):
+        engine.answer(thread, "perhaps")
+    engine.answer(thread, "yes", options=options(demo, home))
+    assert finish(engine, thread)["message"] == f"[read {outside}: yes]It is read."
+    assert [record["session"] for record in role_steps(engine, thread)] == ["session-1"]
+    assert engine.verify(thread).ok

@@ -90,7 +90,7 @@ class AcpAgent:
             wanted.keep(request.scratch, request.key)
             paths = ", ".join(wanted.asked)
             question = f"{self._title} asks, as {request.role.name}: {one_line(wanted.title)} ({one_line(paths)} is outside). Allow it?"
-            raise AgentWaits({"question": question, "schema": {"enum": list(ANSWERS)}}) from exc
+            raise AgentWaits({"question": question, "schema": {"type": "string", "enum": list(ANSWERS)}}) from exc
         finally:
             await terminals.close()
 
