@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _blake2 import blake2b  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,10 +15,10 @@ from .names import FlowName, parse_flow_name
 from .policy import is_pure
 from .snapshot import FLOWS, GRANTS, REMOVED, SEEDED, Flow, Snapshot, Version, removed_names
 from .store import Store
-from .validate import Bundle
 
 if TYPE_CHECKING:
     from .document import Document
+    from .validate import Bundle
 
 __all__ = ["Flow", "Registry", "Snapshot", "Version"]
 
@@ -33,10 +34,11 @@ class Registry:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._where = str(store.registry_path)
+        self._seen: tuple[bytes, Document, Snapshot] | None = None
 
     def read(self) -> Snapshot:
         """The registry as it is now. A missing or blank file is an empty one; entries that cannot be read become problems."""
-        return Snapshot.of(self._load(), self._where)
+        return self._look()[1]
 
     def add(self, name: str, bundle: Bundle, *, now_ms: int, source: str = "person", granted: bool = False) -> bool:
         """Store the bundle and make it the head of *name*; the former head becomes the newest entry of its history.
@@ -116,8 +118,7 @@ class Registry:
             RefusedError: the flow is disabled or its entry cannot be read.
             NotFoundError: neither; the message has the closest names.
         """
-        document = self._load()
-        snapshot = Snapshot.of(document, self._where)
+        document, snapshot = self._look()
         flow = snapshot.flows.get(text)
         if flow is not None:
             if not flow.enabled:
@@ -168,10 +169,25 @@ class Registry:
         except OSError as exc:
             raise UncagedError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
+    def _look(self) -> tuple[Document, Snapshot]:
+        """The registry for reading only; the same bytes are not parsed again."""
+        data = self._bytes()
+        if self._seen is None or self._seen[0] != data:
+            document = self._parsed(data)
+            self._seen = data, document, Snapshot.of(document, self._where)
+        return self._seen[1:]
+
     def _load(self) -> Document:
+        """The registry for changing it."""
+        return self._parsed(self._bytes())
+
+    def _parsed(self, data: bytes) -> Document:
         from .document import Document
 
-        return Document.parse(read_if_there(self._store.registry_path) or b"", self._where)
+        return Document.parse(data, self._where)
+
+    def _bytes(self) -> bytes:
+        return read_if_there(self._store.registry_path) or b""
 
     def _flow(self, document: Document, name: str) -> Flow:
         snapshot = Snapshot.of(document, self._where)
@@ -222,8 +238,6 @@ def _put_grant(document: Document, bundle: Bundle) -> None:
 
 
 def _digest(bundle: Bundle) -> str:
-    from hashlib import blake2b
-
     return base32_bytes(blake2b(bundle.source, digest_size=16).digest())
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from .errors import DamagedError, NotFoundError, UsageError
 from .files import read_if_there, sync_directory, write_atomically
@@ -22,7 +22,9 @@ from .ids import (
     parse_thread_id,
 )
 from .policy import KNOWN_EFFECTS
-from .validate import Bundle, read_bundle
+
+if TYPE_CHECKING:
+    from .validate import Bundle
 
 HOME_VARIABLE = "UNCAGED_WORKFLOW_HOME"
 DATA_SUFFIX = ".data.jsonl"
@@ -124,6 +126,8 @@ class Store:
         found = bundle_hash(source)
         if found != path.stem:
             raise DamagedError(f"{path}: its bytes have the hash {found}, the file was changed or damaged; put the original back")
+        from .validate import read_bundle  # whoever only looks for a flow or a thread does without
+
         return read_bundle(source, known_effects)
 
     def find_bundles(self) -> list[BundleHash]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ def _choose(prefer: str) -> Mechanism:
 
 def _try_bubblewrap(machine: str) -> Mechanism | str:
     """The mechanism, or why it does not work."""
-    program = next((place for place in _USUAL_PLACES if os.access(place, os.X_OK)), None) or shutil.which("bwrap")
+    program = next((place for place in _USUAL_PLACES if os.access(place, os.X_OK)), None) or _on_path("bwrap")
     if program is None:
         return "bubblewrap: not installed"
     complaint = ""
@@ -92,6 +91,12 @@ def _try_bubblewrap(machine: str) -> Mechanism | str:
             return Mechanism(name="bubblewrap", machine=machine, program=Path(program), disable_userns=disable_userns)
         complaint = tried.stderr.decode(errors="replace").strip()[:300]
     return f"bubblewrap: {program} makes no sandbox here ({complaint})"
+
+
+def _on_path(name: str) -> str | None:
+    import shutil  # it brings every compression module, and bubblewrap stands in a usual place
+
+    return shutil.which(name)
 
 
 def landlock_abi(machine: str) -> int:
