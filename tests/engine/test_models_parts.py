@@ -12,6 +12,7 @@ from uncaged_bundles.errors import UsageError
 from uncaged_engine.models.anthropic import retry_after_s
 from uncaged_engine.models.conversation import Call, Conversation, Raw, Result, Text, said
 from uncaged_engine.models.conversation import Turn as Said
+from uncaged_engine.models.errors import ModelFailed, TooLong
 from uncaged_engine.models.line import proxy_for
 from uncaged_engine.models.openai import Draft
 from uncaged_engine.models.schemas import closed
@@ -59,7 +60,7 @@ def test_settings_leave_nothing_open() -> None:
     assert with_key("anthropic", {"key": "secret:MINE"}) == {"key": "secret:MINE"}
     assert with_key("command", {}) == {}
     usual = read_settings("anthropic", {"key": "sk-1"})
-    assert (usual.url, usual.model, usual.max_tokens) == ("https://api.anthropic.com", MODELS["anthropic"], 16_000)
+    assert (usual.url, usual.model, usual.max_tokens) == ("https://api.anthropic.com", MODELS["anthropic"], 32_000)
     assert "sk-1" not in repr(usual)
     assert read_settings("openai", {}, {"OPENAI_BASE_URL": "http://gateway/v1/"}).url == "http://gateway/v1"
     assert read_settings("openai", {"baseUrl": "http://own/v1"}, {"OPENAI_BASE_URL": "http://gateway/v1"}).url == "http://own/v1"
@@ -162,7 +163,7 @@ def test_thoughts_go_back_as_they_came_and_three_places_are_marked_for_the_cache
     for body in (first, second):
         marked = [*body["tools"], *body["system"], *(part for m in body["messages"] for part in m["content"])]
         assert [("cache_control" in block) for block in marked] == [False, True, True, *[False] * (len(marked) - 4), True]
-        assert body["max_tokens"] == 16_000
+        assert body["max_tokens"] == 32_000
         assert body["temperature"] == 0
 
 
@@ -190,3 +191,21 @@ def test_a_form_is_sent_where_the_endpoint_can_force_it(wire: Any) -> None:
         forms = [body.get("output_config", {}).get("format") or body.get("response_format") for body in server.asked]
     assert [form is not None for form in forms] == [True, False, False]
     assert forms[0]["type"] == "json_schema"
+
+
+@pytest.mark.slow
+def test_a_context_that_is_full_names_the_setting() -> None:
+    """The model stops in the middle of its turn; asking on would not help."""
+    with serving([says("And th", stop="context")]) as server, talking(server, "anthropic") as sight:
+        with pytest.raises(TooLong, match=r"lower limits\.historyCharacters"):
+            sight.talk.answer()
+        assert len(server.asked) == 1
+
+
+@pytest.mark.slow
+def test_a_turn_that_was_all_thought_is_no_answer() -> None:
+    """Nothing is there to be continued; the failure names the bound."""
+    with serving([Turn(thinking="Hm.", stop="length")]) as server, talking(server, "anthropic") as sight:
+        with pytest.raises(ModelFailed, match="used up maxTokens"):
+            sight.talk.answer()
+        assert len(server.asked) == 1

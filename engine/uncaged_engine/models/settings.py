@@ -20,8 +20,8 @@ KEY_VARIABLES: Mapping[Wire, str] = {"anthropic": "ANTHROPIC_API_KEY", "openai":
 URL_VARIABLES: Mapping[Wire, str] = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
 URLS: Mapping[Wire, str] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 MODELS: Mapping[Wire, str] = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-terra"}
-ANTHROPIC_MAX_TOKENS = 16_000
-"""That interface wants a number; answers longer than this are rare, and one that is cut off is continued."""
+ANTHROPIC_MAX_TOKENS = 32_000
+"""That interface wants a number; thinking counts, too; a longer answer is continued."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
