@@ -22,6 +22,7 @@ from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validate import read_bundle
 from uncaged_engine.cell import Cell, CellDied, CellLimits, Reply
 from uncaged_engine.sandbox.interpreter import find_interpreter
+from uncaged_engine.sandbox.mechanism import choose
 
 DEADLINE_S = 15.0
 DESCRIPTOR = """descriptor = {"contract": 1, "name": "hostile", "description": "An attack.", "kind": "script",
@@ -634,10 +635,10 @@ def test_a_process_that_ends_itself_says_how(mechanism: str, source: str, compla
 
 
 @pytest.mark.parametrize("source", [b"\xff\xfe\x00", b"x = '\x80'", b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"\xed\xa0\x80"])
-def test_bytes_that_are_not_utf8_get_no_cell(source: bytes) -> None:
+def test_bytes_that_are_not_utf8_get_no_cell(mechanism: str, source: bytes) -> None:
     """Whatever the file says of its own encoding."""
     with pytest.raises(BundleError, match="is not UTF-8: byte"):
-        Cell.start(unchecked(source), None)
+        Cell.start(unchecked(source), choose(mechanism))
 
 
 @pytest.mark.parametrize(
