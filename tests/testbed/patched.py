@@ -16,7 +16,7 @@ from typing import Any
 
 import filelock
 from uncaged_bundles import registry, store
-from uncaged_engine import lock, loop
+from uncaged_engine import journal, lock, loop
 
 
 def no_flush() -> None:
@@ -65,6 +65,18 @@ def no_registry_lock() -> None:
     setattr(filelock, "FileLock", lambda *_arguments, **_named: nullcontext())  # noqa: B010 - it is imported when it is used
 
 
+def flush_each_line() -> None:
+    """No flush covers two lines."""
+    append = journal.Journal.append
+
+    def flushing(self: journal.Journal, body: bytes) -> bytes:
+        line = append(self, body)
+        self.flush()
+        return line
+
+    journal.Journal.append = flushing  # type: ignore[method-assign]
+
+
 def no_attempt_line() -> None:
     """What is performed again leaves no word of it."""
     resolve = loop._resolve
@@ -90,6 +102,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "late-intent": late_intent,
     "no-attempt-line": no_attempt_line,
     "in-place": in_place,
+    "flush-each-line": flush_each_line,
     "no-registry-lock": no_registry_lock,
 }
 

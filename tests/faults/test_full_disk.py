@@ -1,0 +1,129 @@
+"""The disk is full while a thread runs, and while one is mended; with room again, everything goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testbed.bundles import COUNT, PLANNED, Placed, granted, place, place_script, script_of
+from testbed.foreground import worker
+from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
+from testbed.processes import end_workers
+from testbed.steering import finish
+from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.store import Store
+from uncaged_engine.api import Engine
+from uncaged_engine.worker import client
+
+pytestmark = pytest.mark.slow
+
+DISK_BYTES = 256 << 10
+STEPS = 2000  # their lines would fill the disk
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Engine]:
+    """A store on a disk of a few hundred kilobytes."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("only root, and not in every container, can mount a small disk")
+    try:
+        yield Engine(Store.open(disk / "store"))
+        assert end_workers(disk) == []
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def fill(directory: Path) -> Path:
+    """Take all the room there is."""
+    filler = directory / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            return filler
+
+
+def grow(small: Engine) -> None:
+    """A larger disk, as a person would make room."""
+    subprocess.run(["mount", "-o", f"remount,size={DISK_BYTES * 16}", str(small.store.root.parent)], check=True)
+
+
+def test_a_disk_that_fills_up_while_a_thread_runs(small: Engine) -> None:
+    """The thread is left as interrupted, the worker lives and says why; what it acknowledged is there; resume completes."""
+    placed = place(small.store, COUNT, params={"n": STEPS})
+    witness = Witness()
+    with worker(small.store, placed.bundle.hash):
+        drive(small.store, placed, witness)
+        assert client.request(small.store, placed.bundle.hash, {"op": "list"}, start=False)
+        assert small.thread(placed.thread).summary.status == "interrupted"
+        judge_the_disk(placed, placed.path.read_bytes(), witness, [])
+        with pytest.raises(UncagedError, match="No space left"):
+            small.resume(placed.thread)
+        grow(small)
+        judge_the_rest(small, placed, {"success": True, "message": f"sum {STEPS * (STEPS + 1) // 2}"})
+
+
+def torn(small: Engine) -> Placed:
+    bundle = granted(small.store, COUNT)
+    script = script_of(bundle, params={"n": 3}).done(1)
+    placed = place_script(small.store, bundle, script)
+    placed.path.write_bytes(script.data + b'{"seq":2,"inte')
+    return placed
+
+
+def test_a_full_disk_while_a_torn_tail_is_cut(small: Engine) -> None:
+    """There is no room to keep the tail aside, so it is not cut; the error is one for people; with room it is, and all goes on."""
+    placed = torn(small)
+    before = placed.path.read_bytes()
+    with worker(small.store, placed.bundle.hash):
+        filler = fill(small.store.root)
+        with pytest.raises(UncagedError, match="No space left"):
+            small.resume(placed.thread)
+        assert placed.path.read_bytes() == before
+        assert small.thread(placed.thread).summary.status == "interrupted"
+        filler.unlink()
+        judge_the_rest(small, placed, {"success": True, "message": "sum 6"})
+    assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [b'{"seq":2,"inte']
+
+
+def test_a_full_disk_while_a_thread_is_started(small: Engine) -> None:
+    """Nothing is acknowledged, nothing half-made is listed; with room the same words start it."""
+    granted(small.store, COUNT)
+    finish(small, small.run("count", prompt="", params={"n": 1}))
+    filler = fill(small.store.root)
+    with pytest.raises(UncagedError, match="No space left"):
+        small.run("count", prompt="x" * 10_000, params={"n": 1})
+    assert len(small.threads()) == 1
+    filler.unlink()
+    finish(small, small.run("count", prompt="x" * 10_000, params={"n": 1}))
+
+
+def test_a_full_disk_while_a_blob_is_made(small: Engine) -> None:
+    """No line names it; resume makes it."""
+    placed = place(small.store, PLANNED, params={"plan": [{"null": {"value": "v", "times": 600_000}}]})
+    witness = Witness()
+    with worker(small.store, placed.bundle.hash):
+        drive(small.store, placed, witness)
+        assert small.thread(placed.thread).summary.status == "interrupted"
+        judge_the_disk(placed, placed.path.read_bytes(), witness, [])
+        assert list(small.store.blobs.iterdir()) == []
+        grow(small)
+        judge_the_rest(small, placed, {"success": True, "message": "1", "data": ["v" * 600_000]})
+
+
+def test_a_full_disk_while_adding(small: Engine) -> None:
+    """The registry is the old one; with room the flow is added."""
+    granted(small.store, COUNT)
+    filler = fill(small.store.root)
+    with pytest.raises(UncagedError, match="No space left"):
+        small.add("planned", PLANNED, accept=lambda _widened: True)
+    assert set(small.registry.read().flows) == {"count"}
+    filler.unlink()
+    assert small.add("planned", PLANNED, accept=lambda _widened: True).changed
