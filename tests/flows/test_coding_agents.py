@@ -64,7 +64,7 @@ def marked(thread: str) -> list[str]:
 
 
 def role_steps(engine: Engine, thread: str) -> list[dict[str, Any]]:
-    return [dict(record) for record in engine.thread(thread).records if "role" in record]
+    return [dict(record) for record in engine.thread(thread).records if "role" in record and "meta" in record]
 
 
 def is_green(demo: Path, sha: str) -> bool:
