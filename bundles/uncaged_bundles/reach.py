@@ -16,6 +16,7 @@ from .purity import imported_names, member_refusal
 _NEVER_RUN = "text is never run as code in a bundle"
 _WRITTEN_OUT = "an attribute is written out in a bundle; for computed names use a dict"
 _OWN_DICT = "use a dict of your own"
+_SHARED = "all threads of a bundle share the standard library, and a replay alone would differ; keep it in a variable of your own"
 REFUSED_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("eval", "exec", "compile"), _NEVER_RUN),
     **dict.fromkeys(("getattr", "setattr", "delattr"), _WRITTEN_OUT),
@@ -72,10 +73,18 @@ class _Reach(ast.NodeVisitor):
         if not (node.attr == "__init__" and isinstance(called, ast.Name) and called.id == "super"):
             self._check_attribute(node, node.attr)
         base = self._meaning(node.value)
-        if base is not None and (message := member_refusal(f"{base}.{node.attr}")):
+        if base is not None and not isinstance(node.ctx, ast.Load):
+            self._refuse(node, f"{base}.{node.attr} is not the bundle's to change: {_SHARED}")
+        elif base is not None and (message := member_refusal(f"{base}.{node.attr}")):
             self._refuse(node, message)
         elif base != "random":  # ``random.Random`` is the one thing that the name may stand in front of
             self.visit(node.value)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        base = self._meaning(node.value)
+        if base is not None and not isinstance(node.ctx, ast.Load):
+            self._refuse(node, f"{base} is not the bundle's to change: {_SHARED}")
+        self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
         called = self._meaning(node.func)
