@@ -119,6 +119,7 @@ class Config:
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSettings | None = None
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
+    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     environment: tuple[str, ...] = ()
     consent: tuple[str, ...] = ()
     test_command: str | None = None

@@ -66,6 +66,15 @@ class SearchSection(Section):
     key: str | None = None
 
 
+class PriceSection(Section):
+    """US dollars per million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    cached: Annotated[float, Field(ge=0)] | None = None
+    stored: Annotated[float, Field(ge=0)] | None = None
+
+
 class SecretSection(Section):
     env: str | None = None
     file: str | None = None
@@ -83,6 +92,7 @@ class ConfigSection(Section):
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSection | None = None
     secrets: dict[str, SecretSection] = {}
+    prices: dict[str, PriceSection] = {}
     environment: list[str] = []
     consent: list[str] = []
     test_command: str | None = None
@@ -212,6 +222,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
             name: SecretSource(env=source.env, file=None if source.file is None else path.parent / Path(source.file).expanduser())
             for name, source in section.secrets.items()
         },
+        prices={name: price.model_dump(exclude_none=True) for name, price in section.prices.items()},
         environment=tuple(section.environment),
         consent=tuple(section.consent),
         test_command=section.test_command,

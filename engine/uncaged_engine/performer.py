@@ -28,6 +28,7 @@ from .journal import Journal
 from .loop import Perform, Probe
 from .observe import step_records
 from .outcomes import Answer, Failure, Outcome, Void
+from .prices import priced
 from .recover import History
 from .spending import Spending
 
@@ -129,7 +130,7 @@ class Performer:
                 outcome = self._try(command.kind, command.body, context)
         else:
             outcome = self._try(command.kind, command.body, context)
-        outcome = self._spending.settle(outcome)
+        outcome = self._spending.settle(self._priced(outcome))
         self._answer, self._done = None, {}
         if command.kind == "role":
             self._note = None  # it was said for the next prompt
@@ -200,8 +201,19 @@ class Performer:
             clock_ms=self._clock_ms,
         )
 
+    def _priced(self, outcome: Outcome) -> Outcome:
+        """The same outcome; what it used up has its cost, where a price is known."""
+        if isinstance(outcome, Answer) and isinstance(usage := outcome.fields.get("usage"), Mapping):
+            return Answer(fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
+        if isinstance(outcome, Failure) and isinstance(usage := outcome.error.get("usage"), Mapping):
+            return Failure(error={**outcome.error, "usage": priced(usage, self._config.prices)})
+        return outcome
+
     def _tell(self, seq: int, kind: str, fields: Mapping[str, object]) -> None:
-        self._spending.note(fields.get("usage"))
+        usage = fields.get("usage")
+        if isinstance(usage, Mapping):
+            fields = {**fields, "usage": priced(usage, self._config.prices)}
+            self._spending.note(fields["usage"])
         self._progress({"seq": seq, "kind": kind, **fields})
 
     def _steps(self) -> Sequence[Mapping[str, Any]]:

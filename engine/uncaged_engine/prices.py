@@ -1,0 +1,58 @@
+"""A usage that names its model gets a cost if the model's price is known, and none if it is not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("prices.json")
+_DATED = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+Price = Mapping[str, float]
+"""US dollars per million tokens: input, output, and perhaps cached (read from a cache) and stored (written to one)."""
+
+
+def priced(usage: Mapping[str, object], own: Mapping[str, Price]) -> dict[str, object]:
+    """The same usage with its ``cost``.
+
+    Args:
+        usage: a cost that it has already stays. own: the config's prices; they go before ours.
+    """
+    model = usage.get("model")
+    if "cost" in usage or not isinstance(model, str):
+        return dict(usage)
+    price = price_of(model, own)
+    return dict(usage) if price is None else {**usage, "cost": round(cost(usage, price), 6)}
+
+
+def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
+    """The price of a model by its name, with or without a date at its end."""
+    bare = _DATED.sub("", model)
+    return own.get(model) or own.get(bare) or shipped().get(model) or shipped().get(bare)
+
+
+def cost(usage: Mapping[str, object], price: Price) -> float:
+    """US dollars. Cached and stored tokens are a part of the input tokens and have prices of their own, if the table has one."""
+    cached, stored = _count(usage, "cachedTokens"), _count(usage, "storedTokens")
+    fresh = max(0.0, _count(usage, "inputTokens") - cached - stored)
+    parts = (
+        fresh * price["input"],
+        cached * price.get("cached", price["input"]),
+        stored * price.get("stored", price["input"]),
+        _count(usage, "outputTokens") * price["output"],
+    )
+    return sum(parts) / 1_000_000
+
+
+@cache
+def shipped() -> Mapping[str, Price]:
+    table: Mapping[str, Price] = json.loads(TABLE.read_text("utf-8"))["models"]
+    return table
+
+
+def _count(usage: Mapping[str, object], name: str) -> float:
+    value = usage.get(name)
+    return value if isinstance(value, int | float) else 0.0
