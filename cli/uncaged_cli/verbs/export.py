@@ -51,8 +51,9 @@ def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, a
     """Write a block flow as the JSON that it came from, and any other as its bundle."""
     from uncaged_bundles.build.block import block_flow_of, export_block_flow
     from uncaged_bundles.files import write_atomically
+    from uncaged_engine.known_effects import KNOWN
 
-    bundle = engine.store.load_bundle(flow.hash)
+    bundle = engine.store.load_bundle(flow.hash, KNOWN)
     block = block_flow_of(bundle)
     text, masked = (bundle.source.decode(), list[str]()) if block is None else export_block_flow(block, active=flow.enabled)
     path = free_path(file or Path(f"{flow.name}{'.py' if block is None else '.json'}"), force=force)

@@ -1,0 +1,38 @@
+"""`tools` shows the flows as models are offered them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option
+from ..screen import Piece, Styled, next_step, note, result, width_of
+from ..session import open_engine
+from ..table import render
+
+HEADERS = ("tool", "arguments", "")
+
+
+@click.command()
+@click.option("--format", "form", type=click.Choice(["anthropic", "openai", "mcp"]), help="Print JSON as this endpoint or client takes it.")
+@json_option
+def command(form: str | None, as_json: bool) -> None:
+    """List the enabled flows as tools: what a model is told of each."""
+    from uncaged_engine.tools import FORMATS, tools, written
+
+    found = tools(open_engine())
+    if form is not None:
+        chosen = next(one for one in FORMATS if one == form)
+        jsonout.document([written(tool, chosen) for tool in found])
+    elif as_json:
+        fields = [{"name": tool.name, "flow": tool.flow, "hash": tool.hash} for tool in found]
+        jsonout.document([{**one, "description": tool.description, "schema": tool.schema} for one, tool in zip(fields, found, strict=True)])
+    elif not found:
+        note("no flow is enabled, so there is no tool")
+        next_step("uncaged-workflow list")
+    else:
+        rows: list[list[Piece]] = [[Styled(tool.name, "cyan"), ", ".join(tool.schema["properties"]), tool.description] for tool in found]
+        for line in render(HEADERS, rows, width=width_of(sys.stdout)):
+            result(*line)
