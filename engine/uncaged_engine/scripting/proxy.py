@@ -113,7 +113,7 @@ class Proxy:
             raise Denied(f"the host {target.authority!r} is not among the policy's network; {example}")
         problem = OSError("it has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
-            self._check_address(target.host, str(address[0]))
+            check_address(target.host, str(address[0]))
             server = socket.socket(family, kind, protocol)
             server.settimeout(TIMEOUT_S)
             try:
@@ -124,14 +124,6 @@ class Proxy:
                 continue
             return server
         raise problem
-
-    def _check_address(self, host: str, text: str) -> None:
-        """Refuse an address that is not public, unless the policy names it, or ``localhost``, as such."""
-        address = literal(text.partition("%")[0])
-        verdict = None if address is None else judge(address)
-        if verdict is None or (verdict.reach != "public" and host not in (text, "localhost")):
-            what = "no address" if verdict is None else verdict.words
-            raise Denied(f"the host {host!r} is at {text}, {what}; a policy has to name such an address itself under network")
 
     def _kept(self, connection: socket.socket) -> _Kept:
         return _Kept(self._open, self._lock, connection)
@@ -161,6 +153,15 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
         data += chunk
     head, _, rest = data.partition(b"\r\n\r\n")
     return head, rest
+
+
+def check_address(host: str, text: str) -> None:
+    """Refuse an address that is not public, unless the policy names it, or ``localhost``, as such."""
+    address = literal(text.partition("%")[0])
+    verdict = None if address is None else judge(address)
+    if verdict is None or (verdict.reach != "public" and host not in (text, "localhost")):
+        what = "no address" if verdict is None else verdict.words
+        raise Denied(f"the host {host!r} is at {text}, {what}; a policy has to name such an address itself under network")
 
 
 def _target_of(method: bytes, text: str) -> Target:
