@@ -36,6 +36,9 @@ from uncaged_bundles.reach import forbidden_reach
         "prompt = 'never touch {x.__class__}'",
         "x['__class__']",
         "x.mro; x.sys; x._private",
+        "import decimal\ndecimal.getcontext().prec = 5",
+        "import json\ndef f(json):\n    json.seen = 1\n    json['x'] = 1",
+        "import json\nx.json = json.loads; x[json.dumps] = 1",
     ],
 )
 def test_ordinary_code_passes(source: str) -> None:
@@ -55,6 +58,11 @@ def test_ordinary_code_passes(source: str) -> None:
         ("breakpoint()", 1, 0, "'breakpoint' is refused"),
         ("getattr(x, 'a')", 1, 0, "'getattr' is refused: an attribute is written out"),
         ("setattr(x, 'a', 1)", 1, 0, "'setattr' is refused"),
+        ("import json\njson.seen = 1", 2, 0, "json.seen is not the bundle's to change: all threads of a bundle share the standard library"),
+        ("import json\njson.JSONEncoder.x += 1", 2, 0, "json.JSONEncoder.x is not the bundle's to change"),
+        ("from json import JSONEncoder as E\ndel E.default", 2, 4, "json.JSONEncoder.default is not the bundle's to change"),
+        ("import string\nfor string.x in y: pass", 2, 4, "string.x is not the bundle's to change"),
+        ("import calendar\ncalendar.month_name[1] = 'x'", 2, 0, "calendar.month_name is not the bundle's to change"),
         ("delattr(x, 'a')", 1, 0, "'delattr' is refused"),
         ("vars()", 1, 0, "'vars' is refused: use a dict of your own"),
         ("globals()['x']", 1, 0, "'globals' is refused"),
