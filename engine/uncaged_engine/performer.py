@@ -106,6 +106,7 @@ class Performer:
         self._answer: object = None
         self._done: Mapping[int, Mapping[str, object]] = {}
         self._intended_ms = 0
+        self._is_asked_again = False
 
     def take_over(self, history: History) -> None:
         """Remember what the journal holds for the effect that comes next: a note, an answer, sub-steps, and when it was intended."""
@@ -123,7 +124,7 @@ class Performer:
 
     def perform(self, command: Perform) -> Outcome:
         """One outcome for one effect; anything raised from here is a bug of the engine."""
-        self._intended_ms = command.intended_ms
+        self._intended_ms, self._is_asked_again = command.intended_ms, command.attempt > 1
         context = self._context(command.seq, command.kind, command.attempt)
         if self._spending.timed:
             with self._spending.watch():
@@ -164,7 +165,8 @@ class Performer:
         if refused is not None:
             outcome: Outcome = Failure.of("policy", refused)
         else:
-            outcome = self._try(kind, body, self._context(seq, kind, 1, index))
+            context = self._context(seq, kind, 1, index)
+            outcome = self._probed(kind, body, context) or self._try(kind, body, context)
         if isinstance(outcome, Answer | Failure):
             fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
             body_line = lines.step(seq, {"sub": index, **fields}, self._clock_ms())
@@ -173,6 +175,16 @@ class Performer:
             self._journal.append(body_line)
             self._journal.flush()
         return outcome
+
+    def _probed(self, kind: str, body: object, context: EffectContext) -> Outcome | None:
+        """What became of an effect inside one that is asked again, if the other side can tell; None if it was not performed, or nobody knows."""
+        if not self._is_asked_again:
+            return None
+        try:
+            handler = self._handler(kind)
+        except NotFoundError:
+            return None
+        return handler.probe(body, context) if handler.rule(body, self._bundle) == "probe" else None
 
     def _context(self, seq: int, kind: str, attempt: int, index: int | None = None) -> EffectContext:
         numbers = count(attempt + 1)
