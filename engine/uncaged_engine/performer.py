@@ -177,7 +177,7 @@ class Performer:
         return outcome
 
     def _probed(self, kind: str, body: object, context: EffectContext) -> Outcome | None:
-        """What became of an effect inside one that is asked again, if the other side can tell; None if it was not performed, or nobody knows."""
+        """What became of an effect inside one that is asked again, if the other side can tell; None: it is to be performed."""
         if not self._is_asked_again:
             return None
         try:
