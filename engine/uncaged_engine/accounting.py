@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+SPENDING_LIMITS = frozenset(("maxCost", "maxTokens", "maxSeconds"))
 TOKENS = ("inputTokens", "outputTokens")
 """Cached tokens are a part of the input tokens, told apart as ``cachedTokens``."""
 
@@ -31,7 +32,7 @@ class Spent:
         Args:
             usage: ``{"inputTokens", "outputTokens", "cachedTokens", "turns", "seconds", "cost", "unpriced"}``, all optional.
         """
-        if not isinstance(usage, Mapping):
+        if not usage or not isinstance(usage, Mapping):
             return self
         counts = {name: _number(usage.get(name)) for name in (*TOKENS, "cachedTokens", "turns")}
         priced = _number(usage.get("cost"))

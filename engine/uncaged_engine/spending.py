@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from .accounting import Spent, exceeded, usage_of
+from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, usage_of
 from .effects import Cancel
 from .outcomes import Answer, Failure, Outcome, Void
 
@@ -20,8 +20,9 @@ class Spending:
 
     def __init__(self, *, limits: Mapping[str, float], before: Spent, since_ms: int, clock_ms: Callable[[], int], cancel: Cancel) -> None:
         self._limits = limits
+        self._binding = not SPENDING_LIMITS.isdisjoint(limits)
         self._spent = before
-        self._under_way = Spent()
+        self._under_way = NOTHING
         self._since_ms = since_ms
         self._clock_ms = clock_ms
         self._cancel = cancel
@@ -29,6 +30,8 @@ class Spending:
 
     def exceeded(self) -> dict[str, object] | None:
         """The limit that is reached, counting what is under way."""
+        if not self._binding:
+            return None
         return exceeded(self._limits, self._spent.plus(self._under_way.document()), self._running_s())
 
     def document(self) -> dict[str, object]:
@@ -44,7 +47,7 @@ class Spending:
         """What an effect under way says that it used up so far, in all; it is stopped if that passes a limit."""
         if not isinstance(usage, Mapping):
             return
-        self._under_way = Spent().plus(usage)
+        self._under_way = NOTHING.plus(usage)
         self._stop_if_over()
 
     @property
@@ -66,7 +69,7 @@ class Spending:
 
     def settle(self, outcome: Outcome) -> Outcome:
         """Count what an effect used up; one that was stopped for a limit becomes a void that says so, with what it had used."""
-        used, self._under_way = self._under_way, Spent()
+        used, self._under_way = self._under_way, NOTHING
         if isinstance(outcome, Answer | Failure):
             fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
             self._spent = self._spent.plus(usage_of(fields))

@@ -62,8 +62,8 @@ class NullHandler:
 
 
 def find_problem(body: dict[str, object]) -> str | None:
-    unknown = sorted(set(body) - KEYS)
-    if unknown:
+    if not body.keys() <= KEYS:
+        unknown = sorted(body.keys() - KEYS)
         return f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})"
     times = body.get("times", 1)
     if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= MAX_TIMES:
