@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.slow
 SLEEPER = source("sleeper", "    yield {'null': {'sleep_s': 600}}\n")
 CLIENT = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uncaged_bundles.store import Store
 from uncaged_engine.api import Engine
@@ -198,3 +200,23 @@ def test_a_request_that_makes_no_sense_harms_nobody(engine: Engine, junk: bytes)
     assert engine.thread(thread).summary.status == "running"
     engine.kill(thread)
     assert settle(engine, thread)["status"] == "killed"
+
+
+def test_a_worker_outlives_the_caller_that_started_it(engine: Engine) -> None:
+    """Nobody reads that it is ready: it listens all the same, prints nothing, and serves whoever comes."""
+    bundle = granted(engine.store, COUNT)
+    starting = client.Launching(engine.store, bundle.hash)
+    starting.close()  # as if the caller had been killed
+    finish(engine, engine.run("count", prompt="", params={"n": 1}))
+    report = address.report_path(engine.store, bundle.hash)
+    assert not report.exists() or report.read_bytes() == b""
+
+
+def test_an_earlier_worker_s_report_is_not_taken_for_a_new_one_s(engine: Engine) -> None:
+    """A worker once died of a bug; ten callers that start a worker at the same moment are all served by the one that lives."""
+    bundle = granted(engine.store, COUNT)
+    address.report_path(engine.store, bundle.hash).write_text("Traceback of former days\n")
+    with ThreadPoolExecutor(10) as callers:
+        threads = list(callers.map(lambda _number: engine.run("count", prompt="", params={"n": 1}), range(10)))
+    for thread in threads:
+        finish(engine, thread)

@@ -26,7 +26,8 @@ def dying(at: Window, module: str, *, count: int = 1, deed: str = "self") -> lis
 
 def environment() -> Mapping[str, str]:
     """For a process that imports this package, and that writes nothing but what it is about."""
-    return {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 @contextmanager
