@@ -40,6 +40,7 @@ def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Calla
     """
     usage: dict[str, object] = {}
     problems: list[str] = []
+    direct: str | None = None
     prompt, progress = request.prompt, request.progress
     while True:
         try:
@@ -53,9 +54,11 @@ def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Calla
         text = answer.text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair has no place in a journal
         add_usage(usage, answer.usage or {})
         calls = len(problems) + 1
+        direct = text if answer.direct else direct
         found = extract(text, check)
         if not isinstance(found, Unfit):
-            return Asked(content=found.content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls, session=answer.session)
+            content = found.content if direct is None else direct
+            return Asked(content=content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls, session=answer.session)
         problems.append(found.problem)
         record_attempt({"answer": text, "problem": found.problem, **({"usage": dict(answer.usage)} if answer.usage else {})})
         if calls > MAX_REPAIRS or request.cancel.requested:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import EnvironmentLacks
@@ -20,6 +20,9 @@ from .leftovers import MARK
 from .models.settings import with_key
 from .prompt import build_prompt
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from .agents.tools.flows import FlowTools
 
 KEYS = frozenset({"name", "prompt", "timeout_s"})
 
@@ -100,6 +103,7 @@ def compose(
     test_command = context.start.get("testCommand")
     info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
     allowed = context.bundle.descriptor.policy.limits.get("role", {}).get("tools")
+    tools = tuple(str(name) for name in cast("Sequence[object]", allowed)) if allowed is not None else None
     return AgentRequest(
         thread_id=context.thread_id,
         key=context.key,
@@ -133,9 +137,16 @@ def compose(
         sandbox=context.config.sandbox,
         said=context.answer,
         writable=workspace_level(context.bundle) == "write",
-        tools=tuple(str(name) for name in cast("Sequence[object]", allowed)) if allowed is not None else None,
+        tools=tools,
+        flows=flows_of(context, tools) if tools else None,
         reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),
     )
+
+
+def flows_of(context: EffectContext, tools: Sequence[str]) -> FlowTools | None:
+    from .agents.tools.flows import flow_tools  # few roles have tools by name
+
+    return flow_tools(context, tools)
 
 
 def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]) -> str | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from uncaged_bundles.contract import RoleSpec
 
 from ..effects import Cancel
+
+if TYPE_CHECKING:
+    from .tools.flows import FlowTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class AgentRequest:
     agent's last answer for this role carried, if this thread was the one that asked. scratch: a directory for its private files.
     sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
     tools: what the role may use of an agent's tools, by name; None: all. reads: directories outside that the worktree's links lead to.
+    flows: the flows among those tools, ready to be called.
     said: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
     """
 
@@ -61,6 +65,7 @@ class AgentRequest:
     said: object = None
     writable: bool = True
     tools: tuple[str, ...] | None = None
+    flows: FlowTools | None = None
     reads: tuple[Path, ...] = ()
     remark: Callable[[str], None] = lambda _text: None
 
@@ -70,11 +75,13 @@ class AgentAnswer:
     """usage: numbers that add up over calls (tokens, money), by name. session: handed back in a repair's request.
 
     A session that is a text stands in the step's record, too, and is handed back when the role is asked again.
+    direct: the text is what a tool gave out directly; it is the step's content, even if the data has to be asked for.
     """
 
     text: str
     usage: Mapping[str, object] | None = None
     session: object | None = None
+    direct: bool = False
 
 
 class Agent(Protocol):

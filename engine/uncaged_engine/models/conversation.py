@@ -48,11 +48,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What came of a call. failed: the tool could not do it, and text says why."""
+    """What came of a call. failed: the tool could not do it, and text says why. final: the text is the answer that is asked for."""
 
     call: str
     text: str
     failed: bool = False
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 Rule 1: every call of a turn gets exactly one result, whatever is wrong with it, and all of them go back in one turn.
 Rule 2: the last turn that is allowed has no tools, so that an answer comes.
 Rule 3: what was used up is known at every moment, also of turns that failed.
+Rule 4: a result that is final is the answer, word for word, and the model is not asked again.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ CHARACTERS_PER_TOKEN = 4
 
 GO_ON = "Your answer was cut off because it was too long for one turn. Go on exactly where it broke off, without repeating anything."
 LAST_TURN = "This is your last turn: no tools any more. Give your final answer now, in the form that you were asked for."
+NOT_BEGUN = "not done: a call before it gave the answer"
 CUT_ARGUMENTS = "the arguments were cut off because the turn was too long; do the same in smaller pieces"
 
 Progress = Callable[[Mapping[str, object]], None]
@@ -95,7 +97,10 @@ class Meter:
 
 
 class Talk:
-    """One conversation with one model; `answer` may be called again after more was said to it."""
+    """One conversation with one model; `answer` may be called again after more was said to it.
+
+    ended_by_tool: the last answer is what a tool gave, word for word.
+    """
 
     def __init__(
         self,
@@ -111,6 +116,7 @@ class Talk:
     ) -> None:
         self.conversation = conversation
         self.meter = Meter(model=client.model, begin_s=time.monotonic())
+        self.ended_by_tool = False
         self._client = client
         self._tools = tools
         self._bounds = bounds
@@ -142,7 +148,9 @@ class Talk:
             reply = self._turn(last)
             text.append(reply.text)
             if reply.calls and not last:
-                self._use(reply)
+                final = self._use(reply)
+                if final is not None:
+                    return final
                 text.clear()
             elif reply.stop == "length" and not last:
                 continuations += 1
@@ -174,18 +182,31 @@ class Talk:
             turns.append(Turn(by="assistant", parts=reply.parts))
         return reply
 
-    def _use(self, reply: Reply) -> None:
-        """Do what the turn asks for, in its order. Arguments that the end of the turn cut off are told from wrong ones."""
-        results = []
+    def _use(self, reply: Reply) -> str | None:
+        """Do what the turn asks for, in its order, and return the answer if a tool gives it.
+
+        Arguments that the end of the turn cut off are told from wrong ones.
+        """
+        results: list[Result] = []
         for call in reply.calls:
             if self._cancel.requested or self._line.is_cut:
                 raise Stopped
             self._progress({**self._tools.shown(call), "usage": self.meter.document()})
             cut_off = reply.stop == "length" and call is reply.calls[-1] and not _whole(call)
-            results.append(Result(call=call.id, text=CUT_ARGUMENTS, failed=True) if cut_off else self._tools.use(call, self._left_s()))
+            if any(result.final for result in results):
+                results.append(Result(call=call.id, text=NOT_BEGUN, failed=True))
+            elif cut_off:
+                results.append(Result(call=call.id, text=CUT_ARGUMENTS, failed=True))
+            else:
+                results.append(self._tools.use(call, self._left_s()))
         if self._cancel.requested:
             raise Stopped
         self.conversation.turns.append(Turn(by="user", parts=tuple(results)))
+        final = next((result.text for result in results if result.final), None)
+        if final is not None:
+            self.conversation.turns.append(Turn(by="assistant", parts=(Text(text=final or " "),)))
+        self.ended_by_tool = final is not None
+        return final
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
