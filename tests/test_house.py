@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
     "uncaged_cli": set(PARTS) - {"uncaged_cli"},
 }
-HEAVY = ("anthropic", "httpx", "httpx2", "jsonschema", "markdownify", "mcp", "playwright", "pydantic", "pytest", "rich", "zstandard")
+HEAVY = ("acp", "anthropic", "httpx", "httpx2", "jsonschema", "markdownify", "mcp", "playwright", "pydantic", "pytest", "rich", "zstandard")
 
 
 def imports(path: Path) -> set[str]:
