@@ -19,10 +19,11 @@ class BlockFailed(Exception):
 
 
 class Blocks:
-    """One run of a block flow. direct: the value that a block gave out directly, in a list."""
+    """One run of a block flow. total: how many blocks it has. direct: the value that a block gave out directly, in a list."""
 
-    def __init__(self, variables, expressions):
+    def __init__(self, variables, expressions, total):
         self.variables = variables
+        self.total = total
         self.expressions = expressions
         self.direct = []
 
@@ -39,7 +40,7 @@ class Blocks:
         """Run one block, keep its value in its variable, and return it."""
         kind, config = step["type"], step["config"]
         try:
-            value = yield from self.perform(kind, config, number)
+            value = yield from self.labelled(self.perform(kind, config, number), f"block {number} of {self.total} ({kind})")
         except (BadText, BadExpression) as exception:
             raise BlockFailed(number, kind, str(exception)) from None
         except Exception as exception:
@@ -53,6 +54,23 @@ class Blocks:
         if config.get("directOutput") is True and not self.direct:
             self.direct = [value]
         return value
+
+    def labelled(self, effects, label):
+        """Pass effects on, each with a few words for those who follow; those of a block inside have their own."""
+        answer, failure = None, None
+        while True:
+            try:
+                effect = effects.throw(failure) if failure else effects.send(answer)
+            except StopIteration as stop:
+                return stop.value
+            answer, failure = None, None
+            [(name, body)] = effect.items()
+            try:
+                answer = yield effect if "label" in body else {name: {**body, "label": label}}
+            except Exception as exception:
+                if not hasattr(exception, "error"):  # what the engine throws in has one
+                    raise
+                failure = exception
 
     def perform(self, kind, config, number):
         match kind:
@@ -176,7 +194,7 @@ def drive_blocks(input, *, steps, variables, expressions):
 
     variables: what they start with, where the run's parameters say nothing else.
     """
-    blocks = Blocks({**variables, **input["params"]}, expressions)
+    blocks = Blocks({**variables, **input["params"]}, expressions, len(steps))
     results, failure = [], None
     for number, step in enumerate(steps, 1):
         try:

@@ -140,7 +140,8 @@ def effect_label(kind: str, body: object) -> str:
     if kind in ("role", "output"):
         return str(body.get("name") or body.get("role") or kind)
     target = next((str(body[key]) for key in TARGETS if isinstance(body.get(key), str)), "")
-    return " ".join(word for word in (kind, str(body.get("method", "")), target) if word)
+    words = " ".join(word for word in (kind, str(body.get("method", "")), target) if word)
+    return f"{body['label']}: {words}" if isinstance(body.get("label"), str) else words
 
 
 def role_summary(record: Record) -> str:

@@ -32,6 +32,8 @@ from .prices import priced
 from .recover import History
 from .spending import Spending
 
+OURS = frozenset({"retry", "label"})
+"""What may stand in any effect and is not its handler's: how often it is tried again, and a few words about it for people."""
 MAX_TIMES = 20
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
@@ -141,7 +143,8 @@ class Performer:
         retry = Retry.of(body)
         if isinstance(retry, str):
             return Failure.of("effect", f"{kind}: {retry}")
-        bare = {key: value for key, value in body.items() if key != "retry"} if isinstance(body, dict) and "retry" in body else body
+        ours = isinstance(body, dict) and not OURS.isdisjoint(body)
+        bare = {key: value for key, value in body.items() if key not in OURS} if isinstance(body, dict) and ours else body
         tried = context.attempt - 1
         try:
             handler = self._handler(kind)

@@ -48,7 +48,7 @@ def play(made: BlockFlow, *answers: object, **params: object) -> tuple[list[dict
     namespace: dict[str, Any] = {}
     exec(compile(build_block(made), "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
     run = namespace["run"]({"prompt": "", "params": params, "steps": []}, {})
-    heard, effects = iter(answers), []
+    heard, effects = iter(answers), list[dict[str, Any]]()
     try:
         effects.append(next(run))
         while True:
@@ -56,7 +56,19 @@ def play(made: BlockFlow, *answers: object, **params: object) -> tuple[list[dict
             effects.append(run.throw(answer) if isinstance(answer, Exception) else run.send(answer))
     except StopIteration as stop:
         assert list(heard) == []
-        return effects, stop.value
+        result: dict[str, Any] = stop.value
+    return [
+        {kind: {key: value for key, value in body.items() if key != "label"}} for effect in effects for kind, body in effect.items()
+    ], result
+
+
+def labels(made: BlockFlow, *answers: object) -> list[str]:
+    """What those who follow are told of each effect."""
+    namespace: dict[str, Any] = {}
+    exec(compile(build_block(made), "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
+    run = namespace["run"]({"prompt": "", "params": {}, "steps": []}, {})
+    effects = [run.send(answer) for answer in (None, *answers)]
+    return [body["label"] for effect in effects for body in effect.values()]
 
 
 def ok(value: object) -> dict[str, object]:
@@ -274,6 +286,13 @@ def test_a_condition_runs_one_of_its_sides() -> None:
     assert results_of(play(made)[1])[1] == {"success": True, "result": None}
     failing = block("condition", expression="True", then=[block("code", expression="1"), block("code", expression="x")])
     assert "block 1.2 (code): there is no variable 'x'" in play(flow(failing))[1]["message"]
+
+
+def test_each_effect_says_which_block_it_is() -> None:
+    """Number and count of the blocks, and the type; those inside have numbers of their own."""
+    loop = block("forEach", list=[1, 2], steps=[block("llmInstruction", instruction="x")])
+    made = flow(block("apiCall", url="https://h.example/"), loop, block("code", expression="1"))
+    assert labels(made, ok(1), "a") == ["block 1 of 3 (apiCall)", *["block 2.1 of 3 (llmInstruction)"] * 2]
 
 
 def test_a_loop_runs_its_blocks_for_each_item() -> None:

@@ -141,5 +141,6 @@ def test_labels_say_what_an_effect_is_about() -> None:
     """A role by its name, other kinds by what they aim at; a body of any shape will do."""
     assert effect_label("role", {"name": "coder"}) == "coder"
     assert effect_label("flow", {"name": "other"}) == "flow other"
+    assert effect_label("http", {"method": "GET", "url": "u", "label": "block 1 of 2"}) == "block 1 of 2: http GET u"
     assert effect_label("null", None) == "null"
     assert effect_label("all", [1]) == "all"

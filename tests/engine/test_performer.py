@@ -15,7 +15,7 @@ from uncaged_engine.config import load
 from uncaged_engine.effects import Cancel
 from uncaged_engine.journal import Journal
 from uncaged_engine.loop import Perform
-from uncaged_engine.outcomes import Answer, Failure, Void
+from uncaged_engine.outcomes import Answer, Failure, Void, Wait
 from uncaged_engine.performer import Performer, Retry
 from uncaged_engine.spending import Spending
 
@@ -93,6 +93,11 @@ def test_a_malformed_retry_is_a_failure(performer: Performer, retry: object) -> 
     assert isinstance(outcome, Failure)
     assert outcome.error["kind"] == "effect"
     assert "retry" in str(outcome.error["message"])
+
+
+def test_a_label_is_for_people_and_no_handler_sees_it(performer: Performer) -> None:
+    """Any effect may have one; a handler refuses what it does not know, and does not refuse this."""
+    assert performer.perform(Perform(1, "ask", {"question": "q", "label": "block 1 of 2"}, 1, NOW_MS)) == Wait(details={"question": "q"})
 
 
 def test_without_a_retry_nothing_is_tried_again() -> None:
