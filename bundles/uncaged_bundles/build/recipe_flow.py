@@ -22,7 +22,7 @@ from .script import build_script
 from .task import build_task, script_in
 from .task_check import check_script, open_kinds, unused_parameters
 
-PROGRAMMABLE = frozenset({"python", "python3", "perl", "ruby", "node", "lua", "php", "awk", "gawk", "mawk", "sh", "bash", "dash", "zsh"})
+PROGRAMMABLE = frozenset({"python", "python3", "perl", "ruby", "node", "lua", "php"})
 LANGUAGE_OF_SUFFIX = {".sh": "bash", ".bash": "bash", ".py": "python", ".ps1": "powershell"}
 
 
