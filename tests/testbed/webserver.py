@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -88,6 +89,7 @@ def serving(script: Script, *, certificate: Path | None = None) -> Iterator[WebS
     finally:
         server.web.ended.set()
         server.shutdown()
+        server.hang_up()
         server.server_close()
 
 
@@ -108,12 +110,25 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, script: Script, certificate: Path | None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self._open: list[socket.socket] = []
         self.script = script
         self.web = WebServer(port=int(self.server_address[1]), scheme="https" if certificate else "http")
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if self.tls is not None and certificate is not None:
             self.tls.load_cert_chain(certificate)
             self.tls.sni_callback = lambda _socket, name, _context: self.web.names.append(name)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self._open.append(connection.dup())  # TLS takes the first over
+        return connection, address
+
+    def hang_up(self) -> None:
+        """End the connections that clients keep; nothing waits for them any more."""
+        for connection in self._open:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away in the middle are what the tests are about."""

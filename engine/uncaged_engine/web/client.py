@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 KEPT = 16
 """Idle clients of a process, each with at most a few connections."""
 CONNECTIONS = 4
-IDLE_S = 15.0
+IDLE_S = 4.0
+"""Shorter than servers usually keep a connection, so that it is ours to end it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,10 @@ def system_lookup(host: str, port: int) -> Sequence[str]:
 
 
 class Seat:
-    """What the connections of one client share: one deadline, one way to cut them all, and turns, each of which is one exchange."""
+    """What the connections of one client share: one deadline, one way to cut them all, and turns, each of which is one exchange.
+
+    has_connected: whether this turn made a connection.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,6 +47,7 @@ class Seat:
         self._turn = 0
         self._deadline_s = 0.0
         self.is_cut = False
+        self.has_connected = False
 
     def begin(self, deadline_s: float) -> Callable[[], None]:
         """Begin a turn; returns what cuts it, and does nothing any more once the turn is over."""
@@ -51,6 +55,7 @@ class Seat:
             self._turn += 1
             turn = self._turn
             self._deadline_s = deadline_s
+            self.has_connected = False
         return lambda: self._cut(turn)
 
     def end(self) -> None:
@@ -94,6 +99,7 @@ class Seat:
     def add(self, connection: socket.socket) -> None:
         with self._lock:
             self._sockets.add(connection)
+            self.has_connected = True
             if self.is_cut:
                 _shut(connection)
 

@@ -21,8 +21,8 @@ from .client import Clients, Way
 from .credentials import Credentials
 from .decoding import ACCEPTED, Unpacker
 from .host import literal
-from .problems import WebProblem
-from .request import Request, header_bytes
+from .problems import Unheard, WebProblem
+from .request import REPEATABLE, TYPES, Request, header_bytes
 from .rules import Rules
 from .target import Target
 
@@ -98,13 +98,24 @@ class Session:
         target = request.target
         self.rules.check(target)
         prepared = prepare(request, self.credentials)
-        with self.clients.borrowed(self._way(target), deadline_s, self.cancel) as client:
-            import httpcore2
+        try:
+            return self._send(request, prepared, deadline_s)
+        except Unheard:
+            # The server gave up a connection just as it was used again. Only what may be done twice is sent once more.
+            if request.method not in REPEATABLE:
+                raise
+        return self._send(request, prepared, deadline_s)
 
+    def _send(self, request: Request, prepared: httpcore2.Request, deadline_s: float) -> Received:
+        import httpcore2
+
+        target = request.target
+        with self.clients.borrowed(self._way(target), deadline_s, self.cancel) as client:
             try:
                 answer = client.send(prepared)
             except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as exc:
-                raise WebProblem("connect", f"{target.authority} gave no answer: {exc}") from exc
+                problem = WebProblem if client.seat.has_connected else Unheard
+                raise problem("connect", f"{target.authority} gave no answer: {exc}") from exc
             try:
                 return self._receive(request, answer)
             except (httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
@@ -166,9 +177,8 @@ def prepare(request: Request, credentials: Credentials) -> httpcore2.Request:
     target = request.target
     headers = [(b"Host", target.authority.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
     headers += [header_bytes(name, credentials.put_into(value, target)) for name, value in request.headers]
-    for name, value in (("User-Agent", AGENT), ("Accept", "*/*")):
-        if not request.has(name.lower()):
-            headers.append(header_bytes(name, value))
+    usual = {"User-Agent": AGENT, "Accept": "*/*", **({"Content-Type": TYPES[request.body.form]} if request.body is not None else {})}
+    headers += [header_bytes(name, value) for name, value in usual.items() if not request.has(name.lower())]
     content = request.body.bytes_for(target, credentials) if request.body is not None else None
     if content is not None or request.method in ("POST", "PUT", "PATCH"):
         headers.append((b"Content-Length", b"%d" % len(content or b"")))

@@ -29,5 +29,9 @@ class WebProblem(Exception):
         self.kind = kind
 
 
+class Unheard(WebProblem):
+    """Nothing came back over a connection that had been used before."""
+
+
 class Stopped(Exception):
     """Somebody asked to stop."""

@@ -49,7 +49,7 @@ class Body:
             case "json":
                 return json.dumps(credentials.put_whole(self.value, target), ensure_ascii=False, separators=(",", ":")).encode()
             case "form":
-                return urlencode(credentials.put_whole([list(pair) for pair in self.value], target)).encode()
+                return urlencode([(name, credentials.put_whole(value, target)) for name, value in self.value]).encode()
             case "text":
                 return str(self.value).encode()
             case "bytes":

@@ -1,0 +1,70 @@
+"""Effects of the web, performed by their handlers, with names that resolve to what a test wants."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from uncaged_bundles.store import Store
+from uncaged_engine.config import Config
+from uncaged_engine.effects import Handler
+from uncaged_engine.handlers.fetch import FetchHandler
+from uncaged_engine.handlers.http import HttpHandler
+from uncaged_engine.handlers.search import SearchHandler
+from uncaged_engine.outcomes import Answer, Failure, Outcome
+from uncaged_engine.web.client import Clients
+
+from .roles import Desk, role_bundle
+
+HANDLERS: Mapping[str, Callable[[Clients], Handler]] = {"http": HttpHandler, "fetch": FetchHandler, "search": SearchHandler}
+
+
+@dataclass(kw_only=True)
+class Browser:
+    """Performs effects.
+
+    addresses: what names resolve to, one answer after the other; the last one stays. waits: a look-up sets the first and waits for the
+    second.
+    """
+
+    store: Store
+    addresses: dict[str, list[list[str]]] = field(default_factory=dict)
+    looked_up: list[str] = field(default_factory=list)
+    waits: tuple[threading.Event, threading.Event] | None = None
+    clients: Clients = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clients = Clients(self._look_up)
+
+    def desk(
+        self, kind: str, policy: Mapping[str, object], environment: Mapping[str, str] | None = None, config: Config | None = None
+    ) -> Desk:
+        bundle = role_bundle(policy={kind: policy})
+        return Desk(store=self.store, bundle=bundle, start={}, environment=environment or {}, config=config or Config())
+
+    def perform(self, desk: Desk, body: object) -> Outcome:
+        [kind] = desk.bundle.descriptor.policy.limits
+        return HANDLERS[kind](self.clients).perform(body, desk.context(7))
+
+    def _look_up(self, host: str, port: int) -> list[str]:  # noqa: ARG002 - as the machine's own
+        self.looked_up.append(host)
+        if self.waits is not None:
+            self.waits[0].set()
+            self.waits[1].wait()
+        if host not in self.addresses:
+            raise OSError(-2, "Name or service not known")
+        answers = self.addresses[host]
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+def answered(outcome: Outcome) -> Any:
+    assert isinstance(outcome, Answer), outcome
+    return outcome.fields["outcome"]
+
+
+def failed(outcome: Outcome) -> tuple[str, str]:
+    """Kind and message."""
+    assert isinstance(outcome, Failure), outcome
+    return str(outcome.error["kind"]), str(outcome.error["message"])
