@@ -127,7 +127,7 @@ def pieces_of(text, variables):
 
 def fill_url(text, variables):
     """Fill an address: a value at its beginning is the address, one in its path or query is encoded, one in its host must be a host."""
-    url = ""
+    url, in_path = "", False
     for literal, found in pieces_of(text, variables):
         if not found:
             url += literal
@@ -141,7 +141,11 @@ def fill_url(text, variables):
                 raise BadText(f"{value[:80]!r} cannot stand in the host of an address")
             url += value
         else:
+            in_path = in_path or not any(mark in url for mark in "?#")
             url += quote(value, safe="")
+    path = re.split("[?#]", url)[0]
+    if in_path and any(part in (".", "..") for part in path.split("/")):
+        raise BadText(f"dots alone cannot stand in the path of an address: {path[:80]}")
     return url.strip()
 
 

@@ -117,6 +117,17 @@ def test_a_value_in_a_host_cannot_be_more_than_a_host(value: str) -> None:
         fill_url("https://${v}.example.com/x", {"v": value})
 
 
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [("https://h.example/a/${v}/b", ".."), ("https://h.example/.${v}", "."), ("https://h.example/${v}.", "."), ("${b}/${v}", ".")],
+)
+def test_a_value_in_a_path_leads_nowhere_else(template: str, value: str) -> None:
+    """Dots are not encoded by anybody, so a segment of dots alone is refused; in a query they are a text like any other."""
+    with pytest.raises(BadText, match="cannot stand in the path of an address"):
+        fill_url(template, {"v": value, "b": "https://h.example"})
+    assert fill_url("https://h.example/a?v=${v}", {"v": ".."}) == "https://h.example/a?v=.."
+
+
 @given(st.text())
 def test_a_value_in_a_query_stays_one_value(value: str) -> None:
     """Whatever it holds, a server reads exactly it."""
