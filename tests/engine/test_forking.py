@@ -20,7 +20,8 @@ def source() -> Script:
     """Five steps with everything that may stand between them."""
     script = Script.begun().output(1, "planner", k=1)
     script.intent(2).attempt(2, 1, because="retry").void(2, "environment", "no key").control("resume").intent(2).step(2)
-    script.output(3, "coder").control("pause").control("resume").done(4, error={"kind": "null", "message": "no"}).output(5, "coder")
+    script.output(3, "coder")
+    script.control("pause").control("resume", maxRounds=7, note="hurry").done(4, error={"kind": "null", "message": "no"}).output(5, "coder")
     return script.end("limit", limit="maxRounds", value=3).control("resume", maxRounds=9).intent(6)
 
 
@@ -82,7 +83,7 @@ def test_a_fork_s_steps_are_the_source_s_with_their_times(kept: int) -> None:
     theirs = [fields_of(json.loads(line)) | {"timestamp": json.loads(line)["timestamp"]} for line in history_of(script).steps[:kept]]
     ours = [fields_of(json.loads(line)) | {"timestamp": json.loads(line)["timestamp"]} for line in found.steps]
     assert ours == theirs
-    assert (found.end, found.pending, found.paused, found.limits) == (None, None, False, {})
+    assert (found.end, found.pending, found.paused, found.limits, found.note) == (None, None, False, {}, None)
 
 
 def test_a_fork_says_where_it_came_from() -> None:

@@ -34,6 +34,8 @@ def run(input, options):
         if word == "loop" and heard == 2:
             while True:
                 pass
+        if word == "slow" and heard == 1:
+            heard += sum(range(4_000_000)) * 0
         heard += 1
         yield {"null": {"value": heard + (getattr(textwrap, "seen", 0) if word == "look" else 0)}}
 """
@@ -118,6 +120,7 @@ def test_a_killed_sandbox_is_replaced_and_nobody_notices(cells: Cells, flow: Cal
     shared = cells.shared()
     end_sandbox(shared)
     assert [one.step() for one in (first, second, third)] == [effect(3)] * 3
+    assert first.journal.flushed_bytes == first.journal.size_bytes, "what was performed is on disk before anything is rebuilt"
     assert cells.shared() is not shared
     assert [one.step() for one in (third, second, first)] == [effect(4)] * 3
 
@@ -177,6 +180,16 @@ def test_a_difference_that_shows_alone_is_an_error_with_both_sides(flow: Callabl
     other.journal.append(lines.step(1, {"outcome": None}, NOW_MS))
     with pytest.raises(ReplayError, match=r'step 1: the journal holds .*"value":7.* the bundle now yields .*"value":1'):
         other.begin()
+
+
+def test_an_outcome_is_flushed_while_the_bundle_computes(flow: Callable[..., Flow]) -> None:
+    """A bundle that does not answer within a few milliseconds keeps no performed effect off the disk; a quick one costs no flush."""
+    slow, quick = flow(1, "slow"), flow(2)
+    for one in (slow, quick):
+        one.begin()
+        one.step()
+    assert slow.journal.flushed_bytes == slow.journal.size_bytes
+    assert quick.journal.flushed_bytes < quick.journal.size_bytes
 
 
 def test_leaving_forgets_the_generator_and_keeps_the_process(cells: Cells, flow: Callable[..., Flow]) -> None:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import MARKED, Placed, place, source
-from testbed.foreground import environment, worker
+from testbed.foreground import dying, environment, worker
 from testbed.journals import records_of
 from testbed.judging import judge_the_rest
 from testbed.processes import end
 from testbed.steering import marks
+from testbed.windows import place as code_at
+from uncaged_engine import api
 from uncaged_engine.api import Engine
 from uncaged_engine.recover import recover
 from uncaged_engine.worker import client
@@ -120,6 +122,21 @@ def test_many_openers_of_one_journal(engine: Engine, placed: Placed) -> None:
     assert len(pauses) == answers.count("done") == 1
     assert all("is paused: it cannot be paused" in answer for answer in answers if answer != "done")
     assert recover(placed.path.read_bytes(), placed.bundle.hash, placed.thread).damage is None
+
+
+def test_who_takes_the_lock_looks_again(engine: Engine, placed: Placed) -> None:
+    """Between a look at the thread and its lock somebody else paused it: the second word is refused, not written behind the first."""
+    at = code_at(Path(api.__file__), "journal = self._ask_or_take(")
+    words = [sys.executable, *dying(at, "testbed.acting", deed="hold"), str(engine.store.root), "pause", placed.thread]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as late:
+        assert late.stdout is not None
+        assert late.stdout.readline() == b"held\n"
+        engine.pause(placed.thread)
+        before = placed.path.read_bytes()
+        _, complaint = late.communicate(b"\n", timeout=60)
+    assert b"is paused: it cannot be paused" in complaint
+    assert placed.path.read_bytes() == before
 
 
 ADDER = """

@@ -17,7 +17,7 @@ from testbed.journals import records_of
 from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.processes import workers_of
 from testbed.repositories import git, make_repository, write
-from testbed.steering import finish, marks, settle
+from testbed.steering import finish, intent_of, marks, settle, wait_for
 from testbed.windows import place as code_at
 from testbed.windows import window, windows
 from uncaged_bundles.ids import bundle_hash
@@ -141,8 +141,10 @@ def test_a_caller_that_came_while_the_worker_left_is_served(engine: Engine) -> N
             process.stdin.write(b"\n")
             process.stdin.flush()
             assert receive_line(caller, bytearray()) == pack({"ok": True})
+        wait_for(engine, sleeper.thread, intent_of(1))
         engine.kill(sleeper.thread)
         assert settle(engine, sleeper.thread)["status"] == "killed"
+        assert "killed while it slept" in sleeper.path.read_text(), "the worker did it, which was alive all along"
         assert [worker.pid for worker in workers_of(engine.store.root)] in ([], [process.pid]), "it was the same worker all along"
 
 

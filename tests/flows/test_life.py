@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import struct
 from collections.abc import Mapping
 
 import pytest
@@ -196,6 +199,19 @@ def test_rounds_are_limited_to_ten_unless_somebody_says_otherwise(engine: Engine
     engine.resume(thread, options=RunOptions(max_rounds=20))
     assert finish(engine, thread)["message"] == "12"
     assert engine.verify(thread).ok
+
+
+def test_a_thread_can_be_resumed_the_moment_its_lock_is_free(engine: Engine) -> None:
+    """Whoever finds the journal free finds no driver that is still leaving: the resume is not lost."""
+    thread = planned(engine, null(value=1, first_s=600), null(value=2, lack="something"))
+    path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
+    wait_for(engine, thread, intent_of(1))
+    engine.kill(thread)
+    for _ in range(2):
+        with path.open("r+b") as journal:
+            fcntl.fcntl(journal, fcntl.F_OFD_SETLKW, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))  # blocks until it is free
+        engine.resume(thread)
+    assert finish(engine, thread)["data"] == [1, 2]
 
 
 def test_a_lack_of_the_environment_pauses_the_thread(engine: Engine) -> None:
