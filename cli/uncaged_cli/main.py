@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from uncaged_bundles.errors import UncagedError, UsageError
@@ -14,16 +14,19 @@ from uncaged_bundles.version import __version__
 from .lazy import LazyGroup
 from .screen import Styled, note
 
+if TYPE_CHECKING:
+    from uncaged_engine.worker.client import Launching
+
 PROGRAM = "uncaged-workflow"
 EXIT_INTERRUPTED = 130
 
 
-def main() -> NoReturn:
-    """Run the command line of this process."""
+def main(launching: Launching | None = None) -> NoReturn:
+    """Run the command line of this process. launching: a worker that is starting already."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its number, not a crash
-    code = run(sys.argv[1:])
+    code = run(sys.argv[1:], launching)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -32,10 +35,10 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def run(argv: Sequence[str]) -> int:
+def run(argv: Sequence[str], launching: Launching | None = None) -> int:
     """Perform *argv* and return the exit code."""
     try:
-        code = group.main(list(argv), prog_name=PROGRAM, standalone_mode=False)
+        code = group.main(list(argv), prog_name=PROGRAM, standalone_mode=False, obj=launching)
     except UncagedError as problem:
         return _fail(str(problem), problem.exit_code)
     except click.ClickException as problem:

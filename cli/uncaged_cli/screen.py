@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from dataclasses import dataclass
 from typing import TextIO
@@ -78,7 +77,11 @@ def is_terminal(stream: TextIO) -> bool:
 
 def width_of(stream: TextIO) -> int | None:
     """Return the columns of the terminal behind *stream*; None when there is no terminal and lines may be as long as they like."""
-    return max(20, shutil.get_terminal_size().columns) if is_terminal(stream) else None
+    if not is_terminal(stream):
+        return None
+    from shutil import get_terminal_size  # it brings every compression module
+
+    return max(20, get_terminal_size().columns)
 
 
 def status(word: str) -> Piece:

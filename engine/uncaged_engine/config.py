@@ -14,34 +14,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from uncaged_bundles.store import Store
 
+from .variables import CARRIED, KEY_VARIABLES, select
+
 NOTHING: Mapping[str, object] = MappingProxyType({})
-
-CARRIED = (
-    *(
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "TMPDIR",
-        "TERM",
-        "TZ",
-        "LANG",
-        "LANGUAGE",
-        "LC_ALL",
-        "LC_CTYPE",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-    ),
-    *("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
-    *("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"),
-    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
-)
-"""The variables of the caller that every child process may see; none of them is a credential."""
-
-KEY_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
-"""Credentials that are secrets of the same name without being configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +107,6 @@ class Config:
     def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what an agent's process may see; a secret is not among it unless ``environment`` names its variable too."""
         return select(environment, (*CARRIED, *self.environment))
-
-
-def select(environment: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
-    return {name: environment[name] for name in wanted if name in environment}
 
 
 def load(store: Store) -> Config:

@@ -28,6 +28,7 @@ from ..session import open_engine
 if TYPE_CHECKING:
     from uncaged_bundles.contract import Descriptor
     from uncaged_engine.api import Engine
+    from uncaged_engine.worker.client import Launching
 
 
 @click.command()
@@ -45,7 +46,10 @@ if TYPE_CHECKING:
 @click.option("--help-flow", is_flag=True, help="Start nothing; say what FLOW does and which parameters it takes.")
 @detach_option
 @json_option
+@click.pass_obj
 def command(
+    launching: Launching | None,
+    /,
     *,
     flow: str,
     prompt: str,
@@ -66,10 +70,7 @@ def command(
 
     The exit code says what it came to; an interrupt (Ctrl-C) leaves the thread running.
     """
-    from uncaged_engine.worker.early import rouse_flow
-
-    launching = None if only_estimate or help_flow else rouse_flow(flow)
-    from uncaged_engine.api import RunOptions  # while the worker starts
+    from uncaged_engine.api import RunOptions
 
     engine = open_engine()
     bundle = engine.bundle(flow)

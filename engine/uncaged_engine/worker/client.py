@@ -19,8 +19,8 @@ from uncaged_bundles.errors import EngineBug
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.store import Store
 
-from ..config import CARRIED
-from ..config import select as select_variables
+from ..variables import CARRIED
+from ..variables import select as select_variables
 from . import address
 from .wire import pack, raise_error, receive_line, unpack
 

@@ -1,0 +1,36 @@
+"""Which variables of a caller go on to other processes stands here once, for those who start a process before anything else is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+CARRIED = (
+    *(
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TMPDIR",
+        "TERM",
+        "TZ",
+        "LANG",
+        "LANGUAGE",
+        "LC_ALL",
+        "LC_CTYPE",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+    ),
+    *("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+)
+"""The variables of the caller that every child process may see; none of them is a credential."""
+
+KEY_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
+"""Credentials that are secrets of the same name without being configured."""
+
+
+def select(environment: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
+    return {name: environment[name] for name in wanted if name in environment}
