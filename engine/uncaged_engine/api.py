@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
@@ -29,19 +29,21 @@ from . import archive, chain, lines, states
 from .answering import check_answer
 from .blobs import Blobs
 from .config import Config, load
-from .estimate import Estimate, estimate
 from .following import Event, follow
 from .forking import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
 from .handlers.sleep import is_due
 from .journal import Journal, JournalBusy, create
 from .known_effects import KNOWN
 from .observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
-from .proof import Checked, check
 from .recover import recover
 from .sandbox.mechanism import choose
 from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
-from .verify import Verdict, verify
 from .worker import client
+
+if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
+    from .estimate import Estimate
+    from .proof import Checked
+    from .verify import Verdict
 
 FLAGS = {
     "maxRounds": "--max-rounds",
@@ -113,6 +115,8 @@ class Engine:
 
     def estimate(self, flow: str) -> Estimate:
         """What past threads of the flow's present version took."""
+        from .estimate import estimate
+
         return estimate(self.registry.resolve(flow)[1], self.threads())
 
     # Threads
@@ -290,6 +294,8 @@ class Engine:
 
     def verify(self, text: str) -> Verdict:
         """Prove a thread: check each line, and replay the bundle over the recorded outcomes."""
+        from .verify import verify
+
         config = self.config
         return verify(self.store, *self.store.locate_thread(text), prefer=config.sandbox, deadline_s=config.limits.bundle_s)
 
@@ -299,6 +305,8 @@ class Engine:
         Raises:
             RefusedError: a trusted bundle runs without a sandbox and is not replayed.
         """
+        from .proof import check
+
         if bundle.trusted:
             raise RefusedError(f"bundle {bundle.hash} is trusted: it is not replayed, so nothing can be proved before it runs")
         config = self.config
@@ -411,4 +419,4 @@ def _shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
             yield parse_flow_name(name), read_bundle(source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN)
 
 
-__all__ = ["Added", "Cut", "Engine", "Event", "Instead", "RunOptions", "ThreadSummary", "ThreadView", "Verdict"]
+__all__ = ["Added", "Cut", "Engine", "Event", "Instead", "RunOptions", "ThreadSummary", "ThreadView"]
