@@ -88,6 +88,6 @@ class Credentials:
                 value = secrets.secret_value(name, self._config, self._environment)
             except EnvironmentLacks:
                 continue  # told when it is needed
-            for spelling in (value, quote(value), quote(value, ""), quote_plus(value), json.dumps(value)[1:-1]):
-                found[spelling] = name
+            quoted = (quote(value), quote(value, ""), quote_plus(value))
+            found |= dict.fromkeys((value, *quoted, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]), name)
         return found

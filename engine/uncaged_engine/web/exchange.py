@@ -78,15 +78,15 @@ class Session:
         for hop in range(MAX_REDIRECTS + 1):
             try:
                 received = self._hop(request, deadline_s)
-                location = received.headers.get("location")
-                if not request.follow or received.status not in REDIRECTS or location is None:
-                    return received
+            except WebProblem as exc:
+                raise exc if hop == 0 else led(first, f"to {request.target.url}", exc) from exc
+            location = received.headers.get("location")
+            if not request.follow or received.status not in REDIRECTS or location is None:
+                return received
+            try:
                 request = redirected(request, received.status, request.target.following(location), self.credentials)
             except WebProblem as exc:
-                if hop == 0 and request.target.origin == first.origin:
-                    raise
-                kind = "redirects" if exc.kind == "effect" else exc.kind
-                raise WebProblem(kind, f"redirected from {first.scheme}://{first.authority} to {request.target.url}: {exc}") from exc
+                raise led(first, "to where no request goes", exc) from exc
         raise WebProblem("redirects", f"redirected more than {MAX_REDIRECTS} times, at last to {request.target.url}")
 
     def _with_query(self, request: Request) -> Request:
@@ -189,12 +189,18 @@ def prepare(request: Request, credentials: Credentials) -> httpcore2.Request:
 def redirected(request: Request, status: int, target: Target, credentials: Credentials) -> Request:
     """The request that a redirect asks for."""
     method, body, headers = request.method, request.body, list(request.headers)
-    if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
+    if (status == 303 and method not in ("GET", "HEAD")) or (status in (301, 302) and method == "POST"):
         method, body = "GET", None
         headers = [(name, value) for name, value in headers if name.lower() not in OF_A_BODY and name.lower() != "idempotency-key"]
     if target.origin != request.target.origin:
         headers = [(name, value) for name, value in headers if follows(name, value, target, credentials)]
     return replace(request, method=method, target=target, headers=tuple(headers), body=body)
+
+
+def led(first: Target, where: str, problem: WebProblem) -> WebProblem:
+    """A problem with how it came about; what would be a slip of the bundle's is one of the server's here."""
+    kind = "redirects" if problem.kind == "effect" else problem.kind
+    return WebProblem(kind, f"redirected from {first.scheme}://{first.authority} {where}: {problem}")
 
 
 def follows(name: str, value: str, target: Target, credentials: Credentials) -> bool:

@@ -79,6 +79,7 @@ def test_the_limit_is_met_to_the_byte(size: int) -> None:
         assert unpacker.finish() == b"x" * 1000
 
 
+@pytest.mark.slow
 def test_a_bomb_is_never_unpacked() -> None:
     """200 MB in 200 KB: memory stays near the limit."""
     packer = zlib.compressobj(wbits=31)

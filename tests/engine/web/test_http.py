@@ -326,22 +326,22 @@ def test_a_slow_server_cannot_outwait_the_limit(browser: Browser, stage: str) ->
 
     def script(_: Seen) -> Reply:
         if stage == "silent":
-            server.ended.wait()
+            slow.ended.wait()
             return raw(b"")
         if stage == "head":
-            return Reply(body=dripping(server.ended), raw=True)
-        return Reply(body=iter(lambda: b"" if server.ended.wait(0.02) else b"x", b""))
+            return Reply(body=dripping(slow.ended), raw=True)
+        return Reply(body=iter(lambda: b"" if slow.ended.wait(0.02) else b"x", b""))
 
-    with serving(script) as server, Clock() as clock:
-        kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url, "timeout_s": 0.2}))
+    with serving(script) as slow, Clock() as clock:
+        kind, message = failed(browser.perform(desk_for(browser, slow), {"url": slow.url, "timeout_s": 0.2}))
     assert (kind, "the time for the request was over" in message) == ("timeout", True)
     assert 0.2 <= clock.seconds < 5
 
 
 def test_the_policy_has_the_last_word_about_time(browser: Browser) -> None:
     """A bundle may ask for less, not for more."""
-    with serving(lambda _: (server.ended.wait(), raw(b""))[1]) as server, Clock() as clock:
-        kind, _ = failed(browser.perform(desk_for(browser, server, timeout_s=0.1), {"url": server.url, "timeout_s": 600}))
+    with serving(lambda _: (slow.ended.wait(), raw(b""))[1]) as slow, Clock() as clock:
+        kind, _ = failed(browser.perform(desk_for(browser, slow, timeout_s=0.1), {"url": slow.url, "timeout_s": 600}))
     assert kind == "timeout"
     assert clock.seconds < 5
 
@@ -355,24 +355,29 @@ def test_a_kill_ends_it_at_once(browser: Browser, stage: str) -> None:
         def pieces() -> Iterator[bytes]:
             yield b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbeginning"
             reached.set()
-            server.ended.wait()
+            slow.ended.wait()
 
         if stage == "body":
             return Reply(body=pieces(), raw=True)
         reached.set()
-        server.ended.wait()
+        slow.ended.wait()
         return raw(b"")
 
-    with serving(script) as server, Clock() as clock:
+    with serving(script) as slow, Clock() as clock:
         desk = browser.desk("http", {"private": True})
         if stage == "lookup":
-            browser.waits = (reached, server.ended)
-        killer = threading.Thread(target=lambda: (reached.wait(), desk.cancel.request()))
+            browser.waits = (reached, slow.ended)
+
+        def kill() -> None:
+            reached.wait()
+            desk.cancel.request()
+
+        killer = threading.Thread(target=kill)
         killer.start()
         if stage == "before":
             reached.set()
             killer.join()
-        url = server.url if stage != "lookup" else "http://slow.example/"
+        url = slow.url if stage != "lookup" else "http://slow.example/"
         outcome = browser.perform(desk, {"url": url, "timeout_s": 60})
         killer.join()
     assert isinstance(outcome, Void)

@@ -81,7 +81,7 @@ def test_an_entry_that_is_no_host_is_told(entry: str) -> None:
         ({"private": True, "hosts": ["*"]}, "169.254.169.254", 'name "169.254.169.254" itself'),
         ({"private": True, "hosts": ["h.example", "169.254.169.254"]}, "169.254.169.254", None),
         ({"hosts": ["169.254.169.254"]}, "169.254.169.254", '"http": {"private": true}'),
-        ({"private": True, "hosts": ["0.0.0.0"]}, "0.0.0.0", "which nothing can be asked at"),
+        ({"private": True, "hosts": ["0.0.0.0"]}, "0.0.0.0", "which nothing can be asked at"),  # noqa: S104 - a subject, not a binding
         ({"private": True}, "224.0.0.1", "a multicast address"),
     ],
 )
