@@ -32,7 +32,9 @@ STATES: dict[State, tuple[list[object], Build]] = {
 COMMANDS: dict[Event, Callable[[Engine, ThreadId], object]] = {
     "pause": lambda engine, thread: engine.pause(thread),
     "kill": lambda engine, thread: engine.kill(thread),
-    "resume": lambda engine, thread: engine.resume(thread, options=RunOptions(max_steps=9), redo=engine.thread(thread).summary.status == "unknown"),
+    "resume": lambda engine, thread: engine.resume(
+        thread, options=RunOptions(max_steps=9), redo=engine.thread(thread).summary.status == "unknown"
+    ),
     "answer": lambda engine, thread: engine.answer(thread, "this"),
     "remove": lambda engine, thread: engine.remove_thread(thread),
     "fork": lambda engine, thread: engine.fork(thread, start=False),

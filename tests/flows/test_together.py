@@ -1,0 +1,167 @@
+"""Effects inside effects, children, people, sleep and retries, in whole threads on real workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from testbed.bundles import COUNT, PLANNED, granted, source
+from testbed.processes import end_workers
+from testbed.steering import finish, intent_of, marks, settle, wait_for, written
+from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.ids import ThreadId
+from uncaged_engine.api import Cut, Engine, Instead, RunOptions
+
+pytestmark = pytest.mark.slow
+
+WIDE = PLANNED.replace(b"'name': 'planned'", b"'name': 'wide'").replace(
+    b"'policy': {'null': {}}",
+    b"'policy': {'null': {}, 'all': {}, 'flow': {}, 'ask': {}, 'sleep': {}, 'now': {}}",
+)
+
+
+def wide(engine: Engine, *plan: object, options: RunOptions | None = None) -> ThreadId:
+    """Start a thread that yields these effects and may use every kind that needs nothing from outside."""
+    granted(engine.store, WIDE)
+    granted(engine.store, COUNT)
+    return engine.run("wide", prompt="", params={"plan": list(plan)}, options=options)
+
+
+def together(*effects: object, **more: object) -> Mapping[str, object]:
+    return {"all": {"effects": list(effects), **more}}
+
+
+def child(n: int, name: str = "count") -> Mapping[str, object]:
+    return {"flow": {"name": name, "params": {"n": n}}}
+
+
+@pytest.mark.parametrize("limit", [1, 3, 64])
+def test_all_answers_in_order_whatever_runs_at_once(engine: Engine, limit: int) -> None:
+    """Each effect inside is a sub-step; one failure hides no other's result."""
+    thread = wide(engine, together({"null": {"value": 1}}, {"null": {"fail": "no"}}, {"null": {"value": 3}}, limit=limit))
+    [answers] = finish(engine, thread)["data"]
+    assert [answer.get("outcome") for answer in answers] == [1, None, 3]
+    assert answers[1]["error"]["message"] == "no"
+    assert sorted(record["sub"] for record in written(engine, thread) if "sub" in record) == [0, 1, 2]
+    assert engine.verify(thread).ok
+
+
+def test_what_a_crash_left_of_all_is_finished_and_nothing_more(engine: Engine) -> None:
+    """Sub-steps that have a line are not performed again; their answers come from it."""
+    slow = {"null": {"value": "late", "sleep_s": 600}}
+    thread = wide(engine, together({"null": {"value": "early", "mark": True}}, slow, limit=1))
+    wait_for(engine, thread, lambda event: event.kind == "record" and "sub" in event.body)
+    end_workers(engine.store.root)
+    assert engine.thread(thread).summary.status == "interrupted"
+    engine.resume(thread)
+    wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("because") == "interrupted")
+    engine.kill(thread)
+    assert settle(engine, thread)["status"] == "killed"
+    assert marks(engine, thread) == [1]
+
+
+def test_children_answer_their_parent_and_use_one_worker_per_bundle(engine: Engine) -> None:
+    """A hundred children through all and flow: no deadlock at any limit, each with its own journal."""
+    thread = wide(engine, together(*(child(n % 5 + 1) for n in range(100)), limit=16))
+    [answers] = finish(engine, thread)["data"]
+    assert [answer["outcome"]["message"] for answer in answers] == [f"sum {sum(range(1, n % 5 + 2))}" for n in range(100)]
+    assert len(engine.threads("count")) == 100
+    assert {one.hash for one in engine.threads("count")} == {engine.bundle("count").hash}
+
+
+def test_a_crash_finds_the_child_again(engine: Engine) -> None:
+    """The child's id is derived from the parent's step, so there is never a second one."""
+    granted(
+        engine.store, source("napper", '    yield {"null": {"value": 1, "sleep_s": 600}}\n    return {"success": True, "message": "up"}\n')
+    )
+    thread = wide(engine, child(1, "napper"))
+    wait_for(engine, thread, lambda event: event.kind == "progress" and "step 1" in str(event.body.get("text")))
+    end_workers(engine.store.root)
+    engine.resume(thread)
+    wait_for(engine, thread, lambda event: event.kind == "progress" and "step 1" in str(event.body.get("text")))
+    [only] = engine.threads("napper")
+    engine.kill(thread)
+    assert settle(engine, thread)["status"] == "killed"
+    assert settle(engine, only.thread_id)["status"] == "killed"
+
+
+def test_a_flow_that_is_not_there_is_the_bundles_error(engine: Engine) -> None:
+    """It names the closest known one, and other flows are unharmed."""
+    [caught] = finish(engine, wide(engine, child(1, "cuont")))["data"]
+    assert caught["caught"]["kind"] == "flow"
+    assert "did you mean 'count'" in caught["caught"]["message"]
+
+
+def test_a_flow_that_calls_itself_ends_at_a_depth(engine: Engine) -> None:
+    """Cycles are fine, runaway is not."""
+    body = '    answer = yield {"flow": {"name": "mirror"}}\n    return {"success": True, "message": answer["message"]}\n'
+    granted(engine.store, source("mirror", body, policy={"flow": {}}))
+    thread = engine.run("mirror", prompt="")
+    assert settle(engine, thread)["status"] == "failed"
+    assert len(engine.threads("mirror")) == 17
+    assert "16 levels deep" in engine.thread(thread).summary.message
+
+
+def test_a_person_is_asked_and_the_answer_is_checked(engine: Engine) -> None:
+    """The thread waits on disk, survives its worker, refuses what does not fit, and goes on with what does."""
+    thread = wide(engine, {"ask": {"question": "colour?", "choices": ["red", "blue"]}})
+    assert settle(engine, thread)["status"] == "waiting"
+    with pytest.raises(UsageError, match="'green' is not one of"):
+        engine.answer(thread, "green")
+    end_workers(engine.store.root)
+    engine.answer(thread, "red")
+    assert finish(engine, thread)["data"] == ["red"]
+    assert engine.verify(thread).ok
+    with pytest.raises(RefusedError, match="is completed: it cannot be answered"):
+        engine.answer(thread, "red")
+
+
+def test_retries_are_in_the_journal(engine: Engine) -> None:
+    """A failed effect is tried again as often as it asks for, each time with a line of its own."""
+    thread = wide(
+        engine, {"null": {"fail": "no", "retry": {"times": 2, "pause_s": 0}}}, {"null": {"fail": "x", "retry": {"times": 1, "on": ["y"]}}}
+    )
+    caught = finish(engine, thread)["data"]
+    assert [answer["caught"]["message"] for answer in caught] == ["no", "x"]
+    attempts = [(record["seq"], record["attempt"], record["because"]) for record in written(engine, thread) if "attempt" in record]
+    assert attempts == [(1, 2, "retry"), (1, 3, "retry")]
+
+
+def test_a_sleep_counts_from_when_it_was_asked_for(engine: Engine) -> None:
+    """After a crash the rest is slept, and `due` finds it once it is over."""
+    thread = wide(engine, {"now": {}}, {"sleep": {"seconds": 600}}, {"sleep": {"until": 1}})
+    wait_for(engine, thread, intent_of(2))
+    end_workers(engine.store.root)
+    assert engine.due() == []
+    late = Engine(engine.store, chance=type(engine._chance)(clock_ms=lambda: engine._chance.clock_ms() + 601_000))
+    assert late.due() == [thread]
+
+
+def test_a_made_up_outcome_leads_elsewhere(engine: Engine) -> None:
+    """The prefix is free: nothing of it is performed again; the replay proves the fork with its own outcome."""
+    thread = wide(engine, {"null": {"value": 1, "mark": True}}, {"null": {"value": 2}})
+    finish(engine, thread)
+    fork = engine.fork(thread, cut=Cut(at=1), instead=Instead([7]))
+    assert finish(engine, fork)["data"] == [[7], 2]
+    assert marks(engine, fork) == []
+    assert engine.verify(fork).ok
+    assert engine.thread(fork).start["forkFrom"]["instead"] is True
+    with pytest.raises(UsageError, match="no step whose outcome"):
+        engine.fork(thread, cut=Cut(at=0), instead=Instead(7))
+
+
+def test_a_new_version_is_checked_against_the_past(engine: Engine) -> None:
+    """Identical threads, and the first step of those that part, without performing anything."""
+    old = granted(engine.store, COUNT)
+    threads = [engine.run("count", prompt="", params={"n": n}) for n in (1, 2, 4)]
+    for thread in threads:
+        finish(engine, thread)
+    same = granted(engine.store, COUNT + b"\n# the same\n")
+    assert [one.identical for one in engine.check("count", same)] == [True, True, True]
+    other = granted(engine.store, COUNT.replace(b'{"value": number}', b'{"value": min(number, 2)}'))
+    assert old.hash != other.hash
+    found = {one.thread_id: one for one in engine.check("count", other)}
+    assert [found[thread].identical for thread in threads] == [True, True, False]
+    assert found[threads[2]].step == 3
+    assert (found[threads[2]].recorded, found[threads[2]].yielded) == ('{"null":{"value":3}}', '{"null":{"value":2}}')
+    assert len(engine.threads()) == 3
