@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import granted
-from testbed.steering import finish, settle, wait_for, written
+from testbed.steering import finish, settle, written
 from uncaged_bundles.authoring import END, START, Role, Workflow
 from uncaged_bundles.build import build_workflow
 from uncaged_bundles.errors import RefusedError
@@ -99,24 +99,3 @@ def test_an_estimate_is_what_past_threads_took(engine: Engine, tmp_path: Path) -
     assert (round(found.cost.median, 6), round(found.cost.worst, 6)) == (1.2, 1.8)
     assert found.steps is not None
     assert (found.steps.median, found.steps.worst) == (3, 4)
-
-
-def test_only_so_many_agents_work_at_once(engine: Engine, tmp_path: Path) -> None:
-    """The others say that they are queued, and are killed like any other."""
-    engine.store.config_path.write_text("limits: {agents: 1}\n", "utf-8")
-    script = tmp_path / "answers.yaml"
-    script.write_text("- {role: writer, meta: {status: done}, delay_s: 600}\n", "utf-8")
-    granted(engine.store, build_workflow(TALK))
-    first, second = (engine.run("talk", prompt="", options=RunOptions(agents={"": f"scripted:{script}"})) for _ in range(2))
-    waiting = {wait_for(engine, one, lambda event: event.kind == "progress").body.get("queued", False) for one in (first, second)}
-    assert waiting <= {True, False}
-    queued = next(one for one in (second, first) if _is_queued(engine, one))
-    engine.kill(queued)
-    assert settle(engine, queued)["status"] == "killed"
-    [other] = {first, second} - {queued}
-    engine.kill(other)
-    assert settle(engine, other)["status"] == "killed"
-
-
-def _is_queued(engine: Engine, thread: ThreadId) -> bool:
-    return any(one["threadId"] == thread and one.get("queued") for one in engine.working())
