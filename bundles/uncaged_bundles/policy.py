@@ -84,7 +84,7 @@ def _widening(before: Policy | None, after: Policy) -> Iterator[str]:
     former = before.limits if before else {}
     for kind, limits in after.limits.items():
         if kind not in former:
-            yield f"{kind}: may {_MEANING.get(kind, f'perform the effect {kind!r}')}" + _spelled_out(limits)
+            yield f"{kind}: may {_MEANING.get(kind, f'perform the effect {kind!r}')}" + _spelled_out(_with_hosts(kind, limits))
             continue
         for key, limit in limits.items():
             if key not in former[kind]:
@@ -93,6 +93,13 @@ def _widening(before: Policy | None, after: Policy) -> Iterator[str]:
                 yield f"{kind}: {key} " + _difference(former[kind][key], limit)
         for key in sorted(former[kind].keys() - limits.keys() - {"workspace"}):  # no workspace named is none at all
             yield f"{kind}: {key} is no longer set (was {_spelled(former[kind][key])})"
+
+
+def _with_hosts(kind: str, limits: Mapping[str, object]) -> Mapping[str, object]:
+    """The same, with what it means that no hosts are named."""
+    if kind not in ("http", "fetch") or "hosts" in limits:
+        return limits
+    return {"hosts": "any, those of this machine and its network too" if limits.get("private") else "any public one", **limits}
 
 
 def _spelled_out(limits: Mapping[str, object]) -> str:

@@ -70,6 +70,16 @@ def test_the_first_version_is_told_in_full() -> None:
     assert widening(None, policy()) == ()
 
 
+def test_hosts_that_are_not_named_are_told() -> None:
+    """A policy without them is the widest there is, and must not look like the narrowest."""
+    assert widening(None, policy(http={})) == ("http: may send requests to web servers; hosts: any public one",)
+    assert widening(None, policy(fetch={"private": True})) == (
+        "fetch: may read web pages; hosts: any, those of this machine and its network too; private: yes",
+    )
+    assert widening(None, policy(http={"hosts": []})) == ("http: may send requests to web servers; hosts: nothing",)
+    assert widening(policy(http={"hosts": ["a.com"]}), policy(http={})) == ("http: hosts is no longer set (was a.com)",)
+
+
 def test_trust_is_told_first() -> None:
     """Running outside the sandbox is the widest thing that can be asked."""
     told = widening(policy(null={}), policy(null={}, search={}, trusted=True))
