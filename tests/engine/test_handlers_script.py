@@ -166,6 +166,13 @@ def test_a_persons_parameter_can_open_a_path(perform: Perform, place: Path) -> N
     assert other["stdout"] == ""
 
 
+def test_a_policy_may_name_a_link(perform: Perform, place: Path) -> None:
+    """What it leads to can be read under both names."""
+    (place / "link").symlink_to(place / "data")
+    policy = {"executables": ["cat"], "read": [str(place / "link")]}
+    assert told(perform(f"cat {place}/link/file.txt {place}/data/file.txt", policy))["stdout"] == "insideinside"
+
+
 def test_variables_in_paths_are_the_callers(perform: Perform, store: Store, mechanism: str, place: Path) -> None:
     """`$NAME`, `~` and relative paths are expanded; an unset variable is refused by its name."""
     desk = desk_for(store, mechanism, {"executables": ["cat"], "read": ["$HOME/data", "data2"]}, environment={**PATH, "HOME": str(place)})
