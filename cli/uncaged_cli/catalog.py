@@ -20,6 +20,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "list": "List the flows of the registry.",
         "show": "Show a flow: what it is, what it may do, its roles and parameters.",
         "tools": "List the flows as tools for models.",
+        "mcp": "Serve flows and threads to MCP clients.",
         "graph": "Draw how the roles of a flow follow each other.",
         "history": "List the versions of a flow.",
         "diff": "Compare two versions: policy, roles, schemas, graph, source.",

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from uncaged_engine.labels import effect_label
+
 from .clean import clean_line
 
 Record = Mapping[str, object]
 Mark = Literal["done", "failed", "void", "attempt", "control"]
-
-TARGETS = ("name", "url", "path", "command", "query", "prompt")
-"""Keys of an effect's body that say best what it is about, in order of preference."""
-
 
 PROSE = ("summary", "reason", "message", "error")
 """Keys of a meta whose text speaks for itself; it stands before the rest."""
@@ -131,17 +129,6 @@ class Story:
         if isinstance(number, int) and isinstance(inner, list) and 0 <= number < len(inner):
             return effect_label(*_only(inner[number]))
         return self.open.label
-
-
-def effect_label(kind: str, body: object) -> str:
-    """Return a few words for an effect: a role's name, or the kind with what it is about."""
-    if not isinstance(body, Mapping):
-        return kind
-    if kind in ("role", "output"):
-        return str(body.get("name") or body.get("role") or kind)
-    target = next((str(body[key]) for key in TARGETS if isinstance(body.get(key), str)), "")
-    words = " ".join(word for word in (kind, str(body.get("method", "")), target) if word)
-    return f"{body['label']}: {words}" if isinstance(body.get("label"), str) else words
 
 
 def role_summary(record: Record) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from uncaged_cli.story import Row, Story, effect_label, role_summary, value_summary
+from uncaged_cli.story import Row, Story, role_summary, value_summary
+from uncaged_engine.labels import effect_label
 
 
 def tell(*records: Mapping[str, object]) -> tuple[Story, list[Row]]:

@@ -1,0 +1,66 @@
+"""`mcp` serves the flows and threads of the store to a client of the Model Context Protocol, and prints what the client has to know."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from .. import jsonout
+from ..arguments import complete_flows, json_option
+from ..screen import note
+from ..session import open_engine
+
+CLIENTS = ("claude", "cursor", "vscode")
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Serve over HTTP on this port of 127.0.0.1; 0 takes any."
+)
+@click.option(
+    "--flow", "flows", multiple=True, metavar="FLOW", shell_complete=complete_flows, help="Offer only this flow. May be repeated."
+)
+@click.pass_context
+def command(context: click.Context, port: int | None, flows: tuple[str, ...]) -> None:
+    """Serve the enabled flows as tools, and threads as resources, over standard input and output.
+
+    A call of a tool runs the flow as you, with what you granted it. Over HTTP everybody on this machine can call them.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from uncaged_engine.mcp.server import make_server
+    from uncaged_engine.mcp.serving import serve_http, serve_stdio
+
+    engine = open_engine()
+    for flow in flows:
+        engine.registry.resolve(flow)
+    server = make_server(engine, flows or None)
+    if port is None:
+        serve_stdio(server)
+    else:
+        serve_http(server, port, lambda url: note(f"serving {url}; stop it with Ctrl-C"))
+
+
+@command.command("config")
+@click.argument("client", type=click.Choice(CLIENTS))
+@click.option("--http", "port", type=click.IntRange(1, 65535), metavar="PORT", help="For a server that runs with --http PORT.")
+@json_option
+def config(client: str, port: int | None, as_json: bool) -> None:
+    """Print what CLIENT has to be told to find this server."""
+    from uncaged_engine.mcp.snippets import CLIENTS as known
+    from uncaged_engine.mcp.snippets import NAME, snippet
+
+    beside = Path(sys.executable).with_name(NAME)
+    program = str(beside) if beside.exists() else shutil.which(NAME)
+    words = [program, "mcp"] if program else [sys.executable, "-m", "uncaged_cli", "mcp"]
+    kept = {name: os.environ[name] for name in ("UNCAGED_WORKFLOW_HOME",) if os.environ.get(name)}
+    url = None if port is None else f"http://127.0.0.1:{port}/mcp"
+    jsonout.document(snippet(known[client], words, kept, url))
+    if not as_json:
+        note(
+            f"put it into {known[client].file}; a client starts programs without your shell's variables, so add those that your flows need"
+        )

@@ -1,0 +1,19 @@
+"""A few words say what an effect is about, the same wherever a person follows a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TARGETS = ("name", "url", "path", "command", "query", "prompt")
+"""Keys of an effect's body that say best what it is about, in order of preference."""
+
+
+def effect_label(kind: str, body: object) -> str:
+    """Return a few words for an effect: a role's name, or the kind with what it is about."""
+    if not isinstance(body, Mapping):
+        return kind
+    if kind in ("role", "output"):
+        return str(body.get("name") or body.get("role") or kind)
+    target = next((str(body[key]) for key in TARGETS if isinstance(body.get(key), str)), "")
+    words = " ".join(word for word in (kind, str(body.get("method", "")), target) if word)
+    return f"{body['label']}: {words}" if isinstance(body.get("label"), str) else words

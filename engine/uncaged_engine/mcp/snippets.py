@@ -1,0 +1,39 @@
+"""What a client has to be told to find this server is printed as that client's own file wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+NAME = "uncaged-workflow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """Where a client keeps its servers. key: the mapping that holds them. typed: each says its kind of transport."""
+
+    file: str
+    key: str
+    typed: bool
+
+
+CLIENTS: Mapping[str, Client] = {
+    "claude": Client(file=".mcp.json in a project, or claude_desktop_config.json", key="mcpServers", typed=False),
+    "cursor": Client(file="~/.cursor/mcp.json, or .cursor/mcp.json in a project", key="mcpServers", typed=False),
+    "vscode": Client(file=".vscode/mcp.json in a workspace", key="servers", typed=True),
+}
+
+
+def snippet(client: Client, command: Sequence[str], environment: Mapping[str, str], url: str | None) -> dict[str, object]:
+    """Return what belongs into the client's file.
+
+    Args:
+        command: starts the server on standard input and output. url: of a server that runs already, instead of the command.
+    """
+    if url is not None:
+        entry: dict[str, object] = {"type": "http", "url": url}
+    else:
+        entry = {**({"type": "stdio"} if client.typed else {}), "command": command[0], "args": list(command[1:])}
+        if environment:
+            entry["env"] = dict(environment)
+    return {client.key: {NAME: entry}}
