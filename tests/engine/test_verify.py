@@ -98,6 +98,14 @@ def test_a_careless_edit_is_found_before_anything_runs(store: Store) -> None:
     assert verdict.message.startswith("damage at line 5: ")
 
 
+def test_a_sealed_line_that_is_no_canonical_json_is_found(store: Store) -> None:
+    """Going on with a journal trusts the chain; proving it parses every line, those that no replay would look at too."""
+    script = counted(store).add(b'{"control":"note","text":"a","text":"b","timestamp":1')
+    verdict = proof_of(store, script)
+    assert not verdict.ok
+    assert "duplicate keys" in verdict.message
+
+
 def test_a_torn_tail_is_said(store: Store) -> None:
     """It is no lie, but no whole journal either."""
     placed = place_script(store, granted(store, COUNT), counted(store))

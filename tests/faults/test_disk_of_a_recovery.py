@@ -12,6 +12,8 @@ from testbed.steering import marks
 from testbed.straced import FAULTS, Fault, calls_of, injection, points, strace
 from uncaged_engine import lines
 from uncaged_engine.api import Engine
+from uncaged_engine.blobs import Blobs
+from uncaged_engine.codec import encode
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tracer")]
 
@@ -84,6 +86,15 @@ def test_the_points_of_spilling_are_all_there_are(engine: Engine, spilling: Plac
     suffer(engine, spilling, tmp_path / "log", None)
     names = [call.name for call in calls_of(tmp_path / "log") if "/blobs" in call.arguments and call.name != "write"]
     assert names == ["fsync", "rename", "fsync"] * 3
+
+
+def test_a_blob_that_is_there_is_made_durable_before_a_line_names_it(engine: Engine, spilling: Placed, tmp_path: Path) -> None:
+    """Whoever put it there may have died before its name was on disk."""
+    Blobs(engine.store.blobs).put(encode({"null": {"value": BIG}}).encode())
+    suffer(engine, spilling, tmp_path / "log", None)
+    calls = [call for call in calls_of(tmp_path / "log") if str(engine.store.root) in call.arguments]
+    first_line = next(number for number, call in enumerate(calls) if call.name == "write" and str(spilling.path) in call.arguments)
+    assert [call.name for call in calls[:first_line] if "/blobs>" in call.arguments] == ["fsync"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -18,11 +19,13 @@ from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.processes import workers_of
 from testbed.repositories import git, make_repository, write
 from testbed.steering import finish, intent_of, marks, settle, wait_for
+from testbed.windows import Window, window, windows
 from testbed.windows import place as code_at
-from testbed.windows import window, windows
 from uncaged_bundles.ids import bundle_hash
 from uncaged_engine import archive
 from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.scripting.lending import lent, user_for
+from uncaged_engine.scripting.places import Places
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
 
@@ -41,6 +44,7 @@ READ_BOTH = "archived, the plain one not yet unlinked"
 NAMED = "at the former try: renamed, and the name not yet on disk"
 CHILD = "the child runs; asked again, we find it"
 SNAPPED = "the snapshot is made, no line names it; the next try starts from the one before it"
+LENT = "the place stays the script user's, who owns nothing else; the next run finds it so and works"
 LINKED = "the next call starts it anew"
 RESULT = {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
 
@@ -56,10 +60,12 @@ def placed(engine: Engine) -> Placed:
     return place(engine.store, MARKED, params={"n": 5})
 
 
-def suffer(engine: Engine, placed: Placed, python: Sequence[str], before: Sequence[str] = ()) -> Witness:
+def suffer(engine: Engine, placed: Placed, at: Window, *, count: int = 1, before: Sequence[str] = ()) -> Witness:
+    """Drive the thread on a worker that dies there."""
     witness = Witness()
-    with worker(engine.store, placed.bundle.hash, python=python, before=before):
+    with worker(engine.store, placed.bundle.hash, python=dying(at, "uncaged_engine.worker", count=count), before=before) as process:
         drive(engine.store, placed, witness)
+        assert process.wait(timeout=60) == -9, "it did not come to that place"
     return witness
 
 
@@ -75,7 +81,7 @@ def act(engine: Engine, python: Sequence[str], *words: str) -> str:
 @pytest.mark.parametrize("text", [SENT, OPEN])
 def test_the_worker_dies_between_effects(engine: Engine, placed: Placed, text: str, count: int) -> None:
     """Each effect is performed exactly once all the same: after the outcome's line it is done, before `perform` it was not begun."""
-    witness = suffer(engine, placed, dying(window(text), "uncaged_engine.worker", count=count))
+    witness = suffer(engine, placed, window(text), count=count)
     assert engine.thread(placed.thread).summary.status == "interrupted"
     judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
     judge_the_rest(engine, placed, RESULT)
@@ -86,7 +92,9 @@ def test_the_worker_dies_between_effects(engine: Engine, placed: Placed, text: s
 @pytest.mark.parametrize("text", [SENT, OPEN])
 def test_the_sandbox_dies_between_effects(engine: Engine, placed: Placed, text: str, count: int) -> None:
     """Nobody has to resume anything: the worker replays the thread in a new process, and every effect is performed once."""
-    suffer(engine, placed, dying(window(text), "uncaged_engine.worker", count=count, deed="sandbox"))
+    python = dying(window(text), "uncaged_engine.worker", count=count, deed="sandbox")
+    with worker(engine.store, placed.bundle.hash, python=python):
+        drive(engine.store, placed)
     assert finish(engine, placed.thread) == RESULT
     assert marks(engine, placed.thread) == [1, 2, 3, 4, 5]
     assert "attempt" not in placed.path.read_text()
@@ -97,7 +105,7 @@ def test_the_worker_dies_with_half_a_line_written(engine: Engine) -> None:
     """The disk took a part of the line: the next owner cuts it, and the effect's outcome is found missing, not half there."""
     long = place(engine.store, MARKED, params={"n": 5}, prompt="p" * 20_000)
     limit = long.path.stat().st_size + 2 * 125 + 79 + 40  # in the second outcome
-    witness = suffer(engine, long, dying(window(TORN), "uncaged_engine.worker"), before=["prlimit", f"--fsize={limit}"])
+    witness = suffer(engine, long, window(TORN), before=["prlimit", f"--fsize={limit}"])
     assert long.path.stat().st_size == limit
     assert not long.path.read_bytes().endswith(b"\n")
     judge_the_disk(long, long.path.read_bytes(), witness, marks(engine, long.thread))
@@ -111,7 +119,7 @@ def test_the_worker_dies_before_it_cuts_a_torn_tail(engine: Engine) -> None:
     script = script_of(bundle, params={"n": 5})
     placed = place_script(engine.store, bundle, script)
     placed.path.write_bytes(script.data + b'{"seq":1,"inte')
-    suffer(engine, placed, dying(window(CUT), "uncaged_engine.worker"))
+    suffer(engine, placed, window(CUT))
     assert placed.path.read_bytes() == script.data + b'{"seq":1,"inte'
     judge_the_rest(engine, placed, RESULT)
     assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [b'{"seq":1,"inte']
@@ -243,7 +251,7 @@ def test_the_worker_dies_after_its_thread_started_another(engine: Engine) -> Non
     """Asked again, it finds the same child: there is one, it ran once, and its result is the parent's."""
     granted(engine.store, MARKED)
     parent = place(engine.store, PARENT)
-    suffer(engine, parent, dying(window(CHILD), "uncaged_engine.worker"))
+    suffer(engine, parent, window(CHILD))
     assert len(engine.threads("marked")) == 1
     engine.resume(parent.thread)
     assert finish(engine, parent.thread)["message"] == "5 answers"
@@ -290,6 +298,37 @@ def test_the_worker_dies_after_a_snapshot_that_no_line_names(engine: Engine, tmp
     steps = [record for record in engine.thread(thread).records if "role" in record]
     assert [git(repository, "show", f"{step['snapshot']}:add.py") for step in steps] == ["one\nline\n", "one\nline\nline\n"]
     assert engine.verify(thread).ok
+
+
+LENDING = """
+import sys
+from pathlib import Path
+from uncaged_engine.sandbox.scratch import scratch_user
+from uncaged_engine.scripting.lending import lent
+
+place, home = map(Path, sys.argv[1:])
+with lent([place], scratch_user(home)):
+    pass
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")
+def test_the_worker_dies_while_a_directory_is_lent(tmp_path: Path) -> None:
+    """It stays with the user that scripts run as; the next script that may write there runs as that very user."""
+    shared, home = tmp_path / "shared", tmp_path / "home"
+    write(shared, {"a.txt": "1", "below/b.txt": "2"})
+    home.mkdir()
+    (tmp_path / "lending_out.py").write_text(LENDING)
+    words = [sys.executable, *dying(window(LENT), "lending_out"), str(shared), str(home)]
+    variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
+    assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
+    owners = {path.stat().st_uid for path in (shared, *shared.rglob("*"))}
+    assert len(owners) == 1
+    assert owners != {0}
+    user = user_for(Places(read=(), write=(shared,)), home)
+    assert {user.uid} == owners
+    with lent([shared], user):
+        assert shared.stat().st_uid == user.uid
 
 
 def test_linking_dies_half_way(tmp_path: Path) -> None:
