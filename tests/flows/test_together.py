@@ -75,17 +75,23 @@ def test_a_crash_finds_the_child_again(engine: Engine) -> None:
     granted(engine.store, source("napper", body))
     thread = wide(engine, child(1, "napper"))
     first = the_child(engine)
+    until_it_runs(engine, first)
     wait_for(engine, first, intent_of(1))
     end_workers(engine.store.root)
     assert engine.thread(first).summary.status == "interrupted"
     engine.resume(thread)
     wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("because") == "interrupted")
-    while engine.thread(first).summary.status != "running":
-        pass
+    until_it_runs(engine, first)
     assert the_child(engine) == first
     engine.kill(thread)
     assert settle(engine, thread)["status"] == "killed"
     assert settle(engine, first)["status"] == "killed"
+
+
+def until_it_runs(engine: Engine, thread: ThreadId) -> None:
+    """A thread exists a moment before its worker has it."""
+    while engine.thread(thread).summary.status != "running":
+        pass
 
 
 def the_child(engine: Engine) -> ThreadId:
