@@ -125,6 +125,7 @@ def test_a_killed_sandbox_is_replaced_and_nobody_notices(cells: Cells, flow: Cal
     assert [one.step() for one in (third, second, first)] == [effect(4)] * 3
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_dies_again_and_again_between_answers_is_replaced_each_time(flow: Callable[..., Flow]) -> None:
     """A thread that makes progress is no culprit, however often its process is ended by somebody else."""
     one = flow()

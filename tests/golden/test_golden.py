@@ -75,6 +75,7 @@ def test_the_thread_is_listed_as_it_ended(name: str, store: Store) -> None:
     assert message in found.message
 
 
+@pytest.mark.slow
 def test_a_golden_thread_can_be_forked_and_goes_on(engine: Engine) -> None:
     """From any of its steps it runs to the same end again."""
     golden = Golden("numbers", engine.store)
