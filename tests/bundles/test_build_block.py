@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from uncaged_bundles.build.block import block_flow_of, build_block, policy_of
-from uncaged_bundles.build.block_flow import BlockFlow, parse_block_flow
+from uncaged_bundles.build.block_flow import BLOCKS, CATEGORIES, TYPES, BlockFlow, parse_block_flow
+from uncaged_bundles.build.expression import FUNCTIONS, METHODS
 from uncaged_bundles.build.recipe import read_recipe
 from uncaged_bundles.build.recipe_flow import build_flow, flow_of
 from uncaged_bundles.errors import BundleError
@@ -440,3 +443,14 @@ def test_what_does_nothing_is_told() -> None:
         "the key 'colour' of the flow is not known and does nothing",
         "block 1 (llmInstruction): 'temperature' is not known and does nothing",
     )
+
+
+def test_the_page_about_block_flows_is_true() -> None:
+    """Its example builds, and each type of block, function and method has its place on it."""
+    page = (Path(__file__).parents[2] / "docs" / "flows" / "block.md").read_text("utf-8")
+    example = page.partition("```json\n")[2].partition("```")[0]
+    built = build_flow(read_recipe(example.encode(), "block.md"))
+    assert built.notes == ()
+    assert [kind for kind in BLOCKS if f"`{kind}`" not in page] == []
+    words = set(re.findall(r"\w+", page))
+    assert [word for word in (*FUNCTIONS, *METHODS, *TYPES, *CATEGORIES) if word not in words] == []

@@ -61,6 +61,6 @@ def config(client: str, port: int | None, as_json: bool) -> None:
     url = None if port is None else f"http://127.0.0.1:{port}/mcp"
     jsonout.document(snippet(known[client], words, kept, url))
     if not as_json:
-        note(
-            f"put it into {known[client].file}; a client starts programs without your shell's variables, so add those that your flows need"
-        )
+        note(f"put it into {known[client].file}")
+    if not as_json and url is None:
+        note("a client starts programs without your shell's variables, so add those that your flows need under env")
