@@ -36,13 +36,19 @@ class Peer:
 
 
 def peers(bench: Bench) -> Sequence[Row]:
-    """A row for each peer that is installed, on disk and in memory; nothing if none is."""
-    return [
-        _row(bench, name, peer, found, in_memory=in_memory)
-        for name, peer in PEERS.items()
-        if (found := _version(peer)) is not None
+    """Two rows for each peer that is installed, on disk and in memory."""
+    versions = {name: _version(peer) for name, peer in PEERS.items()}
+    rows = [
+        _row(bench, name, PEERS[name], found, in_memory=in_memory)
+        for name, found in versions.items()
+        if found is not None
         for in_memory in (False, True)
     ]
+    lacking = [name for name, found in versions.items() if found is None]
+    if lacking:
+        remark = "not installed; `pip install -e '.[peers]'` adds their rows"
+        rows.append(Row(figure="peers", title=f"peers ({', '.join(lacking)})", unit="", baseline="", remark=remark))
+    return rows
 
 
 def _version(peer: Peer) -> str | None:

@@ -46,7 +46,7 @@ def cold(bench: Bench) -> Sequence[Row]:
             unit="×",
             baseline=f'{median(bare for _, bare in pairs) * 1000:.0f} ms python -c "{IMPORTS}"',
             reach=2.0,
-            missed="two interpreters start one after the other, each with its imports, and a third in the sandbox",
+            missed="three interpreters start for it, two of them with imports, on however many CPUs are free",
         ),
     )
 
