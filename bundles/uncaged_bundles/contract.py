@@ -17,6 +17,7 @@ __all__ = [
     "CONTRACT",
     "EFFECT_FOR_MODULE",
     "END",
+    "FOR_PEOPLE",
     "KINDS",
     "START",
     "Descriptor",
@@ -28,6 +29,8 @@ CONTRACT = 1
 KINDS = ("workflow", "script", "web", "task", "block")
 START = "__start__"
 END = "__end__"
+FOR_PEOPLE = "forPeople"
+"""In a parameter's schema: a person may set it, and a model is not offered it."""
 
 _REQUIRED = frozenset({"contract", "name", "description", "kind"})
 _OPTIONAL = frozenset({"parameters", "roles", "policy", "continues", "graph", "patterns", "aliases", "examples"})

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.values import convert, is_a
 
 from .scripting.places import expanded
 
-OURS = frozenset({"type", "description", "title", "default", "enum", "pattern", "format", "pathMustExist", "examples"})
+OURS = frozenset({"type", "description", "title", "default", "enum", "pattern", "format", "pathMustExist", "examples", FOR_PEOPLE})
 OURS_OUTSIDE = frozenset({"type", "properties", "required", "additionalProperties", "description", "title", "$schema"})
 PATH = "path"
 

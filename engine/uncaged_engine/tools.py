@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.store import Store
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 64
 PROMPT = "prompt"
-FOR_PEOPLE = "forPeople"
-"""Marks a parameter in a schema that a person may set, and a model is not offered."""
 Format = Literal["anthropic", "openai", "mcp"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _READS_PROMPT = re.compile(rb"""\[["']prompt["']\]|\.get\(["']prompt["']""")

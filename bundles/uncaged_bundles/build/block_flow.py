@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from uncaged_bundles import shapes
+from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.shapes import Path, ShapeError
 from uncaged_bundles.values import convert, is_a
 
@@ -42,8 +43,6 @@ BODY_TYPES = ("json", "form", "text")
 CAPTURES = ("text", "html", "querySelector")
 TYPES = ("string", "number", "integer", "boolean", "array", "object")
 CATEGORIES = ("required", "optional", "hidden", "configuration")
-FOR_PEOPLE = "forPeople"
-"""Marks a parameter in the schema that a person may set, and a model is not offered."""
 MOST_BLOCKS = 1000
 MOST_ITEMS = 1000
 DEEPEST = 8
