@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from uncaged_bundles.validate import Bundle, read_bundle
 from uncaged_engine.config import Config, SecretSource
 from uncaged_engine.handlers.script import ScriptHandler
 from uncaged_engine.outcomes import Answer, Failure, Outcome, Void
+from uncaged_engine.sandbox.mechanism import known_landlock_abi
 
 pytestmark = pytest.mark.slow
 
@@ -129,6 +131,17 @@ def test_only_declared_commands_exist(perform: Perform) -> None:
         sentence
         == 'the command \'id\' is not among the policy\'s executables; declare it in the policy: "script": {"executables": ["head", "id"]}'
     )
+
+
+@pytest.mark.skipif(known_landlock_abi(os.uname().machine) == 0, reason="the kernel has no Landlock")
+def test_programs_that_are_brought_along_do_not_start(perform: Perform, place: Path) -> None:
+    """Neither a copy that the script made, nor one in a directory that it reads, nor one beside the libraries."""
+    shutil.copy("/usr/bin/id", place / "data" / "id")
+    policy = {"executables": ["cp"], "read": [str(place / "data")]}
+    for body in (f"{place}/data/id", f"cp {place}/data/id mine; ./mine", "/usr/lib/git-core/git --version"):
+        found = told(perform(body, policy))
+        assert (found["exitCode"], found["stdout"]) == (126, ""), found
+    assert told(perform("cp --version", policy))["success"]
 
 
 def test_paths_are_separate_names(perform: Perform, place: Path) -> None:

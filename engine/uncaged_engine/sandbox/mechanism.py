@@ -108,6 +108,12 @@ def landlock_abi(machine: str) -> int:
     return max(0, int(version))
 
 
+@functools.cache
+def known_landlock_abi(machine: str) -> int:
+    """The same, asked once."""
+    return landlock_abi(machine)
+
+
 def landlock_settings(mechanism: Mechanism, interpreter: Interpreter) -> dict[str, object]:
     """What a bundle's process may read under Landlock, in the form that `landlock.restrict` takes."""
     rules = [(str(path), rights) for path, rights in _readable(interpreter)]

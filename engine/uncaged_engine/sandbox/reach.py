@@ -37,6 +37,12 @@ def script_landlock(view: View, private: Path, *, network: bool, abi: int) -> di
     return {"abi": abi, "rules": limited, **denied}
 
 
+def execute_landlock(view: View, *, abi: int) -> dict[str, object]:
+    """Inside bubblewrap's walls, where the kernel has Landlock: only listed programs run, not what lies beside them."""
+    rules = [(str(path), EXECUTE) for path in (*view.execute, Path("/nix/store"))]  # there programs have loaders of their own
+    return {"abi": abi, "rules": rules, "files": EXECUTE, "network": 0, "scopes": 0}
+
+
 def carries(view: View, program: Path, directory: Path, user: ScratchUser) -> bool:
     """Whether the script's user needs the capability to pass through closed directories (only as root, only where nothing is mounted).
 

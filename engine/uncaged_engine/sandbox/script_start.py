@@ -17,9 +17,9 @@ from uncaged_bundles.errors import SandboxUnavailable
 from . import bubblewrap, seccomp
 from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
 from .interpreter import find_interpreter
-from .mechanism import Mechanism
+from .mechanism import Mechanism, known_landlock_abi
 from .parcel import LOADER, call_numbers, make_parcel
-from .reach import carries, script_landlock
+from .reach import carries, execute_landlock, script_landlock
 from .rlimits import count_tasks, script_limits
 from .scratch import ScratchUser, scratch_user
 from .script_process import ScriptProcess
@@ -61,6 +61,7 @@ def start_script(
         "directory": str(cwd),
         "user": (user.uid, user.gid) if root else None,
         "carry": False,
+        "supervise": private is not None,
         "filter": seccomp.assemble(
             seccomp.script_rules(network=bounds.network, unix_sockets=mechanism.name == "bubblewrap"), mechanism.machine
         ),
@@ -75,6 +76,9 @@ def start_script(
         settings["private"] = str(private)
         settings["landlock"] = script_landlock(view, private, network=bounds.network, abi=mechanism.landlock_abi)
         settings["carry"] = root and carries(view, program, cwd, user)
+    elif bounds.executables is not None and (abi := known_landlock_abi(mechanism.machine)):
+        modules.append("landlock")
+        settings["landlock"] = execute_landlock(view, abi=abi)
     try:
         process, tree_fd = _start(mechanism, view, bounds, user, make_parcel("stage", modules, settings), prepare=prepare)
     except BaseException:

@@ -36,7 +36,7 @@ def main(parcel: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> N
     lockdown = _load(parcel["modules"]["lockdown"], "lockdown")
     landlock = _load(parcel["modules"]["landlock"], "landlock") if "landlock" in parcel["modules"] else None
     try:
-        if landlock is not None:
+        if landlock is not None and settings["supervise"]:
             supervise(settings, lockdown, landlock, status_fd)
         confine(settings, lockdown, landlock)
         posix.write(status_fd, b"ok")

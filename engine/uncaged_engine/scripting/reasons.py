@@ -48,7 +48,7 @@ def _paths(stderr: str, places: Places) -> Iterator[str]:
         if any(word in line for word in _PATH_WORDS):
             for text in _PATH.findall(line):
                 if places.covers(Path(text)):
-                    if "Permission denied" in line and os.geteuid() == 0:
+                    if "Permission denied" in line and os.geteuid() == 0 and not _is_program(text):
                         yield f"as root, scripts run as a user of their own, and {text!r} is closed to others; start as an ordinary user"
                 elif os.path.lexists(text) and not _is_program(text):
                     key = "write" if any(word in line for word in _WRITING) else "read"
