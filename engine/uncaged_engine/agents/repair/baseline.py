@@ -77,9 +77,10 @@ def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, 
     """Run the suite, then each failing test alone with its lines noted, then the passing ones for as long as there is time."""
     progress(f"running {len(collected.tests)} tests")
     suite = run_suite(host, collected.tests, test_s=min(test_s, QUICK_S), suite_s=suite_s)
-    results = {result.name: result for result in suite.results}
+    found = {result.name: result for result in suite.results}
+    results = {name: found[name] for name in collected.tests if name in found}
     spent = suite.cpu_s + _patient(host, results, test_s, progress)
-    outcomes = {name: results[name].outcome for name in collected.tests if name in results}
+    outcomes = {name: result.outcome for name, result in results.items()}
     times = {name: result.cpu_s for name, result in results.items()}
     failing, unsteady, cost = _trace_failing(host, [result for result in results.values() if result.outcome in RED], test_s, progress)
     spent += cost
@@ -122,7 +123,7 @@ def _trace_failing(
     failing: dict[str, TestResult] = {}
     unsteady: list[str] = []
     until, spent = time.monotonic() + TRACE_BOX_S, 0.0
-    for result in sorted(red, key=lambda one: one.cpu_s)[:MAX_FAILING]:
+    for result in red[:MAX_FAILING]:
         if failing and time.monotonic() > until:
             break
         progress(f"tracing {result.name}")

@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .baseline import Baseline
+from .baseline import Baseline, Runs
 from .edits.edit import NATURES
 from .guards import forgotten_names
-from .host import Ask, Host
+from .host import Ask
 from .ranking import Candidate
 from .results import GREEN
 from .spans import parses
@@ -25,6 +25,9 @@ LEAST_CPU_S = 0.2
 PATIENCE = 10.0
 MAX_RELATED = 60
 RELATED_S = 4.0
+MAX_UNSTEADY = 2
+MAX_PARTLY = 40
+PARTLY_CPU_S = 20.0
 Tell = Callable[[int, str], None]
 
 
@@ -52,6 +55,10 @@ class Budget:
         """Return a budget of its own with a *share* of what is left."""
         cpu_s, candidates = (self.cpu_s - self.used_cpu_s) * share, int((self.candidates - self.tried) * share)
         return Budget(cpu_s=cpu_s, candidates=candidates, until=self.until, clock=self.clock)
+
+    def beyond(self, cpu_s: float) -> Budget:
+        """Return a small budget of its own for what may be done after this one."""
+        return Budget(cpu_s=cpu_s, candidates=self.candidates, until=self.until + cpu_s, clock=self.clock)
 
     def pay(self, part: Budget) -> None:
         self.used_cpu_s += part.used_cpu_s
@@ -96,40 +103,45 @@ class Goal:
     excluded: Collection[tuple[str, bytes]] = ()
 
 
-def search(hosts: Sequence[Host], queue: Sequence[Candidate], goal: Goal, budget: Budget, progress: Tell) -> Passing | None:
-    """Return the best candidate that repairs *goal*, or one that repairs a part of it, or None."""
+def search(hosts: Sequence[Runs], queue: Sequence[Candidate], goal: Goal, budget: Budget, progress: Tell) -> Passing | None:
+    """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of it; or None."""
     first = Round(hosts, queue, Trial(goal, least_cpu_s=LEAST_CPU_S), budget)
     first.go(progress)
-    if first.passing or not first.slow or budget.spent is not None:
-        return first.best
-    again = [queue[number] for number in sorted(first.slow)]  # perhaps right, and only slow
-    second = Round(hosts, again, Trial(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget)
-    second.go(progress)
-    return second.best
+    if first.best is None and first.slow and budget.spent is None:
+        again = [queue[number] for number in sorted(first.slow)]  # perhaps right, and only slow
+        second = Round(hosts, again, Trial(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget)
+        second.go(progress)
+        first.passing += second.passing
+    if first.best is None and first.part:
+        partly = [queue[number] for number in sorted(first.part)[:MAX_PARTLY]]  # the tests may fail for more than one reason
+        third = Round(hosts, partly, Trial(goal, least_cpu_s=LEAST_CPU_S, partly=True), budget.beyond(PARTLY_CPU_S))
+        third.go(progress)
+        return third.best
+    return first.best
 
 
 class Round:
     """Every candidate of a queue once, on all hosts; what they share is under one lock."""
 
-    def __init__(self, hosts: Sequence[Host], queue: Sequence[Candidate], trial: Trial, budget: Budget) -> None:
+    def __init__(self, hosts: Sequence[Runs], queue: Sequence[Candidate], trial: Trial, budget: Budget) -> None:
         self._hosts, self._queue, self._trial, self._budget = hosts, queue, trial, budget
         self._next = 0
         self._cutoff = len(queue)
         self._lock = threading.Lock()
         self.passing: list[Passing] = []
         self.slow: list[int] = []
+        self.part: list[int] = []
 
     @property
     def best(self) -> Passing | None:
-        counted = [one for one in self.passing if one.number < self._cutoff]
-        return min(counted, key=lambda one: one.key, default=None)
+        return min((one for one in self.passing if one.number < self._cutoff), key=lambda one: one.key, default=None)
 
     def go(self, progress: Tell) -> None:
         with ThreadPoolExecutor(len(self._hosts)) as pool:
             for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
                 done.result()
 
-    def _work(self, host: Host, progress: Tell) -> None:
+    def _work(self, host: Runs, progress: Tell) -> None:
         while True:
             with self._lock:
                 number = self._next
@@ -146,6 +158,8 @@ class Round:
         budget.tried += tried.ran
         if tried.slow:
             self.slow.append(number)
+        if tried.part:
+            self.part.append(number)
         if tried.passing is not None:
             self.passing.append(tried.passing)
             self._cutoff = min(self._cutoff, number + 1 + lookahead(number, tried.passing))
@@ -155,86 +169,85 @@ class Round:
 
 def lookahead(number: int, passing: Passing) -> int:
     """Return how many more candidates are tried for a better one."""
-    if not passing.complete:
-        return max(600, 3 * number)
-    if passing.drastic:
-        return max(400, 2 * number)
-    return min(max(60, number // 2), 400)
+    return max(400, 2 * number) if passing.drastic else min(max(60, number // 2), 400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """ran: whether it was run at all (text that is no Python is not)."""
+    """ran: whether it was run at all (text that is no Python is not). slow: it was cut off. part: it repairs the primary test, not all."""
 
     cpu_s: float
     ran: bool
     slow: bool = False
+    part: bool = False
     passing: Passing | None = None
 
 
 class Trial:
-    """Judges one candidate after the other against one goal."""
+    """Judges one candidate after the other against one goal; *partly*: repairing the primary test is enough."""
 
-    def __init__(self, goal: Goal, *, least_cpu_s: float) -> None:
+    def __init__(self, goal: Goal, *, least_cpu_s: float, partly: bool = False) -> None:
         self.goal = goal
         baseline = goal.baseline
+        self._partly = partly
+        self._times_s = {name: baseline.times_s.get(name, 0.0) for name in baseline.green}
         known = baseline.failing[goal.primary]
         own_s = known.cpu_s if known.outcome != "timeout" else 0.0
-        slowest = max(
-            (baseline.times_s.get(name, 0.0) for name in baseline.green if name.partition("::")[0] == goal.primary.partition("::")[0]),
-            default=0.0,
-        )
+        file = goal.primary.partition("::")[0]
+        slowest = max((time_s for name, time_s in self._times_s.items() if name.partition("::")[0] == file), default=0.0)
         self._cpu_s = max(least_cpu_s, 5 * own_s, 4 * slowest)
-        self._expected = [name for name in baseline.collected.tests if baseline.outcomes.get(name) != GREEN]
         ending = {name for name, outcome in baseline.outcomes.items() if outcome not in ("timeout", "died")}
-        self._all = [name for name in baseline.collected.tests if name in ending or name in goal.group]
-        self._suite_s = 60 + 4 * sum(baseline.times_s.values())
+        self._all = [name for name in baseline.collected.tests if name in ending or (name in goal.group and not partly)]
+        if goal.primary not in self._all:
+            self._all.append(goal.primary)
+        must = set(baseline.green) | (set() if partly else set(goal.group)) | {goal.primary}
+        self._expected = [name for name in self._all if name not in must]
+        self._suite_s = 60 + 4 * sum(self._times_s.values())
 
-    def judge(self, host: Host, number: int, candidate: Candidate) -> Tried:
-        edit = candidate.edit
-        if not parses(edit.apply(candidate.source.data)) or (edit.path, candidate.result) in self.goal.excluded:
+    def judge(self, host: Runs, number: int, candidate: Candidate) -> Tried:
+        edit, goal = candidate.edit, self.goal
+        if not parses(edit.apply(candidate.source.data)) or (edit.path, candidate.result) in goal.excluded:
             return Tried(cpu_s=0.0, ran=False)
         files = {edit.path: candidate.result}
         wall_s = 4 * self._cpu_s + 2
         first = host.run(
-            Ask(tests=[self.goal.primary], cpu_s=self._cpu_s, wall_s=wall_s, total_s=wall_s * 2, quick=True, stop=True, files=files)
+            Ask(tests=[goal.primary], cpu_s=self._cpu_s, wall_s=wall_s, total_s=wall_s * 2, quick=True, stop=True, files=files)
         )
-        cpu_s = first.cpu_s
-        if first.outcomes.get(self.goal.primary) != GREEN:
-            return Tried(cpu_s=cpu_s, ran=True, slow=any(result.outcome == "timeout" for result in first.results))
-        related = self._related(candidate)
-        if related:
-            wider = host.run(Ask(tests=related, cpu_s=max(self._cpu_s, 2.0), wall_s=max(wall_s, 10), total_s=60, stop=True, files=files))
-            cpu_s += wider.cpu_s
-            if any(wider.outcomes.get(name) != GREEN for name in related):
-                return Tried(cpu_s=cpu_s, ran=True)
+        if first.outcomes.get(goal.primary) != GREEN:
+            return Tried(cpu_s=first.cpu_s, ran=True, slow=any(result.outcome == "timeout" for result in first.results))
+        others = [] if self._partly else [name for name in goal.group if name != goal.primary]
+        related = [*others, *self._related(candidate)]
+        wider = host.run(Ask(tests=related, cpu_s=max(self._cpu_s, 1.0), wall_s=max(wall_s, 10), total_s=60, stop=True, files=files))
+        cpu_s = first.cpu_s + wider.cpu_s
+        failed = [name for name in related if wider.outcomes.get(name) != GREEN]
+        if failed:
+            return Tried(cpu_s=cpu_s, ran=True, part=failed[0] in others)
         passing, cost = self._suite(host, number, candidate, files)
         return Tried(cpu_s=cpu_s + cost, ran=True, passing=passing)
 
     def _related(self, candidate: Candidate) -> list[str]:
         """Return passing tests that run the changed line, the quick ones first, as many as take a few seconds."""
-        baseline, line = self.goal.baseline, (candidate.edit.path, candidate.edit.line)
-        running = sorted(
-            (name for name, lines in baseline.passed.items() if line in lines), key=lambda name: baseline.times_s.get(name, 0.0)
-        )
+        line = (candidate.edit.path, candidate.edit.line)
+        running = [name for name, lines in self.goal.baseline.passed.items() if line in lines]
         chosen: list[str] = []
         total_s = 0.0
-        for name in running[:MAX_RELATED]:
-            total_s += baseline.times_s.get(name, 0.0)
+        for name in sorted(running, key=lambda name: self._times_s.get(name, 0.0))[:MAX_RELATED]:
+            total_s += self._times_s.get(name, 0.0)
             if total_s > RELATED_S:
                 break
             chosen.append(name)
         return chosen
 
-    def _suite(self, host: Host, number: int, candidate: Candidate, files: dict[str, bytes]) -> tuple[Passing | None, float]:
-        """Run everything afresh; a test that fails once but not alone, twice, is taken for unsteady."""
+    def _suite(self, host: Runs, number: int, candidate: Candidate, files: dict[str, bytes]) -> tuple[Passing | None, float]:
+        """Run everything afresh; where tests are known to be unsteady, one that fails in the suite but not alone is let off."""
         baseline, goal = self.goal.baseline, self.goal
         expected, spent = list(self._expected), 0.0
-        for _ in range(3):
+        cpu_s = max(self._cpu_s * 2, 2.0, 4 * max(self._times_s.values(), default=0.0))
+        for _ in range(1 + MAX_UNSTEADY):
             ask = Ask(
                 tests=self._all,
-                cpu_s=max(self._cpu_s * 2, 5.0, 4 * max(baseline.times_s.values(), default=0.0)),
-                wall_s=60.0,
+                cpu_s=cpu_s,
+                wall_s=4 * cpu_s + 20,
                 total_s=self._suite_s,
                 warm=False,
                 suite=True,
@@ -246,25 +259,25 @@ class Trial:
             run = host.run(ask)
             spent += run.cpu_s
             outcomes = run.outcomes
-            broken = [name for name in baseline.green if outcomes.get(name) != GREEN and name not in expected]
+            broken = [name for name in self._all if outcomes.get(name) != GREEN and name not in expected]
             if not broken:
-                fixed = tuple(name for name in baseline.red if outcomes.get(name) == GREEN)
-                if goal.primary not in fixed:
-                    return None, spent
-                data = candidate.source.data
-                return Passing(
-                    number=number,
-                    candidate=candidate,
-                    fixed=fixed,
-                    complete=set(goal.group) <= set(fixed),
-                    forgotten=forgotten_names(data, candidate.edit.apply(data)),
-                ), spent
-            failed = [name for name in broken if name in outcomes]
-            if len(failed) != 1 or not baseline.unsteady:
+                return self._passing(number, candidate, [name for name in baseline.red if outcomes.get(name) == GREEN]), spent
+            failed = next((name for name in broken if name in outcomes), None)
+            if failed is None or failed in goal.group or not baseline.unsteady:
                 return None, spent
-            alone = host.run(Ask(tests=failed, cpu_s=ask.cpu_s, wall_s=60.0, total_s=120.0, warm=False, files=files))
+            alone = host.run(Ask(tests=[failed], cpu_s=cpu_s, wall_s=60.0, total_s=120.0, warm=False, files=files))
             spent += alone.cpu_s
-            if alone.outcomes.get(failed[0]) != GREEN:
+            if alone.outcomes.get(failed) != GREEN:
                 return None, spent
-            expected += failed
+            expected.append(failed)
         return None, spent
+
+    def _passing(self, number: int, candidate: Candidate, fixed: Sequence[str]) -> Passing:
+        data = candidate.source.data
+        return Passing(
+            number=number,
+            candidate=candidate,
+            fixed=tuple(fixed),
+            complete=set(self.goal.group) <= set(fixed),
+            forgotten=forgotten_names(data, candidate.edit.apply(data)),
+        )

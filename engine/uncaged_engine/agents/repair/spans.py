@@ -111,11 +111,8 @@ def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
     waiting = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)]
     while waiting:
         node = waiting.pop(0)
-        if isinstance(node, ast.ExceptHandler | ast.match_case):
-            waiting[:0] = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
-        else:
-            yield node
-            waiting[:0] = list(ast.iter_child_nodes(node))
+        yield node
+        waiting[:0] = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
 
 
 def header_lines(statement: ast.stmt) -> tuple[int, int]:

@@ -35,12 +35,13 @@ def candidates(source: Source, suspicion: Mapping[int, float], facts: Facts) -> 
     for scene in scenes(source, facts):
         first, last = header_lines(scene.statement)
         degree = max((suspicion.get(line, 0.0) for line in range(first, last + 1)), default=0.0)
-        if degree <= 0:
+        handlers = [handler.lineno for handler in getattr(scene.statement, "handlers", [])]
+        if degree <= 0 and not any(line in suspicion for line in handlers):
             continue
         for edit in edits_of(scene):
-            score = degree * edit.weight
+            score = max(degree, suspicion.get(edit.line, 0.0)) * edit.weight
             key = (edit.start, edit.end, edit.after)
-            if edit.weight >= FLOOR and edit.after != edit.before and (key not in found or found[key][0] < score):
+            if score > 0 and edit.weight >= FLOOR and edit.after != edit.before and (key not in found or found[key][0] < score):
                 found[key] = (score, edit)
     return sorted(found.values(), key=lambda item: (-item[0], item[1].start, item[1].end, item[1].after))
 

@@ -86,12 +86,9 @@ def _extras(scene: Scene, condition: ast.expr) -> list[tuple[str, float]]:
 
 
 def _guards(extra: str, condition: ast.expr) -> bool:
-    """A test of a variable that the condition goes on to use has to come first."""
-    name = extra.removeprefix("not ").split(" ")[0]
-    return any(
-        isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name
-        for node in ast.walk(condition)
-    )
+    """A test for None or emptiness of a variable that the condition goes on to use has to come first."""
+    name = extra.removeprefix("not ").removesuffix(" is None")
+    return name != extra and any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(condition))
 
 
 def _positive(extra: str) -> str:

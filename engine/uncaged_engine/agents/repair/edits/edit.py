@@ -11,7 +11,7 @@ from typing import Literal
 from ..spans import Source
 
 Nature = Literal["change", "weaken", "delete"]
-TOKEN = re.compile(r"\w+|[-+*/%&|^<>=!@:]+|[^\s()]")
+TOKEN = re.compile(r"-?\b\d[\w.]*|\w+|[-+*/%&|^<>=!@:]+|[^\s()]")
 NATURES: Sequence[Nature] = ("change", "weaken", "delete")
 """From what is preferred to what comes last, when several edits pass all tests."""
 
@@ -35,10 +35,10 @@ class Edit:
 
     @property
     def size(self) -> int:
-        """Count the words and signs that leave and arrive; parentheses do not count."""
+        """Count the words and signs that leave and arrive; parentheses do not count, and what only changes places counts once."""
         before, after = TOKEN.findall(self.before), TOKEN.findall(self.after)
         same = sum(block.size for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks())
-        return len(before) + len(after) - 2 * same
+        return 2 if sorted(before) == sorted(after) else len(before) + len(after) - 2 * same
 
     @property
     def grows(self) -> bool:
@@ -49,8 +49,8 @@ class Edit:
 
     def describe(self, source: Source) -> str:
         """Return one line for people: where, what kind, and the changed line before and after."""
-        if self.start == self.end and self.after.endswith(("\n", "\r")):
-            return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(self.after)}`"
+        if not (self.after and self.before) and (self.after or self.before).endswith(("\n", "\r")):
+            return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(self.after or self.before)}`"
         changed = self.apply(source.data)
         low = source.line_starts[self.line_at(source) - 1]
         old = source.data[low : _line_end(source.data, max(self.end, low))].decode()

@@ -104,6 +104,8 @@ def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 "index swap",
                 0.6,
             )
+        case ast.Subscript(value=ast.Subscript(value=ast.expr() as base, slice=inner), slice=outer) if not _sliced(inner, outer):
+            yield scene.edit(node, f"{scene.operand(base)}[{scene.segment(outer)}][{scene.segment(inner)}]", "index swap", 0.6)
         case ast.Subscript(value=value, slice=ast.Constant(value=int())) if isinstance(node.ctx, ast.Load):
             yield scene.edit(node, f"{scene.operand(value)}[-1]", "index", 0.5)
         case ast.Subscript(value=value, slice=index) if isinstance(node.ctx, ast.Load) and not isinstance(index, ast.Constant | ast.Tuple):
@@ -115,14 +117,25 @@ def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 yield scene.edit(node, f"{text}{part}", "slice", 0.35 / (1 + 0.15 * rank))
 
 
+def _sliced(*indices: ast.expr) -> bool:
+    return any(isinstance(index, ast.Slice) for index in indices)
+
+
+def _quoted(scene: Scene, node: ast.Constant, text: str) -> str:
+    """Return *text* as a literal with the quotes of the one that stands there."""
+    literal = repr(text)
+    plain = scene.segment(node).startswith('"') and '"' not in literal and "\\" not in literal and literal.startswith("'")
+    return f'"{literal[1:-1]}"' if plain else literal
+
+
 def _strings(scene: Scene, node: ast.Constant, value: str) -> Iterator[Edit]:
     near = sorted((word for word in scene.words if word != value), key=lambda word: (abs(len(word) - len(value)), word))
     weight = 0.3 if value else 0.2
     for rank, word in enumerate([*near[:10], *(text for text in ("", " ", ", ", "\n") if text != value and text not in near[:10])]):
-        yield scene.edit(node, repr(word), "constant", weight / (1 + 0.3 * rank))
+        yield scene.edit(node, _quoted(scene, node, word), "constant", weight / (1 + 0.3 * rank))
     for text in (value.upper(), value.lower(), value.strip(), value + " ", " " + value, value.title()):
         if text != value and text.strip():
-            yield scene.edit(node, repr(text), "constant", 0.06)
+            yield scene.edit(node, _quoted(scene, node, text), "constant", 0.06)
 
 
 def _idle(scene: Scene, node: ast.Constant, value: int) -> bool:

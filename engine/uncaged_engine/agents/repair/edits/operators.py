@@ -92,10 +92,11 @@ def assignments(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 for other, weight in ARITHMETIC[symbol].items():
                     yield scene.edit_span(*where, other + "=", "operator", weight)
                 yield scene.edit_span(*where, "=", "operator", 0.4)
-        case ast.Assign(targets=[ast.Name() as target], value=value) if scene.function is not None:
+        case ast.Assign(targets=[ast.Name() | ast.Subscript() | ast.Attribute() as target], value=value) if scene.function is not None:
             if (where := _find(scene, target, value, "=")) is not None:
                 for symbol, weight in (("+", 0.4), ("-", 0.2), ("*", 0.1), ("|", 0.05)):
-                    yield scene.edit_span(*where, symbol + "=", "operator", weight)
+                    if not idle(None, symbol, value):
+                        yield scene.edit_span(*where, symbol + "=", "operator", weight)
 
 
 def _rearranged(scene: Scene, node: ast.BinOp, symbol: str) -> Iterator[Edit]:
@@ -103,7 +104,7 @@ def _rearranged(scene: Scene, node: ast.BinOp, symbol: str) -> Iterator[Edit]:
         swapped = f"{_beside(scene, node.right)} {symbol} {_beside(scene, node.left)}"
         yield scene.edit(node, swapped, "operand swap", 0.35 if symbol == "*" else 0.6)
     for operand in (node.left, node.right):
-        start, end = wrapped_span(scene, node) if isinstance(operand, ATOM) else scene.source.span(node)
+        start, end = scene.wrapped_span(node) if isinstance(operand, ATOM) else scene.source.span(node)
         yield scene.edit_span(start, end, _beside(scene, operand), "operand alone", 0.3, line=node.lineno)
 
 
@@ -176,20 +177,9 @@ def _negated(scene: Scene, condition: ast.expr, weight: float) -> Iterator[Edit]
         yield scene.edit(condition, f"not {text}", "negation", weight)
 
 
-def wrapped_span(scene: Scene, node: ast.expr) -> tuple[int, int]:
-    """Return the span of *node* with the parentheses around it, if an operation has them for it alone."""
-    start, end = scene.source.span(node)
-    data = scene.source.data
-    before, after = data[:start].rstrip(b" "), data[end:].lstrip(b" ")
-    own = isinstance(scene.source.parents.get(node), ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
-    if own and before.endswith(b"(") and after.startswith(b")") and not re.search(rb"[\w\])]\s*$", before[:-1]):
-        return len(before) - 1, len(data) - len(after) + 1
-    return start, end
-
-
 def _beside(scene: Scene, node: ast.expr) -> str:
     """Return *node*'s text with the parentheses that it has in the file."""
-    return scene.source.text(*wrapped_span(scene, node))
+    return scene.source.text(*scene.wrapped_span(node))
 
 
 def _find(scene: Scene, left: ast.AST, right: ast.AST, symbol: str) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -79,8 +80,19 @@ class Scene:
         text = self.segment(part)
         return text if isinstance(part, ATOM) else self.composite(node, text)
 
+    def wrapped_span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the span of *node* with the parentheses around it, if an operation has them for it alone."""
+        start, end = self.source.span(node)
+        before, after = self.source.data[:start].rstrip(b" "), self.source.data[end:].lstrip(b" ")
+        own = isinstance(self.source.parents.get(node), ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
+        if own and before.endswith(b"(") and after.startswith(b")") and not re.search(rb"[\w\])]\s*$", before[:-1]):
+            return len(before) - 1, len(self.source.data) - len(after) + 1
+        return start, end
+
     def composite(self, node: ast.AST, text: str, symbol: str = "") -> str:
         """Return the operation *text*, in parentheses if the place of *node* needs them for an operation with *symbol*."""
+        if self.wrapped_span(node) != self.source.span(node):
+            return text
         above = self.source.parents.get(node)
         own = BINDING.get(symbol, 0)
         match above:

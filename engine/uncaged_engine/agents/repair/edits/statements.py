@@ -64,15 +64,15 @@ def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
 def removals(scene: Scene) -> Iterator[Edit]:
     """The statement left out."""
     statement = scene.statement
-    if (
-        isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass | Function | ast.ClassDef | ast.Global | ast.Nonlocal)
-        or whole_lines(scene, statement) is None
-    ):
-        return
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+    here, block = whole_lines(scene, statement), block_of(scene, statement)
+    kept = ast.Import | ast.ImportFrom | ast.Pass | Function | ast.ClassDef | ast.Global | ast.Nonlocal
+    if here is None or block is None or isinstance(statement, kept) or _documentation(statement):
         return
     weight = 0.35 if isinstance(statement, SIMPLE) else 0.15
-    yield scene.edit(statement, "pass", "statement removed", weight, nature="delete")
+    if len(block) > 1:
+        yield scene.edit_span(*here, "", "statement removed", weight, nature="delete", line=statement.lineno)
+    else:
+        yield scene.edit(statement, "pass", "statement removed", weight, nature="delete")
 
 
 def moves(scene: Scene) -> Iterator[Edit]:
