@@ -14,7 +14,7 @@ from uncaged_bundles.store import Store
 
 from . import archive, lock
 from .blobs import Blobs
-from .observe import parse_records, view
+from .observe import parse_records, summarise
 from .recover import recover
 from .worker.client import following
 
@@ -56,7 +56,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     history = recover(data, bundle, thread)
     for record in parse_records(data[shown : history.good_bytes], blobs):
         yield Event(kind="record", body=record)
-    summary = view(store, bundle, thread, path).summary
+    summary = summarise(store, bundle, thread, path)
     yield Event(kind="status", body={"status": summary.status, "message": summary.message or reason, "steps": summary.steps})
 
 

@@ -104,8 +104,8 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     archived = archive.is_archived(path)
     locked = not archived and lock.is_live(path)  # before the bytes: a thread that ends in between is not taken for a dead one
     data = archive.read(path) if archived else path.read_bytes()
-    summary = _summary_of_all(store, bundle, thread, data, locked=locked)
     history = recover(data, bundle, thread)
+    summary = _summary_of(history, store, bundle, thread, data, locked=locked)
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
     end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
@@ -167,7 +167,10 @@ def _bundle(store: Store, bundle: BundleHash, _file: tuple[int, int, int]) -> Bu
 
 
 def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
-    history = recover(data, bundle, thread)
+    return _summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=locked)
+
+
+def _summary_of(history: History, store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
     state = status(facts_of(history, store, bundle), locked=locked)
     problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
     return ThreadSummary(
