@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from uncaged_bundles.build.flows import ForeignFlow, ScriptFlow, TaskFlow
-from uncaged_bundles.build.recipe import parse_recipe, portable_path, read_recipe, safe_name
+from uncaged_bundles.build.recipe import parse_recipe, read_recipe, safe_name
 from uncaged_bundles.build.recipe_flow import build_flow, flow_of, read_script_file
+from uncaged_bundles.build.recipe_sandbox import portable_path
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validate import read_bundle
 

@@ -19,14 +19,14 @@ from uncaged_bundles.shapes import Path, ShapeError
 from .block_flow import is_block_flow, parse_block_flow
 from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from .grammar_check import check_pattern
-from .inference import infer_arguments, infer_commands
+from .inference import infer_arguments
 from .parameters import write_schema
+from .recipe_sandbox import read_sandbox
 
 MAX_RECIPE_BYTES = 1 << 20
 MAX_SCRIPT_BYTES = 100 << 10
 LANGUAGES = ("bash", "python", "powershell")
 FORMATS = ("text", "json", "objects", "table")
-LONGEST_S = 24 * 3600.0
 
 _SCRIPT_KEYS = frozenset(
     {"version", "actionName", "description", "displayName", "parameters", "script", "grammarPatterns", "sandbox", "source", "examples"}
@@ -36,10 +36,6 @@ _TASK_KEYS = frozenset(
 )
 _WEB_KEYS = (_TASK_KEYS - {"policy"}) | {"scope"}
 _BODY_KEYS = frozenset({"language", "body", "expectedOutputFormat", "arguments", "repeat"})
-_COMMAND_KEYS = ("allowedCmdlets", "allowedCommands")
-_SANDBOX_KEYS = frozenset(
-    {*_COMMAND_KEYS, "allowedPaths", "writePaths", "allowedModules", "maxExecutionTime", "networkAccess", "allowedDomains", "environment"}
-)
 _TYPESCRIPT = re.compile(r"\basync\s+function\b|=>|\bfunction\s+\w+\s*\(|\bconst\s|\blet\s")
 
 
@@ -110,7 +106,7 @@ def _script(fields: Mapping[str, object], top: Path) -> ScriptFlow:
     body = script_text(shapes.required(script, "body", script_path), (*script_path, "body"))
     parameters = write_schema(fields.get("parameters", []), (*top, "parameters"))
     patterns, aliases, examples = _patterns(fields, parameters, top)
-    policy, notes = _policy(fields.get("sandbox"), language, body, parameters, (*top, "sandbox"))
+    policy, notes = read_sandbox(fields.get("sandbox"), language, body, parameters, (*top, "sandbox"))
     arguments = script.get("arguments")
     return ScriptFlow(
         **_identity(fields, "actionName", top),
@@ -223,54 +219,6 @@ def _example(raw: object, path: Path) -> object:
     shapes.mapping(entry.get("params", {}), (*path, "params"))
     shapes.truth(entry.get("success", True), (*path, "success"))
     return entry
-
-
-def _policy(
-    raw: object, language: str, body: str, parameters: Mapping[str, object], path: Path
-) -> tuple[dict[str, object], tuple[str, ...]]:
-    """The limits of the script effect that a recipe's sandbox asks for, and what was inferred because it does not say."""
-    sandbox = shapes.mapping(raw or {}, path)
-    shapes.known_keys(sandbox, _SANDBOX_KEYS, path)
-    named = [key for key in _COMMAND_KEYS if key in sandbox]
-    commands = [name for key in named for name in shapes.texts(sandbox[key], (*path, key))]
-    needed = infer_commands(language, body)
-    notes: tuple[str, ...] = ()
-    if not named and needed:
-        commands = list(needed)
-        notes = (f"the script seems to need the commands {', '.join(needed)}; they are asked for",)
-    elif lacking := [name for name in needed if name not in commands]:
-        notes = (f"the script seems to need {', '.join(lacking)}, which the sandbox does not allow; see allowedCommands",)
-    policy: dict[str, object] = {"executables": list(dict.fromkeys(commands))} if commands else {}
-    if "allowedPaths" not in sandbox and (paths := path_parameters(parameters)):
-        policy["read"] = paths
-    for key, limit in (("allowedPaths", "read"), ("writePaths", "write"), ("allowedModules", "modules"), ("environment", "environment")):
-        values = shapes.texts(sandbox.get(key, []), (*path, key))
-        if values:
-            policy[limit] = [portable_path(value) for value in values] if limit in ("read", "write") else values
-    domains = shapes.texts(sandbox.get("allowedDomains", []), (*path, "allowedDomains"))
-    if domains or shapes.truth(sandbox.get("networkAccess", False), (*path, "networkAccess")):
-        policy["network"] = domains or ["*"]
-    if "maxExecutionTime" in sandbox:
-        limit_s = shapes.positive(sandbox["maxExecutionTime"], (*path, "maxExecutionTime"))
-        if limit_s > LONGEST_S:
-            raise ShapeError((*path, "maxExecutionTime"), f"is in seconds, and at most {LONGEST_S:.0f} of them")
-        policy["timeout_s"] = limit_s
-    return policy, notes
-
-
-def path_parameters(parameters: Mapping[str, object]) -> list[str]:
-    """Return what lets a script read whatever its path parameters name."""
-    properties = parameters.get("properties", {})
-    named = properties.items() if isinstance(properties, Mapping) else ()
-    return [f"param:{name}" for name, part in named if isinstance(part, Mapping) and part.get("format") == "path"]
-
-
-def portable_path(text: str) -> str:
-    """Return a path as this system writes it: ``$env:USERPROFILE\\Documents\\*`` is ``$HOME/Documents``."""
-    if "$env:" in text.lower() or "\\" in text:
-        text = re.sub(r"\$env:", "$", text, flags=re.IGNORECASE).replace("\\", "/")
-        text = re.sub(r"\$USERPROFILE\b", "$HOME", text).replace("$TEMP", "$TMPDIR")
-    return re.sub(r"(?<=.)/\*+$", "", text)
 
 
 def _arguments(raw: object, parameters: Mapping[str, object], path: Path) -> tuple[object, ...]:

@@ -17,7 +17,8 @@ from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from .foreign import build_foreign
 from .inference import infer_commands, infer_parameters
 from .parameters import write_schema
-from .recipe import language_of, path_parameters, script_text
+from .recipe import language_of, script_text
+from .recipe_sandbox import path_parameters
 from .script import build_script
 from .task import build_task, script_in
 from .task_check import check_script, open_kinds, unused_parameters
