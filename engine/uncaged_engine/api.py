@@ -53,6 +53,7 @@ FLAGS = {
     "maxSeconds": "--max-time",
 }
 TEMPLATES = "uncaged_workflow.templates"
+MAX_NOTE_CHARACTERS = 100_000
 STEER_TIMEOUT_S = 10.0
 STEER_PAUSE_S = 0.02
 
@@ -206,6 +207,8 @@ class Engine:
         """
         if redo and skip:
             raise UsageError("--redo and --skip exclude each other")
+        if note is not None and len(note) > MAX_NOTE_CHARACTERS:
+            raise UsageError(f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file and name it")
         bundle_hash, thread, path = self.store.locate_thread(text)
         found = view(self.store, bundle_hash, thread, path)
         self._allowed(found.summary, "resume")

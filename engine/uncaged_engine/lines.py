@@ -22,6 +22,7 @@ from .codec import encode
 
 FORMAT = 1
 MAX_LINE_BYTES = 1 << 20
+SEAL_ROOM_BYTES = 64
 SPILL_BYTES = 512 << 10
 """A field whose JSON is longer than this goes to a blob."""
 

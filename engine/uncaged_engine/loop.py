@@ -276,6 +276,9 @@ def _write_step(seq: int, outcome: Answer | Failure, desk: Desk) -> Generator[Co
     if len(body) > lines.SPILL_BYTES:
         fields = yield from _spilt(fields)
         body = lines.step(seq, fields, desk.now_ms())
+    if len(body) > lines.MAX_LINE_BYTES - lines.SEAL_ROOM_BYTES:
+        message = f"the outcome is too large: {len(body)} bytes are left when its largest field stands by itself"
+        body = lines.step(seq, {"error": {"kind": "effect", "message": message}}, desk.now_ms())
     line: bytes = yield Write(body, flush=isinstance(outcome, Failure))
     return line
 

@@ -235,7 +235,10 @@ class Performer:
         return step_records(self._journal.reread(self._bundle.hash, self._thread), self._blobs)
 
     def _record_attempt(self, seq: int, number: int, fields: Mapping[str, object]) -> None:
-        self._journal.append(lines.attempt(seq, number, fields, self._clock_ms()))
+        line = lines.attempt(seq, number, fields, self._clock_ms())
+        if len(line) > lines.SPILL_BYTES:
+            line = lines.attempt(seq, number, self._blobs.spilt(fields), self._clock_ms())
+        self._journal.append(line)
         self._journal.flush()
 
     def _handler(self, kind: str) -> Handler:
