@@ -208,7 +208,7 @@ class Engine:
         if redo and skip:
             raise UsageError("--redo and --skip exclude each other")
         if note is not None and len(note) > MAX_NOTE_CHARACTERS:
-            raise UsageError(f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file and name it")
+            raise UsageError(f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file")
         bundle_hash, thread, path = self.store.locate_thread(text)
         found = view(self.store, bundle_hash, thread, path)
         self._allowed(found.summary, "resume")

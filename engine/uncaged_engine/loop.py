@@ -278,8 +278,9 @@ def _write_step(seq: int, outcome: Answer | Failure, desk: Desk) -> Generator[Co
         body = lines.step(seq, fields, desk.now_ms())
     if len(body) > lines.MAX_LINE_BYTES - lines.SEAL_ROOM_BYTES:
         message = f"the outcome is too large: {len(body)} bytes are left when its largest field stands by itself"
-        body = lines.step(seq, {"error": {"kind": "effect", "message": message}}, desk.now_ms())
-    line: bytes = yield Write(body, flush=isinstance(outcome, Failure))
+        fields = {"error": {"kind": "effect", "message": message}}
+        body = lines.step(seq, fields, desk.now_ms())
+    line: bytes = yield Write(body, flush="error" in fields)
     return line
 
 
