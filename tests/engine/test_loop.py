@@ -397,6 +397,22 @@ def test_what_is_too_large_for_a_line_goes_to_a_blob_first() -> None:
     assert list(spills[0].fields) == ["intent"]
 
 
+def test_an_outcome_that_is_too_large_even_then_is_an_error() -> None:
+    """Two fields of a megabyte each: one blob to a line, so the bundle hears that it is too large, and the line stays below its cap."""
+
+    def run() -> Flow:
+        try:
+            yield {"null": {}}
+        except EffectError as exc:
+            return exc.error["kind"]
+
+    big = {"role": "r", "content": "c" * (1 << 20), "meta": {"m": "m" * (1 << 20)}, "by": "agent"}
+    table = Table(perform=lambda _command: Answer(fields=big))
+    assert table.play(run) == "completed"
+    assert written(table)[-1]["result"] == "effect"
+    assert max(map(len, table.script.sealed)) <= lines.MAX_LINE_BYTES
+
+
 def test_a_spilt_intent_is_taken_up_again() -> None:
     """After a crash the open intent is compared by its blob's hash."""
     effect = {"null": {"value": "b" * (lines.SPILL_BYTES + 1)}}

@@ -15,6 +15,7 @@ from uncaged_engine.config import load
 from uncaged_engine.effects import Cancel
 from uncaged_engine.journal import Journal
 from uncaged_engine.loop import Perform
+from uncaged_engine.observe import view
 from uncaged_engine.outcomes import Answer, Failure, Void, Wait
 from uncaged_engine.performer import Performer, Retry
 from uncaged_engine.spending import Spending
@@ -72,6 +73,16 @@ def test_a_retry_is_an_attempt_line_before_it_happens(performer: Performer, plac
     assert added(placed) == [
         {"seq": 1, "attempt": number, "because": "retry", "error": {"kind": "null", "message": "no"}} for number in (2, 3)
     ]
+
+
+def test_a_large_attempt_stands_in_a_blob(performer: Performer, store: Store, placed: Placed, journal: Journal) -> None:
+    """What an agent answered that has to be repaired may be megabytes; its line is short, and readers see the whole."""
+    performer._record_attempt(1, 2, {"because": "extract", "answer": "a" * (1 << 20)})
+    assert len(placed.path.read_bytes().splitlines()[-1]) < 500
+    pending = journal.reread(placed.bundle.hash, placed.thread).open
+    assert pending is not None
+    assert pending.tries == 2
+    assert view(store, placed.bundle.hash, placed.thread, placed.path).records[-1]["answer"] == "a" * (1 << 20)
 
 
 def test_an_interrupted_effect_has_fewer_tries_left(performer: Performer, placed: Placed) -> None:

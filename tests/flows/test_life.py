@@ -155,6 +155,15 @@ def test_what_only_a_person_can_settle_is_left_to_one(engine: Engine, word: str,
     assert engine.verify(thread).ok
 
 
+def test_a_note_has_a_limit(engine: Engine) -> None:
+    """It goes into one line of the journal and into a prompt; the error says how much fits."""
+    thread = planned(engine, null(lack="x"))
+    settle(engine, thread)
+    with pytest.raises(UsageError, match="at most 100,000 fit"):
+        engine.resume(thread, note="n" * 100_001)
+    assert engine.thread(thread).summary.status == "paused"
+
+
 def test_redo_and_skip_exclude_each_other(engine: Engine) -> None:
     """A person says one of them."""
     with pytest.raises(UsageError, match="exclude each other"):
