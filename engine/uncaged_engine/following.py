@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.store import Store
 
@@ -52,12 +53,25 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
                     reason = str(event["message"])
                 elif "error" in event:
                     time.sleep(PAUSE_S)  # the worker lives, but somebody else holds this thread's lock for a moment
+    path = _where_it_is_now(path, thread)
     data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
     history = recover(data, bundle, thread)
     for record in parse_records(data[shown : history.good_bytes], blobs):
         yield Event(kind="record", body=record)
     summary = summarise(store, bundle, thread, path)
     yield Event(kind="status", body={"status": summary.status, "message": summary.message or reason, "steps": summary.steps})
+
+
+def _where_it_is_now(path: Path, thread: ThreadId) -> Path:
+    """The journal's path; it may have been archived, or removed, since it was looked up.
+
+    Raises:
+        NotFoundError: it was removed.
+    """
+    found = next((one for one in (path, path.with_name(path.name + archive.SUFFIX)) if one.exists()), None)
+    if found is None:
+        raise NotFoundError(f"thread {thread} was removed while it was followed")
+    return found
 
 
 def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:
