@@ -8,8 +8,9 @@ import threading
 import pytest
 from testbed.bundles import COUNT, PLANNED, granted, place, place_script, script_of
 from testbed.steering import intent_of, settle, wait_for
+from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.store import Store
-from uncaged_engine import lock
+from uncaged_engine import archive, lock
 from uncaged_engine.api import Engine
 from uncaged_engine.following import follow
 from uncaged_engine.worker import client
@@ -34,6 +35,17 @@ def test_a_thread_that_nobody_runs_is_told_and_left(store: Store) -> None:
     events = list(follow(store, placed.bundle.hash, placed.thread, placed.path))
     assert [event.kind for event in events] == ["record", "status"]
     assert events[-1].body["status"] == "interrupted"
+
+
+def test_a_thread_that_is_archived_or_removed_meanwhile(store: Store) -> None:
+    """Whoever looked it up before reads it where it is now, or hears that it is gone."""
+    bundle = granted(store, COUNT)
+    placed = place_script(store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"}))
+    archive.compress(placed.path)
+    assert list(follow(store, bundle.hash, placed.thread, placed.path))[-1].body["status"] == "completed"
+    placed.path.with_name(placed.path.name + archive.SUFFIX).unlink()
+    with pytest.raises(NotFoundError, match="was removed"):
+        list(follow(store, bundle.hash, placed.thread, placed.path))
 
 
 def test_a_lock_that_somebody_holds_for_a_moment_is_waited_for(store: Store) -> None:
