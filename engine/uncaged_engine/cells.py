@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.errors import BundleError, SandboxUnavailable
 from uncaged_bundles.validate import Bundle
 
-from .cell import Cell, CellLimits
+from .cell import Cell, CellDied, CellLimits
 from .sandbox.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -68,8 +69,22 @@ class Cells:
             self._spawner.shutdown()
 
     def _start(self) -> Cell:
+        """A new cell; tried once more if it ended while it was starting, for that may be somebody else's doing (memory ran out, a kill)."""
+        try:
+            return self._start_once()
+        except (SandboxUnavailable, BundleError) as exc:
+            if not _ended(exc.__cause__):
+                raise
+            return self._start_once()
+
+    def _start_once(self) -> Cell:
         begun, self._begun = self._begun, None
         if begun is None:
             return Cell.start(self.bundle, self._mechanism, limits=self._limits)
         begun.take(self.bundle)
         return begun
+
+
+def _ended(cause: BaseException | None) -> bool:
+    """Whether a start failed because the process was gone, and not because it did not hold or did not answer."""
+    return isinstance(cause, BrokenPipeError) or (isinstance(cause, CellDied) and cause.reason == "died")

@@ -160,8 +160,8 @@ def _send(launched: Launched, data: bytes) -> None:
     try:
         while data:
             data = data[os.write(launched.request_fd, data) :]
-    except BrokenPipeError:
-        raise SandboxUnavailable(f"the sandbox did not start: {launched.finish(grace_ms=EXIT_GRACE_MS)}") from None
+    except BrokenPipeError as exc:
+        raise SandboxUnavailable(f"the sandbox did not start: {launched.finish(grace_ms=EXIT_GRACE_MS)}") from exc
 
 
 def _ends_within(pid: int, grace_ms: int) -> bool:
