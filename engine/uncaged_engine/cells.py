@@ -13,10 +13,33 @@ from uncaged_bundles.errors import BundleError, SandboxUnavailable
 from uncaged_bundles.validate import Bundle
 
 from .cell import Cell, CellDied, CellLimits
-from .sandbox.mechanism import Mechanism
+from .sandbox.mechanism import Mechanism, choose
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
+
+def start_cells(bundle: Bundle, prefer: str, *, begun: tuple[Cell, Mechanism] | None) -> Cells:
+    """The cells of a worker, the shared one started.
+
+    Args:
+        prefer: as for `choose`. begun: a process that is starting already, in a sandbox that was assumed to hold; if it does not, one
+            that was tried is used instead.
+    Raises:
+        SandboxUnavailable, BundleError: it cannot be started.
+    """
+    if begun is not None and bundle.trusted:
+        begun[0].close()
+    elif begun is not None:
+        cells = Cells(bundle, begun[1], CellLimits(), begun=begun[0])
+        try:
+            cells.shared()
+            return cells
+        except SandboxUnavailable:
+            cells.close()
+    cells = Cells(bundle, None if bundle.trusted else choose(prefer), CellLimits())
+    cells.shared()
+    return cells
 
 
 class Cells:

@@ -27,7 +27,7 @@ Preference = Literal["auto", "bubblewrap", "landlock"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A sandbox that was seen to work here.
+    """A sandbox that was seen to work here, or is assumed to.
 
     program: bubblewrap's path (None for Landlock). disable_userns: this bubblewrap can forbid nested user namespaces.
     landlock_abi: the kernel's (0 for bubblewrap).
@@ -54,6 +54,18 @@ def choose(prefer: str = "auto") -> Mechanism:
     return _choose(prefer)
 
 
+def assume(prefer: str = "auto") -> Mechanism | None:
+    """The sandbox that `choose` would try first, untried: for whoever starts it at once and sees whether it holds.
+
+    Returns:
+        None if nothing can be assumed without a look at the machine.
+    """
+    program = None if prefer == "landlock" else _bubblewrap()
+    if program is None:
+        return None
+    return Mechanism(name="bubblewrap", machine=os.uname().machine, program=Path(program), disable_userns=True)
+
+
 @functools.cache
 def _choose(prefer: str) -> Mechanism:
     machine = os.uname().machine
@@ -77,7 +89,7 @@ def _choose(prefer: str) -> Mechanism:
 
 def _try_bubblewrap(machine: str) -> Mechanism | str:
     """The mechanism, or why it does not work."""
-    program = next((place for place in _USUAL_PLACES if os.access(place, os.X_OK)), None) or _on_path("bwrap")
+    program = _bubblewrap()
     if program is None:
         return "bubblewrap: not installed"
     complaint = ""
@@ -93,10 +105,14 @@ def _try_bubblewrap(machine: str) -> Mechanism | str:
     return f"bubblewrap: {program} makes no sandbox here ({complaint})"
 
 
-def _on_path(name: str) -> str | None:
+def _bubblewrap() -> str | None:
+    """Where the program is."""
+    for place in _USUAL_PLACES:
+        if os.access(place, os.X_OK):
+            return place
     import shutil  # it brings every compression module, and bubblewrap stands in a usual place
 
-    return shutil.which(name)
+    return shutil.which("bwrap")
 
 
 def landlock_abi(machine: str) -> int:

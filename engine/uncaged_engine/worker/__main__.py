@@ -18,7 +18,7 @@ from uncaged_bundles.store import Store
 from . import address
 
 if TYPE_CHECKING:
-    from ..cell import Cell
+    from .server import Begun
 
 LINGER_S = 1.0
 
@@ -54,16 +54,17 @@ def clear_report(store: Store, bundle: BundleHash) -> None:
             os.ftruncate(2, 0)
 
 
-def begin_cell(store: Store, bundle: BundleHash) -> Cell | None:
+def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
     """Start a sandbox process for a bundle that cannot be a trusted one; what is in the way is told to whoever asks for a thread."""
     from ..cell import Cell, CellLimits
     from ..config import load
-    from ..sandbox.mechanism import choose
+    from ..sandbox.mechanism import assume
 
     try:
         if b"trusted" in store.bundle_path(bundle).read_bytes():
             return None
-        return Cell.spawn(choose(load(store).sandbox), limits=CellLimits())
+        mechanism = assume(load(store).sandbox)
+        return None if mechanism is None else (Cell.spawn(mechanism, limits=CellLimits()), mechanism)
     except (UncagedError, OSError):
         return None
 

@@ -22,17 +22,18 @@ from uncaged_bundles.errors import EngineBug, NotFoundError, UncagedError, Usage
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
 from uncaged_bundles.store import Store
 
-from ..cell import Cell, CellLimits
-from ..cells import Cells
+from ..cell import Cell
+from ..cells import start_cells
 from ..config import load
 from ..driver import Driver, Request, Surroundings
 from ..journal import Journal
 from ..known_effects import KNOWN
-from ..sandbox.mechanism import choose
+from ..sandbox.mechanism import Mechanism
 from . import address
 from .hub import Hub
 from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack
 
+Begun = tuple[Cell, Mechanism]
 REQUEST_TIMEOUT_S = 30.0
 STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them should be cheap
 
@@ -40,7 +41,7 @@ STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them shoul
 class Server:
     """One worker. `serve` returns when the last thread has gone and nobody asked for anything for a while."""
 
-    def __init__(self, *, store: Store, bundle: BundleHash, linger_s: float, clock_ms: Callable[[], int], begun: Cell | None) -> None:
+    def __init__(self, *, store: Store, bundle: BundleHash, linger_s: float, clock_ms: Callable[[], int], begun: Begun | None) -> None:
         """Args: begun: a sandbox process that is starting already."""
         self._store = store
         self._hash = bundle
@@ -70,7 +71,7 @@ class Server:
             if self._around is not None:
                 self._around.cells.close()
             elif self._begun is not None:
-                self._begun.close()
+                self._begun[0].close()
 
     def _serve_at(self, path: Path, ready: Callable[[], None]) -> None:
         """Listen at *path* until idle, then leave it to others and serve whoever had come already."""
@@ -233,10 +234,8 @@ class Server:
     def _surroundings(self) -> Surroundings:
         if self._around is None:
             bundle = self._store.load_bundle(self._hash, KNOWN)
-            mechanism = None if bundle.trusted else choose(load(self._store).sandbox)
             begun, self._begun = self._begun, None
-            cells = Cells(bundle, mechanism, CellLimits(), begun=begun)
-            cells.shared()
+            cells = start_cells(bundle, load(self._store).sandbox, begun=begun)
             self._around = Surroundings(store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish)
         return self._around
 
