@@ -56,7 +56,7 @@ def test_the_life_cycle_in_the_docs_is_the_engines() -> None:
     events = [cell.strip() for cell in shown[0].strip("|").split("|")][1:]
     rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in shown[2:] if line]
     assert {row[0]: dict(zip(events, row[1:], strict=True)) for row in rows} == {
-        state: {event: row.get(event, "") for event in events} for state, row in ((key, dict(value)) for key, value in TABLE.items())
+        state: {event: {str(one): to for one, to in row.items()}.get(event, "") for event in events} for state, row in TABLE.items()
     }
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from .config import KEY_VARIABLES, Config, SecretSource
+from .config import Config, SecretSource
+from .variables import KEY_VARIABLES
 
 PREFIX = "secret:"
 MIN_CHARACTERS = 6

@@ -78,7 +78,8 @@ def answer_with_its_value(command: Perform | Probe) -> Outcome:
 class Table:
     """Everything that a loop needs, in memory; `play` runs a thread from wherever its journal stands.
 
-    commands: what the loop asked for. performed: seq and attempt of each effect, intended: when it was first asked for. flushed: how many lines are on disk.
+    commands: what the loop asked for. performed: seq and attempt of each effect, intended: when it was first asked for.
+    flushed: how many lines are on disk.
     crash_at: the number of the command at which the power goes out, before it is executed.
     """
 
