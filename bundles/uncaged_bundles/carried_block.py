@@ -11,6 +11,9 @@ SHOWN_CHARACTERS = 500
 LONG_PAGE_CHARACTERS = 100_000
 USUAL_ITEMS = 100
 LONGEST_MESSAGE = 4000
+MOST_CALLS = 10
+CHOOSE = "Call one of these flows, or answer. What they came to so far is in the input. The flows:"
+LAST = "What the flows came to is in the input. Answer now."
 SHORTER = "Summarise the following page. Keep every fact, number, name and link that somebody may need who has not read it."
 
 
@@ -133,7 +136,30 @@ class Blocks:
         if not prompt.strip():
             raise BadText("the LLM block failed: its instruction is empty")
         effect = {"prompt": prompt, **({"model": config["model"]} if config.get("model") else {}), **extras(config)}
+        if config.get("tools"):
+            return (yield from self.let_choose(effect, config["tools"]))
         return said((yield {"llm": effect}))
+
+    def let_choose(self, effect, tools):
+        """Ask the model what to do next, and do it, until it answers; the last time it can only answer."""
+        flows = {tool["flow"]: tool.get("description", "") for tool in tools}
+        listed = "\n".join(f"- {name}: {text}" for name, text in flows.items())
+        calls = []
+        while True:
+            names = list(flows) if len(calls) < MOST_CALLS else []
+            prompt = f"{effect['prompt']}\n\n{CHOOSE}\n{listed}" if names else f"{effect['prompt']}\n\n{LAST}"
+            answer = yield {"llm": {**effect, "prompt": prompt, "schema": choice_schema(names), **({"input": calls} if calls else {})}}
+            choice = answer["data"] if "data" in answer and "text" in answer else answer
+            name, given = choice.get("flow"), choice.get("arguments") or {}
+            if name not in flows or len(calls) >= MOST_CALLS:
+                return choice.get("answer") or ""
+            try:
+                came = yield {"flow": {"name": name, "params": given}}
+            except Exception as exception:
+                if not hasattr(exception, "error"):  # what the engine throws in has one
+                    raise
+                came = {"success": False, "message": exception.error.get("message"), "data": None}
+            calls.append({"flow": name, "arguments": given, **{key: came[key] for key in ("success", "message", "data")}})
 
     def read_page(self, config):
         url = fill_url(config["url"], self.variables)
@@ -179,6 +205,15 @@ class Blocks:
         return values
 
 
+def choice_schema(names):
+    """Return the form of a model's choice: a flow with its arguments, or the answer."""
+    answer = {"type": "string", "description": "the answer, once no flow is needed any more"}
+    if not names:
+        return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+    flow = {"enum": [*names, None], "description": "the flow to call next, or null"}
+    return {"type": "object", "properties": {"flow": flow, "arguments": {"type": "object"}, "answer": answer}, "required": ["flow"]}
+
+
 def extras(config):
     """Return what a block hands on to its effect as it stands."""
     return {key: config[key] for key in ("retry", "timeout_s") if key in config}
@@ -209,7 +244,7 @@ def drive_blocks(input, *, steps, variables, expressions):
             break
     direct = blocks.direct[0] if blocks.direct else None
     data = {"success": failure is None, "results": results, "variables": dict(blocks.variables), "directOutput": direct}
-    last = direct if blocks.direct else results[-1].get("result") if len(results) > 1 else None
+    last = direct if blocks.direct else results[-1].get("result") if steps[len(results) - 1]["type"] != "start" else None
     message = failure or ("done" if last is None else to_text(last))
     if len(message) > LONGEST_MESSAGE:
         message = message[:LONGEST_MESSAGE] + " …"

@@ -341,6 +341,39 @@ def test_an_object_as_instruction_is_json() -> None:
     assert play(made, "said", v="it")[0] == [{"llm": {"prompt": '{"do":"it"}', "model": "small"}}]
 
 
+def test_a_model_may_choose_flows_before_it_answers() -> None:
+    """Each call's outcome, failures too, is the input of the next question; after ten calls it can only answer."""
+    tools = [{"flow": "add-song", "description": "Adds a song."}, {"flow": "find-song"}]
+    made = flow(block("llmInstruction", instruction="Add it.", tools=tools, resultVariable="r"))
+    assert policy_of(made) == {"llm": {}, "flow": {"names": ["add-song", "find-song"]}}
+    found = {"threadId": "t", "hash": "h", "success": True, "message": "found", "data": 7}
+    script = [
+        {"text": "…", "data": {"flow": "find-song", "arguments": {"title": "x"}}},
+        found,
+        {"flow": "add-song", "arguments": {"id": 7}},
+        EffectError(kind="flow", message="full"),
+        {"flow": None, "answer": "It is full."},
+    ]
+    effects, result = play(made, *script)
+    assert result["data"]["variables"]["r"] == "It is full."
+    assert [effect["flow"] for effect in effects if "flow" in effect] == [
+        {"name": "find-song", "params": {"title": "x"}},
+        {"name": "add-song", "params": {"id": 7}},
+    ]
+    first, last = effects[0]["llm"], effects[-1]["llm"]
+    assert "- add-song: Adds a song." in first["prompt"]
+    assert first["schema"]["properties"]["flow"]["enum"] == ["add-song", "find-song", None]
+    assert last["input"] == [
+        {"flow": "find-song", "arguments": {"title": "x"}, "success": True, "message": "found", "data": 7},
+        {"flow": "add-song", "arguments": {"id": 7}, "success": False, "message": "full", "data": None},
+    ]
+    endless = [answer for _ in range(10) for answer in ({"flow": "find-song"}, found)]
+    effects, result = play(made, *endless, {"flow": "find-song", "answer": "enough"})
+    assert sum("flow" in effect for effect in effects) == 10
+    assert set(effects[-1]["llm"]["schema"]["properties"]) == {"answer"}
+    assert result["message"] == "enough"
+
+
 @pytest.mark.parametrize(
     ("steps", "policy"),
     [
@@ -402,6 +435,7 @@ def test_the_file_may_ask_for_more_and_a_secret_needs_a_host() -> None:
         ([block("forEach", list=[], steps=[], limit=5000)], "config.limit: must be from 1 to 1,000"),
         ([block("forEach", list=[], steps=[block("x")])], "flow.steps[0].config.steps[0].type: 'x' is no type of block (block 1.1)"),
         ([block("code", expression="eval('1')")], "flow.steps[0].config.expression: column 1: there is no function 'eval'"),
+        ([block("llmInstruction", instruction="x", tools=["a"])], "config.tools[0]: must be a mapping"),
         ([block("code", expression="1", directOutput="yes")], "directOutput: must be True or False"),
         ([], "flow.steps: is empty"),
         ("x", "flow.steps: must be a list of blocks"),

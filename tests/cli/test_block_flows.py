@@ -37,6 +37,9 @@ def test_a_block_flow_is_added_and_run(command: Command, tmp_path: Path) -> None
     assert ran.returncode == 0, ran.stderr
     result = next(json.loads(line)["record"]["result"] for line in ran.stdout.splitlines() if '"end":"completed"' in line)
     assert (result["data"]["directOutput"], result["direct"]) == (42, True)
+    [tool] = json.loads(command("tools", "--format", "openai").stdout)
+    assert tool["function"]["name"] == "add-one"
+    assert tool["function"]["parameters"]["properties"]["n"]["type"] == "integer"
     again = write(tmp_path / "two.json", START, {"type": "code", "config": {"expression": "n + 2"}})
     assert command("add", "add-one", str(again)).returncode == 0, "a file that was changed is a new version"
 

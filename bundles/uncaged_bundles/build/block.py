@@ -55,6 +55,8 @@ def policy_of(flow: BlockFlow) -> dict[str, object]:
                     policy.setdefault("llm", {})
             case "llmInstruction":
                 policy.setdefault("llm", {})
+                for tool in config.get("tools") or []:
+                    _allow(policy.setdefault("flow", {}), "names", tool["flow"])
             case "flow":
                 _allow(policy.setdefault("flow", {}), "names", None if "${" in config["flow"] else config["flow"])
             case _:

@@ -25,7 +25,7 @@ BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"url"}),
         frozenset({"method", "headers", "bodyType", "body", "formData", "responseVariable", "retry", "timeout_s"}),
     ),
-    "llmInstruction": (frozenset({"instruction"}), frozenset({"model", "resultVariable", "retry", "timeout_s"})),
+    "llmInstruction": (frozenset({"instruction"}), frozenset({"model", "tools", "resultVariable", "retry", "timeout_s"})),
     "webScraping": (
         frozenset({"url"}),
         frozenset({"captureAs", "querySelector", "enableSummarization", "resultVariable", "retry", "timeout_s"}),
@@ -167,12 +167,10 @@ class Reader:
                 if capture == "querySelector" and not config.get("querySelector"):
                     raise ShapeError((*path, "querySelector"), "is missing; captureAs asks for it")
                 shapes.text(config.get("querySelector") or "", (*path, "querySelector"))
+            case "llmInstruction":
+                self._check_tools(config, path)
             case "forEach":
-                if not isinstance(config["list"], str | list):
-                    raise ShapeError((*path, "list"), f"must be a list or a text such as ${{items}}, not {shapes.shown(config['list'])}")
-                limit = shapes.whole(config.get("limit", 1), (*path, "limit"))
-                if not 1 <= limit <= MOST_ITEMS:
-                    raise ShapeError((*path, "limit"), f"must be from 1 to {MOST_ITEMS:,}, not {limit}")
+                self._check_loop(config, path)
             case "flow":
                 shapes.mapping(config.get("params") or {}, (*path, "params"))
             case "condition" | "code":
@@ -180,6 +178,23 @@ class Reader:
                 self.expressions[text] = compile_expression(text, (*path, "expression"))
             case _:
                 return
+
+    def _check_loop(self, config: Mapping[str, object], path: Path) -> None:
+        if not isinstance(config["list"], str | list):
+            raise ShapeError((*path, "list"), f"must be a list or a text such as ${{items}}, not {shapes.shown(config['list'])}")
+        limit = shapes.whole(config.get("limit", 1), (*path, "limit"))
+        if not 1 <= limit <= MOST_ITEMS:
+            raise ShapeError((*path, "limit"), f"must be from 1 to {MOST_ITEMS:,}, not {limit}")
+
+    def _check_tools(self, config: Mapping[str, object], path: Path) -> None:
+        listed = config.get("tools") or []
+        if not isinstance(listed, list):
+            raise ShapeError((*path, "tools"), f'must be a list of {{"flow", "description"}}, not {shapes.shown(listed)}')
+        for index, item in enumerate(listed):
+            entry = shapes.mapping(item, (*path, "tools", index))
+            shapes.known_keys(entry, ("flow", "description"), (*path, "tools", index))
+            shapes.text(shapes.required(entry, "flow", (*path, "tools", index)), (*path, "tools", index, "flow"))
+            shapes.text(entry.get("description", ""), (*path, "tools", index, "description"))
 
     def _check_call(self, config: Mapping[str, object], path: Path) -> None:
         method = shapes.text(config.get("method", "GET"), (*path, "method"))
