@@ -52,6 +52,7 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
     Raises:
         RefusedError: the bundle was not made from a recipe or a script. UsageError, BundleError: a change is wrong.
     """
+    from uncaged_bundles.build.block_flow import BlockFlow
     from uncaged_bundles.build.recipe_flow import build_flow, flow_of
     from uncaged_engine.known_effects import KNOWN
 
@@ -59,6 +60,11 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
     if flow is None:
         raise RefusedError(
             f"{name!r} came neither from a recipe nor from a script; change the file that it was built from, and add that again"
+        )
+    if isinstance(flow, BlockFlow) and (edit.script or edit.parameters or edit.removed):
+        raise RefusedError(
+            f"{name!r} is a block flow: its variables and blocks stand in its file; change that, and add it again "
+            f"('uncaged-workflow export {name}' writes it)"
         )
     flow = replace(flow, name=name)
     if edit.script is not None:

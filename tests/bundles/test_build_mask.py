@@ -100,8 +100,12 @@ def test_an_export_comes_back_and_says_what_to_fill_in() -> None:
     assert not again.active
     assert len([note for note in again.notes if "fill it in" in note]) == 2
 
-    plain = parse_block_flow({"name": "A b", "description": "d", "steps": [{"type": "code", "config": {"expression": "1"}}]}, "a-b")
+    step = {"type": "code", "config": {"expression": "1"}}
+    said = {"grammarPatterns": ["add one"], "examples": [{"sentence": "add one", "params": {}}]}
+    built = build_block(parse_block_flow({"name": "A b", "description": "d", "steps": [step], **said}, "a-b"))
+    plain = block_flow_of(read_bundle(built))
+    assert plain is not None
     text, places = export_block_flow(plain, active=False)
     assert places == []
-    assert build_block(parse_block_flow(json.loads(text), "a-b")) == build_block(plain)
+    assert build_block(parse_block_flow(json.loads(text), "a-b")) == built
     assert json.loads(text)["active"] is False

@@ -131,17 +131,25 @@ def block_flow_of(bundle: Bundle) -> BlockFlow | None:
     if not isinstance(found.get("steps"), list):
         return None
     raw = bundle.descriptor.raw
+    examples = raw.get("examples")
     return BlockFlow(
         name=bundle.descriptor.name,
         description=bundle.descriptor.description,
         display_name=str(raw.get("displayName", "")),
         source=str(raw.get("source", "")),
         parameters=bundle.descriptor.parameters,
+        patterns=_texts(raw.get("patterns")),
+        aliases=_texts(raw.get("aliases")),
+        examples=tuple(examples) if isinstance(examples, list) else (),
         steps=found["steps"],
         variables=found.get("variables", {}),
         expressions=found.get("expressions", {}),
         policy={kind: dict(limits) for kind, limits in bundle.descriptor.policy.limits.items()},
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
 def export_block_flow(flow: BlockFlow, *, active: bool) -> tuple[str, list[str]]:
@@ -155,6 +163,6 @@ def export_block_flow(flow: BlockFlow, *, active: bool) -> tuple[str, list[str]]
     }
     needed = policy_of(replace(flow, policy={}))
     own = {kind: limits for kind, limits in flow.policy.items() if limits != needed.get(kind)}
-    if own:
-        document["policy"] = own
+    more = {"policy": own, "grammarPatterns": list(flow.patterns), "examples": list(flow.examples)}
+    document |= {key: value for key, value in more.items() if value}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n", places

@@ -17,6 +17,7 @@ from uncaged_bundles.values import convert, is_a
 
 from .expression import compile_expression
 from .flows import RecipeFlow
+from .grammar_check import check_pattern
 from .mask import find_masks
 
 BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -47,7 +48,7 @@ MOST_BLOCKS = 1000
 MOST_ITEMS = 1000
 DEEPEST = 8
 
-_TOP_KEYS = frozenset({"name", "description", "active", "steps", "policy", "examples", "source", "displayName", "uuid"})
+_TOP_KEYS = frozenset({"name", "description", "active", "steps", "policy", "examples", "source", "displayName", "uuid", "grammarPatterns"})
 _VARIABLE_KEYS = frozenset({"name", "value", "description", "type", "category", "required", "hidden"})
 
 
@@ -91,12 +92,16 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
     notes += reader.notes
     notes += [f"{place} was left out when the flow was exported: fill it in, and add the file again" for place in masks]
     examples = fields.get("examples", [])
+    patterns = shapes.texts(fields.get("grammarPatterns", []), (*top, "grammarPatterns"))
+    for index, pattern in enumerate(patterns):
+        check_pattern(pattern, list(shapes.mapping(parameters["properties"], top)), (*top, "grammarPatterns", index))
     return BlockFlow(
         name=name,
         description=shapes.text(fields.get("description") or display_name, (*top, "description")),
         display_name=display_name,
         source=shapes.text(fields.get("source", ""), (*top, "source")),
         parameters=parameters,
+        patterns=tuple(patterns),
         examples=tuple(examples) if isinstance(examples, list) else (),
         notes=tuple(notes),
         steps=steps,
