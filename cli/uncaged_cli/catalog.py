@@ -10,6 +10,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "demo": "Write a small git repository with bugs and red tests to try a flow on.",
         "init": "Write a runnable flow definition with its test.",
         "doctor": "Check this machine: store, git, sandbox, configuration, agents.",
+        "agents": "List who could answer for roles here, and who does by default.",
+        "keys": "Keep keys for models and services.",
         "completion": "Print the completion script for a shell.",
     },
     "Flows": {

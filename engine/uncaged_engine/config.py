@@ -6,7 +6,7 @@ The values live here as plain dataclasses; ``config_file`` checks ``config.yaml`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 from .variables import CARRIED, KEY_VARIABLES, select
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+KEYS = "keys"
+"""The directory of a store that holds keys, one file each, for its owner only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +95,7 @@ class Config:
     model: str | None = None
     extractor: str | None = None
     limits: Limits = field(default_factory=Limits)
+    keys: Path | None = None
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSettings | None = None
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
@@ -118,9 +123,9 @@ def load(store: Store) -> Config:
     try:
         data = store.config_path.read_bytes()
     except FileNotFoundError:
-        return Config()
+        return Config(keys=store.root / KEYS)
     if not data.strip():
-        return Config(path=store.config_path)
+        return Config(path=store.config_path, keys=store.root / KEYS)
     from .config_file import parse_config
 
-    return parse_config(data, store.config_path)
+    return replace(parse_config(data, store.config_path), keys=store.root / KEYS)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from .config import Config, SecretSource
-from .variables import KEY_VARIABLES
+from . import keys
+from .config import Config
 
 PREFIX = "secret:"
 MIN_CHARACTERS = 6
@@ -41,9 +41,10 @@ def resolve(value: object, config: Config, environment: Mapping[str, str]) -> tu
 
 def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> str:
     """Return the value of the secret *name*; EnvironmentLacks names it and its source when there is none."""
-    source = config.secrets.get(name) or (SecretSource(env=name) if name in KEY_VARIABLES else None)
+    source = config.secrets.get(name) or keys.source_of(name, config.keys, environment)
     if source is None:
-        raise EnvironmentLacks(f"secret:{name} is not known; add `secrets: {{{name}: {{env: VARIABLE}}}}` to config.yaml, then resume")
+        advice = f"`uncaged-workflow keys set {name}`, or add `secrets: {{{name}: {{env: VARIABLE}}}}` to config.yaml"
+        raise EnvironmentLacks(f"secret:{name} is not known; {advice}, then resume")
     if source.env is not None:
         value = environment.get(source.env, "")
         if not value:

@@ -1,0 +1,58 @@
+"""`agents` lists who could answer for roles here, and why the default is who it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option
+from ..screen import Piece, Styled, result, width_of
+from ..session import open_engine
+from ..table import render
+
+if TYPE_CHECKING:
+    from uncaged_engine.config import Config
+
+HEADERS = ("agent", "uses", "here", "what it is")
+
+
+@click.command()
+@json_option
+def command(as_json: bool) -> None:
+    """List the agents that are configured, those that are found on this machine, and which one is the default and why."""
+    from uncaged_engine.agents.choose import choose
+
+    engine = open_engine()
+    config = engine.config
+    chosen = choose(config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd())
+    rows = found(config)
+    if as_json:
+        agents = [dict(zip(("name", "use", "here", "about"), row, strict=True)) for row in rows]
+        jsonout.document({"default": chosen.recorded(), "agents": agents})
+        return
+    result("default: ", Styled(chosen.name, "cyan"), f" ({chosen.reason})")
+    shown: list[list[Piece]] = [[Styled(name, "cyan"), use, here, about] for name, use, here, about in rows]
+    for line in render(HEADERS, shown, width=width_of(sys.stdout)):
+        result(*line)
+
+
+def found(config: Config) -> list[tuple[str, str, str, str]]:
+    """Configured agents, known coding agents, and the kinds that need no program."""
+    from uncaged_engine.agents.consent import present
+    from uncaged_engine.agents.program.table import table
+
+    here = {row.name for row in present(os.environ)}
+    configured = [(name, agent.use, "configured", "") for name, agent in config.agents.items()]
+    known = [(row.name, row.use, "yes" if row.name in here else "no", f"{row.title}; {row.install}") for row in table().values()]
+    built_in = [
+        ("repair", "repair", "yes", "no model; searches small edits until the repository's own failing test passes"),
+        ("person", "person", "yes", "you, with `answer`"),
+        ("anthropic", "anthropic", "with a key", "a Claude model; secret:ANTHROPIC_API_KEY"),
+        ("openai", "openai", "with a key", "any OpenAI-compatible endpoint; secret:OPENAI_API_KEY"),
+    ]
+    return [*configured, *known, *built_in]

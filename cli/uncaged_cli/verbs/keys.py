@@ -1,0 +1,56 @@
+"""`keys` hands keys to the store and never shows one."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .. import jsonout
+from ..arguments import json_option
+from ..screen import is_terminal, next_step, note, result
+from ..session import open_engine
+
+
+@click.group("keys")
+def command() -> None:
+    """Keep keys for models and services in the store, each in a file for you only. A bundle and config.yaml name them as secret:NAME."""
+
+
+@command.command("set")
+@click.argument("name")
+def set_key(name: str) -> None:
+    """Keep the key NAME; its value is asked for without an echo, or read from standard input."""
+    from uncaged_engine import keys
+
+    keys.checked(name)
+    asked = is_terminal(sys.stdin)
+    value = str(click.prompt(f"value of {name}", hide_input=True, err=True)) if asked else sys.stdin.read().strip()
+    engine = open_engine()
+    path = keys.put(engine.store.root / "keys", name, value)
+    note(f"kept in {path}")
+    next_step(f"name it as secret:{name}")
+
+
+@command.command("list")
+@json_option
+def list_keys(as_json: bool) -> None:
+    """List the names of the keys that are kept."""
+    from uncaged_engine import keys
+
+    names = keys.names(open_engine().store.root / "keys")
+    if as_json:
+        jsonout.document({"keys": names})
+        return
+    for name in names:
+        result(name)
+
+
+@command.command("rm")
+@click.argument("name")
+def remove_key(name: str) -> None:
+    """Forget the key NAME."""
+    from uncaged_engine import keys
+
+    keys.remove(open_engine().store.root / "keys", name)
+    note(f"{name} is forgotten")
