@@ -95,7 +95,7 @@ class Config:
     model: str | None = None
     extractor: str | None = None
     limits: Limits = field(default_factory=Limits)
-    keys: Path | None = None
+    keys: Path | None = field(default=None, compare=False)
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSettings | None = None
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
@@ -123,9 +123,9 @@ def load(store: Store) -> Config:
     try:
         data = store.config_path.read_bytes()
     except FileNotFoundError:
-        return Config(keys=store.root / KEYS)
+        return Config(keys=store.config_path.parent / KEYS)
     if not data.strip():
-        return Config(path=store.config_path, keys=store.root / KEYS)
+        return Config(path=store.config_path, keys=store.config_path.parent / KEYS)
     from .config_file import parse_config
 
-    return replace(parse_config(data, store.config_path), keys=store.root / KEYS)
+    return replace(parse_config(data, store.config_path), keys=store.config_path.parent / KEYS)
