@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import RefusedError, UncagedError
+from uncaged_bundles.files import remove_stale_temporaries
 from uncaged_bundles.ids import BundleHash, ThreadId
 
 from . import archive
@@ -80,6 +81,8 @@ def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Prune
         gone.append(thread)
         freed += size
     if not dry_run:
+        for directory in (engine.store.blobs, *engine.store.logs.iterdir()):
+            remove_stale_temporaries(directory, time.time() - YOUNG_BLOB_S)
         freed += _sweep_blobs(engine) + _sweep_worktrees(engine)
     return Pruned(threads=tuple(gone), freed_bytes=freed)
 

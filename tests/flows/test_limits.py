@@ -65,10 +65,10 @@ def test_a_limit_of_time_stops_what_is_under_way(engine: Engine, tmp_path: Path)
     script = tmp_path / "answers.yaml"
     script.write_text("- {role: writer, meta: {status: done}, delay_s: 600}\n", "utf-8")
     granted(engine.store, build_workflow(TALK))
-    thread = engine.run("talk", prompt="", options=RunOptions(agents={"": f"scripted:{script}"}, max_seconds=0.5))
+    thread = engine.run("talk", prompt="", options=RunOptions(agents={"": f"scripted:{script}"}, max_seconds=3))
     assert settle(engine, thread)["status"] == "limit"
     assert [record["void"] for record in written(engine, thread) if "void" in record] == ["limit"]
-    with pytest.raises(RefusedError, match=r"resume it with --max-time above 0\.5"):
+    with pytest.raises(RefusedError, match=r"resume it with --max-time above 3"):
         engine.resume(thread)
 
 
