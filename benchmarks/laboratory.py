@@ -15,8 +15,11 @@ from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import Journal
 from uncaged_engine.worker import client
 
+from .cputime import Profile, ends_of_steps, family, take_sample
+
 MAX_STEPS = 1_000_000
 POLL_S = 0.005
+SAMPLE_S = 0.002
 PATIENCE_S = 120.0
 
 
@@ -64,6 +67,20 @@ class Laboratory:
     def run(self, flow: str, steps: int) -> Path:
         """Run a thread to its end and return its journal."""
         return self.wait(self.start(flow, steps))
+
+    def profile(self, flow: str, steps: int) -> Profile:
+        """Run a thread to its end and watch what the worker and its sandbox use up; the worker must live already."""
+        thread = self.start(flow, steps)
+        bundle, _, path = self.engine.store.locate_thread(thread)
+        pid = self.worker_pid(bundle)
+        if pid is None:
+            raise RuntimeError(f"the worker of {flow} is gone before its thread {thread} was looked at")
+        pids = family(pid)
+        samples = [take_sample(path, pids)]
+        while lock.is_live(path):
+            time.sleep(SAMPLE_S)
+            samples.append(take_sample(path, pids))
+        return Profile(samples=samples, ends=ends_of_steps(path))
 
     def journal(self, thread: ThreadId) -> Journal:
         bundle, thread, path = self.engine.store.locate_thread(thread)
