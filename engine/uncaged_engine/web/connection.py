@@ -82,9 +82,10 @@ class Seat:
                 box.put(exc)
 
         self._woken = box
+        left_s = self.left_s()  # cut before this: told here; after it: the box is filled
         threading.Thread(target=work, name="lookup", daemon=True).start()
         try:
-            found = box.get(timeout=self.left_s())
+            found = box.get(timeout=left_s)
         except queue.Empty:
             raise WebProblem("timeout", f"the name {host} was not found out in time") from None
         finally:

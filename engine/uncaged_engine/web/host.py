@@ -64,7 +64,6 @@ def _ascii(text: str) -> str:
 
     try:
         name = idna.encode(text.lower(), uts46=True).decode("ascii")
-        idna.decode(name)
     except (idna.IDNAError, UnicodeError) as exc:
         raise WebProblem("effect", f"{text!r} is no internationalised name of a host ({exc})") from None
     return name.lower()

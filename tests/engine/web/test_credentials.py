@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,11 @@ def test_a_secret_that_comes_back_is_not_written_down(browser: Browser, reply: R
     """Text, JSON with its keys, headers, even bytes; also one that this request did not use."""
     with serving(lambda _: reply) as server:
         outcome = browser.perform(desk_for(browser, server), {"url": server.url})
-    said = repr(answered(outcome))
+    found = answered(outcome)
+    said = repr(found) + repr(base64.b64decode(found.get("base64", "")))
     assert "s3cret" not in said
     assert "0ther-secret" not in said
-    assert "MG90aGVyLXNlY3JldA" not in said
-    assert "secret:" in said or "base64" in said
+    assert "secret:" in said
 
 
 def test_an_error_holds_no_secret(browser: Browser) -> None:

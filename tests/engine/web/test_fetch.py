@@ -13,6 +13,8 @@ from testbed.webserver import Reply, Seen, WebServer, redirect, serving, text
 from uncaged_engine.handlers import handler_for
 from uncaged_engine.handlers.fetch import FetchHandler
 from uncaged_engine.outcomes import Void
+from uncaged_engine.web.page import Page
+from uncaged_engine.web.problems import Stopped
 
 PAGE = """<!doctype html>
 <html><head><title> A &amp;
@@ -183,6 +185,22 @@ def test_a_page_that_was_made_to_take_for_ever_does_not(browser: Browser, page: 
         assert (found, "ask for it as html" in message) == (kind, True)
         assert clock.seconds < 10
         assert answered(browser.perform(desk_for(browser, server), {"url": server.url, "as": "html"}))["text"] == page
+
+
+def test_each_step_of_the_work_looks_at_the_time() -> None:
+    """Reading it, taking things out, and writing Markdown."""
+    stops: list[bool] = []
+
+    def check() -> None:
+        if stops:
+            raise Stopped
+
+    page = Page("<p>one <b>two</b></p>", "https://a.example/", check)
+    assert page.markdown() == "one **two**"
+    stops.append(True)
+    for work in (page.markdown, lambda: Page("text", "https://a.example/", check), lambda: Page("<p>", "https://a.example/", check)):
+        with pytest.raises(Stopped):
+            work()
 
 
 @pytest.mark.slow

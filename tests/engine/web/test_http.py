@@ -233,6 +233,20 @@ def test_a_connection_that_the_server_closed_is_not_used(browser: Browser) -> No
         assert server.connections == 3
 
 
+@pytest.mark.parametrize(("method", "sent"), [("GET", 3), ("PUT", 3), ("POST", 2)])
+def test_a_connection_that_is_given_up_under_a_request(browser: Browser, method: str, sent: int) -> None:
+    """What may be done twice is sent once more, over a new one; what may not is not."""
+    with serving(lambda seen: raw(b"") if len(tired.seen) == 2 else echo(seen)) as tired:
+        desk = desk_for(browser, tired)
+        answered(browser.perform(desk, {"url": tired.url}))
+        outcome = browser.perform(desk, {"url": tired.url, "method": method})
+        if sent == 3:
+            assert answered(outcome)["json"]["method"] == method
+        else:
+            assert failed(outcome)[0] == "connect"
+        assert len(tired.seen) == sent
+
+
 def test_more_than_the_limit_is_a_failure(browser: Browser) -> None:
     """A page that was cut never passes for a whole one; as much as the limit is whole."""
     with serving(lambda seen: text("x" * int(seen.path[1:]))) as server:
@@ -248,6 +262,9 @@ def test_what_an_error_says_is_cut_instead(browser: Browser) -> None:
     with serving(lambda _: data(["x" * 2000], status=500)) as server:
         outcome = answered(browser.perform(desk_for(browser, server, maxBytes=1000), {"url": server.url}))
     assert (outcome["status"], outcome["truncated"], len(outcome["text"])) == (500, True, 1000)
+    with serving(lambda _: data(1234567890, status=500)) as server:
+        outcome = answered(browser.perform(desk_for(browser, server, maxBytes=5), {"url": server.url}))
+    assert (outcome["text"], "json" in outcome) == ("12345", False)  # half a number is no number
 
 
 @pytest.mark.slow
