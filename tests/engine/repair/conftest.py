@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -116,7 +116,7 @@ def programs() -> Mapping[str, Program]:
 @pytest.fixture
 def make_repository(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Repository]:
     """Make a repository with these files, in one commit."""
-    made: Sequence[Repository] = []
+    made: list[Repository] = []
 
     def make(files: Mapping[str, str | bytes]) -> Repository:
         base = tmp_path / f"repository-{len(made)}"
@@ -129,6 +129,7 @@ def make_repository(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Rep
         repository.git("init", "-q", "-b", "main")
         repository.git("add", "-A")
         repository.git("commit", "-q", "-m", "start")
+        made.append(repository)
         return repository
 
     return make

@@ -43,9 +43,10 @@ def main() -> None:
     """Play one role and say how it went: "text"; "lacks": a person can mend it and resume; "failed"."""
     parent = os.getppid()
     signal.signal(signal.SIGTERM, _stop)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # the worker died before it could be noticed
-        raise SystemExit(143)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:  # the worker died before it could be noticed
+            raise SystemExit(143)
     task = task_of(json.loads(sys.stdin.buffer.readline()))
     try:
         result = {"text": PLAYS[task.role](task, Reporter())}

@@ -15,6 +15,7 @@ from .task import KIND, ROLES, Task, limits_of
 
 GRACE_S = 10.0
 MAX_ANSWER_BYTES = 4 << 20
+WRITERS = ("coder", "committer")
 
 
 class RepairAgent:
@@ -29,6 +30,8 @@ class RepairAgent:
     def answer(self, request: AgentRequest) -> AgentAnswer:
         if request.role.name not in ROLES:
             raise AgentFailed(f"the built-in repair plays {', '.join(ROLES)}, not {request.role.name!r}; bind another agent to that role")
+        if not request.writable and request.role.name in WRITERS:
+            raise AgentFailed(f"the built-in repair cannot play {request.role.name!r} where the flow's policy lets roles only read")
         if request.worktree is None:
             raise AgentFailed("the built-in repair works in a git repository; start the flow with --workspace DIR")
         task = Task(

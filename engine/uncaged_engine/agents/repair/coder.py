@@ -87,7 +87,7 @@ class Coder:
         return False
 
     def _search(self, laboratory: Laboratory, baseline: Baseline, group: Sequence[str], *, share: float) -> Passing | None:
-        suspicion = suspicion_of(baseline, group, laboratory.source, self._task.text)
+        suspicion = suspicion_of(baseline, group, laboratory.source, self._task.text, laboratory.sources)
         queue = queue_of(baseline, group, suspicion, laboratory.source)
         if not queue:
             self._notes.append(f"no line of the repository's own code was seen to run in {listed(group)}")

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .paths import is_test_path
+from .results import RED
 
 TEST_MARKS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "_called_from_test", "unittest.mock")
+MAX_NAMED = 8
 TEST_MODULES = frozenset({"pytest", "_pytest", "unittest", "nose", "hypothesis"})
 
 
@@ -50,20 +52,13 @@ def judge_change(changes: Mapping[str, FileChange]) -> Judgement:
     return Judgement(issues=tuple(issues), remarks=tuple(remarks))
 
 
-def judge_outcomes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Return what became worse between two runs of the suite; *before* may be empty when it is not known."""
-    red = [name for name, outcome in after.items() if outcome in ("failed", "error", "timeout", "died")]
-    gone = [name for name in before if name not in after]
-    hidden = [
-        name
-        for name, outcome in after.items()
-        if outcome in ("skipped", "xfailed") and before.get(name, outcome) not in ("skipped", "xfailed")
-    ]
-    issues = [f"{name} fails ({after[name]}); make it pass" for name in red[:8]]
-    issues += [f"and {len(red) - 8} more tests fail"] if len(red) > 8 else []
-    issues += [f"{name} ran before the change and is no longer collected; bring it back" for name in gone[:8]]
-    issues += [f"{name} ran before the change and is now skipped; let it run" for name in hidden[:8]]
-    return issues
+def judge_outcomes(outcomes: Mapping[str, str]) -> list[str]:
+    """Return the tests that do not pass, as issues."""
+    red = [name for name, outcome in outcomes.items() if outcome in RED]
+    more = len(red) - MAX_NAMED
+    return [f"{name} fails ({outcomes[name]}); make it pass" for name in red[:MAX_NAMED]] + (
+        [f"and {more} more tests fail"] if more > 0 else []
+    )
 
 
 def _judge_test(change: FileChange, issues: list[str], remarks: list[str]) -> None:

@@ -37,9 +37,10 @@ def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str
     """
     problems: list[str] = []
     for path, reason in _places(directory, top, environment, asked):
+        if not path.is_file() and path == asked:
+            problems.append(f"{path}: is not there")
+            break
         if not path.is_file():
-            if asked is not None and path == asked:
-                problems.append(f"{path}: is not there")
             continue
         version = _version(path)
         if version is None:

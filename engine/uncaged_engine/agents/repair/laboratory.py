@@ -60,7 +60,7 @@ class Laboratory:
         self.task = task
         self.progress = progress
         self.setting = setting_of(task)
-        self.sources = sources(self.setting.top)
+        self.sources = self._own_sources()
         self.hosts: list[Host] = []
         self._stack = ExitStack()
         self._read: dict[str, Source | None] = {}
@@ -69,8 +69,10 @@ class Laboratory:
     def __enter__(self) -> Laboratory:
         mechanism = choose(self.task.sandbox)
         self.progress("copying the repository")
-        self._rooms = self._stack.enter_context(Rooms(self.setting.top, self.task.scratch / "repair", mechanism))
-        self._open_hosts(plugins=names_plugin(self.setting.top, self.setting.command.arguments))
+        with ExitStack() as stack:
+            self._rooms = stack.enter_context(Rooms(self.setting.top, self.task.scratch / "repair", mechanism))
+            self._open_hosts(plugins=names_plugin(self.setting.top, self.setting.command.arguments))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -123,13 +125,21 @@ class Laboratory:
         return self.hosts
 
     def source(self, path: str) -> Source | None:
-        """Return the file *path* as it is in the worktree; None if it cannot be read as Python."""
+        """Return the file *path* as it is in the worktree; None if it is none that may be changed, or cannot be read as Python."""
+        if path not in self.sources:
+            return None
         if path not in self._read:
             try:
                 self._read[path] = read_source(path, (self.setting.top / path).read_bytes())
             except (OSError, UnreadableSource):
                 self._read[path] = None
         return self._read[path]
+
+    def _own_sources(self) -> tuple[str, ...]:
+        """Return the files that may be changed: what the test command itself names is a test."""
+        setting = self.setting
+        named = {(setting.top / setting.inside / word).resolve() for word in setting.command.arguments}
+        return tuple(path for path in sources(setting.top) if (setting.top / path).resolve() not in named)
 
     def _measure(self, collected: Collected) -> Baseline:
         limits, rooms, plan = self.task.limits, self._rooms, self.host.plan

@@ -7,17 +7,24 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
-from .host import Ask, Host, HostGone
+from .host import Ask, HostGone
 from .results import BROKEN, Message, Run, run_of
 
 MAX_BYTES = 32 << 20
 
 
+class Says(Protocol):
+    """A host, as far as it matters here."""
+
+    def messages(self, ask: Ask) -> Sequence[Message]: ...
+
+
 class Remembering:
     """A host whose answers are kept. tree: digest of the files and of how they are tested; answers for another one are forgotten."""
 
-    def __init__(self, host: Host, path: Path, tree: str) -> None:
+    def __init__(self, host: Says, path: Path, tree: str) -> None:
         self._host, self._path, self._tree = host, path, tree
         self._known = _load(path, tree)
         self._new = False

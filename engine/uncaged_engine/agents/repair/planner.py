@@ -24,8 +24,8 @@ def plan(task: Task, progress: Progress) -> str:
     with Laboratory(task, progress) as laboratory:
         collected = laboratory.collect()
         where = f"{laboratory.setting.label}, {laboratory.runner}"
-        if not collected.tests:
-            return _aborted(_why_no_tests(collected, where))
+        if collected.errors or not collected.tests:
+            return _aborted(_why_not_collected(collected, where))
         baseline = laboratory.measure(collected)
         if not baseline.failing:
             return _aborted(_why_nothing_to_do(baseline, where))
@@ -40,11 +40,10 @@ def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
         f"Ran {where}: {len(baseline.red)} of {counted(len(baseline.outcomes), 'test')} fail.",
         *([f"Time was up before all {len(baseline.collected.tests)} tests had run."] if not baseline.complete else []),
         *([f"Not planned for, they pass when run alone: {listed(baseline.unsteady)}."] if baseline.unsteady else []),
-        *([f"Could not be collected: {listed([path for path, _ in baseline.collected.errors])}."] if baseline.collected.errors else []),
     ]
     phases = []
     for number, group in enumerate(groups, 1):
-        suspicion = suspicion_of(baseline, group, laboratory.source, laboratory.task.text)
+        suspicion = suspicion_of(baseline, group, laboratory.source, laboratory.task.text, laboratory.sources)
         places = sorted(suspicion.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PLACES]
         suspects = ", ".join(f"{path}:{line} ({degree:.2f})" for (path, line), degree in places)
         error = baseline.failing[group[0]].error
@@ -65,8 +64,11 @@ def _aborted(reason: str) -> str:
     return answer([reason], {"status": "aborted", "reason": reason})
 
 
-def _why_no_tests(collected: Collected, where: str) -> str:
-    """Tell a repository without tests from one whose tests cannot be loaded, and say which of the two ways."""
+def _why_not_collected(collected: Collected, where: str) -> str:
+    """Tell a repository without tests from one whose tests cannot all be loaded, and say why.
+
+    A suite that is not whole cannot be seen to pass, so no search begins.
+    """
     if collected.end == "timeout":
         hangs = "perhaps a module hangs when it is imported"
         return f"the tests could not be collected in time ({where}); {hangs}. Give --test-command for a part of them"
@@ -80,20 +82,16 @@ def _why_no_tests(collected: Collected, where: str) -> str:
     if "SyntaxError" in text or "IndentationError" in text:
         return f"{paths} cannot be collected ({where}): a file does not parse: {first}. Mend it by hand or with another agent"
     if "ModuleNotFoundError" in text or "ImportError" in text or "No module named" in text:
-        next_step = "Install what the repository needs into its .venv, or give --test-command, then run again"
+        next_step = "Install what the repository needs into its .venv, or give --test-command for tests that can run, then run again"
         return f"{paths} cannot be imported ({where}): {first}. {next_step}"
     return f"{paths} cannot be collected ({where}): {first}"
 
 
 def _why_nothing_to_do(baseline: Baseline, where: str) -> str:
-    total, errors = len(baseline.outcomes), baseline.collected.errors
+    total = len(baseline.outcomes)
     if baseline.unsteady:
         chance = "that depends on order or chance, which no small edit settles"
         return f"of {counted(total, 'test')}, {listed(baseline.unsteady)} failed, but not when run alone ({where}): {chance}"
-    if errors:
-        first = " ".join(_essence(errors[0][1]).split())
-        lost = listed([path for path, _ in errors])
-        return f"all {counted(total, 'test')} that could be collected pass, but {lost} could not be: {first} ({where})"
     if not baseline.complete:
         next_step = "raise suiteSeconds of the agent, or give --test-command for a part"
         return f"{total} of {len(baseline.collected.tests)} tests ran before time was up, and none fails ({where}); {next_step}"

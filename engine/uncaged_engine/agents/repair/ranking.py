@@ -14,6 +14,9 @@ from .spectrum import Line, grouped, hinted, ochiai
 
 MAX_LINES = 400
 NEAR_TOP = 0.9
+IN_FUNCTION = 0.6
+MAX_UNTRACED = 40
+ELSEWHERE = 0.2
 Read = Callable[[str], Source | None]
 
 
@@ -51,15 +54,17 @@ def groups_of(baseline: Baseline, read: Read) -> list[tuple[str, ...]]:
     return grouped(ordered)
 
 
-def suspicion_of(baseline: Baseline, group: Sequence[str], read: Read, text: str) -> dict[Line, float]:
+def suspicion_of(baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]) -> dict[Line, float]:
     """Return how suspicious each line is for the failing tests of *group*, at most 1.
 
     Lines that run only while modules are imported are run by every test; they come last.
     """
     lines = [baseline.lines_of(name) for name in group]
     passing = list(baseline.passed.values())
+    if not any(lines):
+        return _untraced(baseline, group, read, text, sources)
     found = ochiai(lines, passing)
-    paths = {path for path, _ in found} or {frame.path for name in group for frame in baseline.failing[name].frames}
+    paths = {path for path, _ in found}
     everywhere = 1.0 / (1.0 + len(passing) / max(1, len(group))) ** 0.5
     for path in sorted(paths | set(baseline.collected.imported) if len(baseline.collected.imported) <= 50 else paths):
         source = read(path)
@@ -71,6 +76,25 @@ def suspicion_of(baseline: Baseline, group: Sequence[str], read: Read, text: str
     ranked = hinted(found, [baseline.failing[name].frames for name in group], functions, text)
     best = sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES]
     return {line: degree for line, degree in best if degree > 0}
+
+
+def _untraced(baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]) -> dict[Line, float]:
+    """Where no lines were seen (another process ran them), believe what the output names: the places, then the functions around them.
+
+    If it names none, any line of the first *sources* is as good as another.
+    """
+    stacks = [baseline.failing[name].frames for name in group]
+    named = {(frame.path, frame.line) for stack in stacks for frame in stack}
+    paths = {path for path, _ in named if read(path) is not None} or set(sources[:MAX_UNTRACED])
+    functions = _functions(paths, read)
+    around = {functions[line] for line in named if line in functions}
+    found = {line: IN_FUNCTION if name in around else ELSEWHERE for line, name in functions.items()}
+    for path in paths:
+        source = read(path)
+        found |= {(path, number): ELSEWHERE for number in _import_lines(source.tree, set())} if source is not None else {}
+    found |= {line: 1.0 for line in named if line[0] in paths}
+    ranked = hinted(found, stacks, functions, text)
+    return dict(sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES])
 
 
 def queue_of(baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, float], read: Read) -> list[Candidate]:

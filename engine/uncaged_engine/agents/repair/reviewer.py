@@ -35,7 +35,7 @@ def review(task: Task, progress: Progress) -> str:
         again = [name for name, outcome in outcomes.items() if outcome in RED]
         if 0 < len(again) <= 3:  # once more, alone: an unsteady test is no verdict
             outcomes |= run_suite(laboratory.host, again, test_s=task.limits.test_s, suite_s=task.limits.suite_s).outcomes
-        issues += judge_outcomes({}, outcomes)
+        issues += judge_outcomes(outcomes)
         if not collected.tests:
             issues.append("no tests were found")
         if len(outcomes) < len(collected.tests):

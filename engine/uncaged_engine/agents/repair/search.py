@@ -138,8 +138,12 @@ class Round:
 
     def go(self, progress: Tell) -> None:
         with ThreadPoolExecutor(len(self._hosts)) as pool:
-            for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
-                done.result()
+            try:
+                for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
+                    done.result()
+            except BaseException:  # asked to stop: nobody begins another candidate
+                self._cutoff = 0
+                raise
 
     def _work(self, host: Runs, progress: Tell) -> None:
         while True:

@@ -75,7 +75,7 @@ def _places(frames: Iterable[tuple[FrameType, int]], root: Path) -> list[Place]:
     found = []
     for frame, line in frames:
         path = Path(frame.f_code.co_filename).absolute()
-        if root in path.parents:
+        if root in path.parents and not path.name.startswith("<"):
             found.append((path.relative_to(root).as_posix(), line, frame.f_code.co_name))
     return found
 

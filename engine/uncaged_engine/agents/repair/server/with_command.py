@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,10 +50,10 @@ class Command:
 def with_command(argv: list[str], root: Path, loop: Callable[[Command], None], watched: Callable[[], None], errors: list[Message]) -> None:
     """Hand *argv* to *loop* as the only test; a program that is not there goes into *errors*."""
     watched()
-    try:
+    if shutil.which(argv[0]) is None:
+        errors.append({"path": argv[0], "message": "there is no such program in the sandbox"})
+    else:
         loop(Command(argv, root))
-    except OSError as exc:
-        errors.append({"path": argv[0], "message": str(exc)})
 
 
 def found_places(said: str, root: str) -> list[tuple[str, int, str]]:
