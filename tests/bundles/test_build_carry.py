@@ -205,8 +205,9 @@ def test_constants_stand_together_and_comments_apart(load: Load) -> None:
     assert "\nA = 1\nB = 2\n\n# Why.\nC = 3\n\n\ndef moderator(ctx):\n" in build(flow.moderator)
 
 
-def test_a_file_named_like_a_standard_module_is_still_the_authors(load: Load) -> None:
+def test_a_file_named_like_a_standard_module_is_still_the_authors(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was imported counts, not what it is called."""
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)  # somebody may have imported the real one
     flow = load(
         {
             "flow.py": "from colorsys import pick\n\ndef moderator(ctx):\n    return pick()\n",

@@ -19,7 +19,8 @@ def command() -> None:
 
 @command.command("set")
 @click.argument("name")
-def set_key(name: str) -> None:
+@json_option
+def set_key(name: str, as_json: bool) -> None:
     """Keep the key NAME; its value is asked for without an echo, or read from standard input."""
     from uncaged_engine import keys
 
@@ -28,6 +29,9 @@ def set_key(name: str) -> None:
     value = str(click.prompt(f"value of {name}", hide_input=True, err=True)) if asked else sys.stdin.read().strip()
     engine = open_engine()
     path = keys.put(engine.store.root / "keys", name, value)
+    if as_json:
+        jsonout.document({"name": name, "file": str(path)})
+        return
     note(f"kept in {path}")
     next_step(f"name it as secret:{name}")
 
@@ -48,9 +52,13 @@ def list_keys(as_json: bool) -> None:
 
 @command.command("rm")
 @click.argument("name")
-def remove_key(name: str) -> None:
+@json_option
+def remove_key(name: str, as_json: bool) -> None:
     """Forget the key NAME."""
     from uncaged_engine import keys
 
     keys.remove(open_engine().store.root / "keys", name)
+    if as_json:
+        jsonout.document({"name": name, "removed": True})
+        return
     note(f"{name} is forgotten")

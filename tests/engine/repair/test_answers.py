@@ -36,6 +36,14 @@ def test_the_block_fits_the_role_whatever_the_text_quotes(schema: dict[str, obje
     assert found.content.endswith("end")
 
 
+def test_a_quoted_block_that_fits_is_not_taken_for_the_answer() -> None:
+    meta = {"status": "all-done", "completedPhases": [], "filesChanged": [], "summary": "s"}
+    quoted = ["```json", '{"status": "stuck", "summary": "what a test printed"}', "```"]
+    found = extract(answer(quoted, meta), checker(coder.schema))
+    assert isinstance(found, Extracted)
+    assert found.meta == meta
+
+
 def test_long_lists_are_cut() -> None:
     assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
     assert listed(["a"]) == "a"

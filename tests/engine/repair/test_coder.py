@@ -107,6 +107,15 @@ def test_what_cannot_be_repaired_is_said_and_left_alone(make_repository: Make) -
     assert made.git("status", "--porcelain") == ""
 
 
+def test_an_edit_that_repairs_a_part_is_taken_back_when_the_rest_cannot_be_repaired(make_repository: Make) -> None:
+    tests = "from code_of import f\n\n\ndef test_a():\n    assert f(3) == 4\n\n\ndef test_b():\n    assert f(7) == 'many'\n"
+    made = make_repository({"code_of.py": "def f(x):\n    return x\n", "test_code.py": tests})
+    played = made.play("coder")
+    assert played.meta["status"] == "stuck"
+    assert "taken back" in str(played.meta["summary"])
+    assert made.git("status", "--porcelain") == ""
+
+
 def test_the_budget_ends_the_search(make_repository: Make, programs: Programs) -> None:
     made = make_repository(programs["duration"].wrong)
     played = made.play("coder", limits=Limits(max_candidates=5, test_s=1.0))

@@ -205,14 +205,19 @@ def test_suspicion_and_likelihood_both_count() -> None:
     assert scores[2] == 2 * scores[1]
 
 
-def test_names_inside_text_are_edited_only_where_their_position_is_known() -> None:
-    """Python 3.11 misplaces parts of f-strings; none of the candidates damages the text around them."""
+def test_names_inside_text_are_edited_and_the_text_is_not() -> None:
+    """In an f-string the expressions may be wrong; its text and its formats stay."""
     text = "def f(a, b):\n    return (f'{a} und '\n            f'''{b:>{a}} so\n{a + 1}''')\n"
     source, found = edits(text)
     start, end = source.span(next(node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr)))
-    inside = [edit.apply(source.data).decode() for edit in found if start <= edit.start and edit.end < end]
-    assert inside
-    assert all(" und " in result and " so\n{" in result for result in inside)
+    inside = [
+        edit.apply(source.data).decode()
+        for edit in found
+        if start <= edit.start and edit.end <= end and edit.before != source.text(start, end)
+    ]
+    assert any("{a - 1}" in result for result in inside)
+    assert any("{b} und" in result for result in inside)
+    assert all(" und " in result and ":>{" in result and " so\n{" in result for result in inside)
 
 
 def test_annotations_are_left_alone() -> None:

@@ -114,7 +114,7 @@ def test_endless_and_greedy_tests_are_cut_off(open_host: Open) -> None:
     """By processor time, by real time, by memory; the tests after them run."""
     tests = (
         "import time\n\n\ndef test_loop():\n    while True:\n        pass\n\n\ndef test_sleep():\n    time.sleep(60)\n\n\n"
-        "def test_memory():\n    bytearray(8 << 30)\n\n\ndef test_fine():\n    pass\n"
+        "def test_memory():\n    bytearray(3 << 30)\n\n\ndef test_fine():\n    pass\n"
     )
     host = open_host({"test_bounds.py": tests})
     names = [f"test_bounds.py::test_{name}" for name in ("loop", "sleep", "memory", "fine")]

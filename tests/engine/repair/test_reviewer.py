@@ -74,7 +74,10 @@ def test_the_change_is_seen_beside_the_snapshot_before_the_first_coder(make_repo
     made.steps.append({"role": "planner", "meta": {"status": "planned"}, "snapshot": made.git("rev-parse", "HEAD")})
     write(made, "code_of.py", "def twice(x):\n    return x * 2\n")
     made.git("commit", "-qam", "an agent that commits by itself")
-    assert made.play("reviewer").meta == {"status": "approved", "issues": []}
+    made.steps.append({"role": "coder", "meta": {"status": "all-done"}, "snapshot": made.git("rev-parse", "HEAD")})
+    played = made.play("reviewer")
+    assert played.meta == {"status": "approved", "issues": []}
+    assert "Changed: code_of.py." in played.text
 
 
 def test_tests_that_can_no_longer_be_collected_are_an_issue(make_repository: Make) -> None:

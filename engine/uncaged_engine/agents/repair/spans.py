@@ -9,7 +9,6 @@ import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-BOM = b"\xef\xbb\xbf"
 LINE_END = re.compile(rb"\r\n|\r|\n")  # what Python's tokenizer ends a line at; str.splitlines knows more
 LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Set | ast.Dict
 
@@ -28,7 +27,6 @@ class Source:
     path: str
     data: bytes
     encoding: str
-    bom: bytes
     tree: ast.Module
     parents: Mapping[ast.AST, ast.AST]
     line_starts: tuple[int, ...]
@@ -60,8 +58,8 @@ class Source:
         return found.group().decode() if found else "\n"
 
     def encode(self, data: bytes) -> bytes:
-        """Return what has to stand in the file for *data*: the file's own encoding and mark."""
-        return self.bom + (data if self.encoding == "utf-8" else data.decode().encode(self.encoding))
+        """Return what has to stand in the file for *data*: the file's own encoding, and its mark."""
+        return data.decode().encode(self.encoding)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         while (above := self.parents.get(node)) is not None:
@@ -75,25 +73,16 @@ def read_source(path: str, raw: bytes) -> Source:
     Raises:
         UnreadableSource: with one sentence that says why.
     """
-    bom, body = (BOM, raw[len(BOM) :]) if raw.startswith(BOM) else (b"", raw)
     try:
-        encoding = tokenize.detect_encoding(io.BytesIO(body).readline)[0]
-        text = body.decode(encoding)
+        encoding = tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
+        text = raw.decode(encoding)
         tree = ast.parse(text)
     except (SyntaxError, UnicodeDecodeError, ValueError, LookupError, RecursionError, MemoryError) as exc:
         raise UnreadableSource(f"{path}: {exc}") from exc
     data = text.encode()
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     starts = (0, *(found.end() for found in LINE_END.finditer(data)))
-    return Source(
-        path=path,
-        data=data,
-        encoding="utf-8" if encoding in ("utf-8", "ascii") else encoding,
-        bom=bom,
-        tree=tree,
-        parents=parents,
-        line_starts=starts,
-    )
+    return Source(path=path, data=data, encoding=encoding, tree=tree, parents=parents, line_starts=starts)
 
 
 def parses(data: bytes) -> bool:

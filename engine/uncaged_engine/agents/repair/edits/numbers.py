@@ -147,7 +147,7 @@ def _idle(scene: Scene, node: ast.Constant, value: int) -> bool:
 
 
 def _documentation(scene: Scene, node: ast.Constant) -> bool:
-    return isinstance(scene.source.parents.get(node), ast.Expr | ast.JoinedStr | ast.FormattedValue)
+    return isinstance(scene.source.parents.get(node), ast.Expr)
 
 
 def _fresh(values: list[Number], known: Number) -> list[Number]:

@@ -44,7 +44,7 @@ class Scene:
 
     @property
     def nodes(self) -> Iterator[ast.AST]:
-        """Walk the parts of the statement that may be edited: no annotations, no parts of f-strings whose position Python gets wrong."""
+        """Walk the parts of the statement that may be edited: no annotations, no text inside f-strings."""
         banned = {inner for annotation in _annotations(self.statement) for inner in ast.walk(annotation)}
         return (node for node in own_nodes(self.statement) if node not in banned and self.placed(node))
 
@@ -113,19 +113,9 @@ class Scene:
         return types_of(node, self.names, self.facts)
 
     def placed(self, node: ast.AST) -> bool:
-        """Say whether the position of *node* can be believed.
-
-        Python 3.11 gives parts of some f-strings a wrong position: it counts only if the text there is that part.
-        """
-        if not any(isinstance(above, ast.JoinedStr) for above in self.source.ancestors(node)):
-            return True
-        if not isinstance(node, ast.expr) or isinstance(node, ast.JoinedStr | ast.FormattedValue | ast.Constant):
-            return False
-        try:
-            again = ast.parse(self.segment(node), mode="eval").body
-        except (SyntaxError, ValueError, IndexError):
-            return False
-        return ast.dump(again) == ast.dump(node)
+        """Say whether *node* has a place of its own: the text parts of an f-string and its format have that of the whole string."""
+        above = self.source.parents.get(node)
+        return not isinstance(above, ast.JoinedStr) and not (isinstance(node, ast.JoinedStr) and isinstance(above, ast.FormattedValue))
 
 
 def scenes(source: Source, facts: Facts) -> Iterator[Scene]:

@@ -43,9 +43,7 @@ class Live:
             before, after = (compile(text, path, "exec", dont_inherit=True) for text in (old, new))
         except (SyntaxError, ValueError, RecursionError):
             return "cold"
-        swaps = _swaps(before, after, inside=False)
-        if swaps is None:
-            return "cold"
+        swaps = _swaps(before, after)
         planned: list[tuple[FunctionType, CodeType]] = []
         for was, becomes, outer in swaps:
             key = _key(path, was)
@@ -60,17 +58,14 @@ class Live:
         return "patched" if swaps else "same"
 
 
-def _swaps(old: CodeType, new: CodeType, inside: bool) -> list[tuple[CodeType, CodeType, bool]] | None:
-    """Return (old, new, outermost) for each function whose code differs, itself or within; None if something outside functions differs."""
+def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]]:
+    """Return (old, new, outermost) for each code that differs, itself or within; that of a module or a class has no function alive."""
     if _body(old) != _body(new):
-        return [(old, new, True)] if inside else None
+        return [(old, new, True)]
     found: list[tuple[CodeType, CodeType, bool]] = []
     for was, becomes in zip(_inner(old), _inner(new)):  # noqa: B905 - Python 3.8; equal bodies have equally many
-        function = bool(was.co_flags & NEW_LOCALS)
-        deeper = _swaps(was, becomes, inside or function)
-        if deeper is None:
-            return None
-        if deeper and function and deeper[0][0] is not was:
+        deeper = _swaps(was, becomes)
+        if deeper and was.co_flags & NEW_LOCALS and deeper[0][0] is not was:
             deeper = [(was, becomes, True), *((one, other, False) for one, other, _ in deeper)]
         found += deeper
     return found
