@@ -25,6 +25,13 @@ def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _interrupts_reach_children() -> None:
+    """A job in the background ignores Ctrl-C, and its children would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     left = [process.pid for process in workers_of(tmp_path_factory.getbasetemp())]
