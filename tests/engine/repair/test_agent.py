@@ -1,3 +1,5 @@
+"""The agent as the engine sees it: four roles in processes of their own."""
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,8 @@
+"""The form of every answer."""
+
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import pytest
 from uncaged_engine.agents.repair.answers import FIRST_LINE, answer, counted, listed
@@ -39,6 +43,7 @@ def test_the_block_fits_the_role_whatever_the_text_quotes(schema: dict[str, obje
 def test_a_quoted_block_that_fits_is_not_taken_for_the_answer() -> None:
     meta = {"status": "all-done", "completedPhases": [], "filesChanged": [], "summary": "s"}
     quoted = ["```json", '{"status": "stuck", "summary": "what a test printed"}', "```"]
+    assert isinstance(coder.schema, Mapping)
     found = extract(answer(quoted, meta), checker(coder.schema))
     assert isinstance(found, Extracted)
     assert found.meta == meta

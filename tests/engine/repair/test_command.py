@@ -1,3 +1,5 @@
+"""Test commands as people write them."""
+
 from __future__ import annotations
 
 from pathlib import Path

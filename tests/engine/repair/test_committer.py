@@ -1,3 +1,5 @@
+"""The commit and its message."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

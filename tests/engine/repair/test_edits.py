@@ -1,3 +1,5 @@
+"""Candidate edits, from text alone."""
+
 from __future__ import annotations
 
 import ast

@@ -1,3 +1,5 @@
+"""What a change may not do."""
+
 from __future__ import annotations
 
 import pytest

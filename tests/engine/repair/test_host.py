@@ -1,3 +1,5 @@
+"""Tests and candidates inside the sandbox."""
+
 from __future__ import annotations
 
 import os

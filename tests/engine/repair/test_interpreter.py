@@ -1,3 +1,5 @@
+"""Which Python runs the tests."""
+
 from __future__ import annotations
 
 import sys

@@ -1,3 +1,5 @@
+"""What is measured once."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Changed functions in an interpreter that has imported them."""
+
 from __future__ import annotations
 
 import importlib.util

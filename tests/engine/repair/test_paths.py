@@ -1,3 +1,5 @@
+"""What may be repaired."""
+
 from __future__ import annotations
 
 from pathlib import Path

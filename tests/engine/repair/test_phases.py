@@ -1,3 +1,5 @@
+"""Planned phases, ours and those of others."""
+
 from __future__ import annotations
 
 from pathlib import Path

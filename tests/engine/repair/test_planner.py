@@ -1,3 +1,5 @@
+"""The planner on real repositories, in the sandbox."""
+
 from __future__ import annotations
 
 import sys

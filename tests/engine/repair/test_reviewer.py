@@ -1,3 +1,5 @@
+"""The verdict on a change."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

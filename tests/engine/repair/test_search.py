@@ -1,3 +1,5 @@
+"""The order of a search, in a made-up world."""
+
 from __future__ import annotations
 
 import threading

@@ -1,3 +1,5 @@
+"""Byte spans of syntax trees."""
+
 from __future__ import annotations
 
 import ast

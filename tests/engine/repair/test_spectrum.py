@@ -1,3 +1,5 @@
+"""Suspicion."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""The copy, put back."""
+
 from __future__ import annotations
 
 import os

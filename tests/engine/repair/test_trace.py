@@ -1,3 +1,5 @@
+"""Lines and types of a run."""
+
 from __future__ import annotations
 
 import importlib.util
