@@ -82,6 +82,13 @@ def test_the_change_is_seen_beside_the_snapshot_before_the_first_coder(make_repo
     assert "Changed: code_of.py." in played.text
 
 
+def test_a_snapshot_of_the_coder_is_not_what_the_change_is_compared_with(make_repository: Make) -> None:
+    made = make_repository(FILES)
+    write(made, "code_of.py", "def twice(x):\n    return x * 2\n")
+    made.steps.append({"role": "coder", "meta": {"status": "all-done"}, "snapshot": made.git("stash", "create")})
+    assert made.play("reviewer").meta["status"] == "approved"
+
+
 def test_tests_that_can_no_longer_be_collected_are_an_issue(make_repository: Make) -> None:
     made = make_repository(FILES)
     write(made, "code_of.py", "import no_such_package\n")

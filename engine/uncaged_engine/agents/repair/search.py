@@ -142,6 +142,7 @@ class Round:
                 for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
                     done.result()
             except BaseException:  # asked to stop: nobody begins another candidate
+                self._cutoff = 0
                 raise
 
     def _work(self, host: Runs, progress: Tell) -> None:
