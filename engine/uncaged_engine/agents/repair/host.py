@@ -40,7 +40,8 @@ class Plan:
     """How the tests of a repository are run; the same for all hosts.
 
     inside: the working directory, relative to the top. origins: directories that installations may point to instead of the copy.
-    read: further paths that the tests may read. options: for pytest, whatever is run.
+    read: further paths that the tests may read. environment: the person's; variables: what the interpreter needs besides.
+    options: for pytest, whatever is run.
     """
 
     interpreter: Interpreter
@@ -50,6 +51,7 @@ class Plan:
     sources: tuple[str, ...]
     read: tuple[Path, ...]
     environment: Mapping[str, str]
+    variables: Mapping[str, str]
     plugins: bool
     options: tuple[str, ...]
 
@@ -183,6 +185,7 @@ class Host:
             "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "1",
             **({} if plan.plugins else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
+            **plan.variables,
             **plan.command.variables,
         }
 

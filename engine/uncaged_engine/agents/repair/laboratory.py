@@ -17,6 +17,7 @@ from .baseline import Baseline, measure
 from .command import TestCommand, calming_options, names_plugin, parse_command
 from .host import Host, Plan
 from .interpreter import Interpreter, choose_interpreter
+from .libraries import libraries_of
 from .memory import Remembering, tree_digest
 from .paths import sources
 from .results import Collected
@@ -168,14 +169,18 @@ class Laboratory:
         beside = [
             place / name for place in {setting.top, repository} for name in (".venv", "venv") if (place / name / "pyvenv.cfg").is_file()
         ]
+        libraries = libraries_of(setting.interpreter, environment)
+        origins = tuple(dict.fromkeys((setting.top, setting.top.resolve(), repository, repository.resolve())))
+        outside = [path for path in libraries.paths if not any(path.is_relative_to(origin) for origin in origins)]
         plan = Plan(
             interpreter=setting.interpreter,
             command=setting.command,
             inside=setting.inside,
-            origins=tuple(dict.fromkeys((setting.top, setting.top.resolve(), repository, repository.resolve()))),
+            origins=origins,
             sources=self.sources,
-            read=tuple(path for path in dict.fromkeys((virtual, *beside)) if (path / "pyvenv.cfg").is_file()),
+            read=(*(path for path in dict.fromkeys((virtual, *beside)) if (path / "pyvenv.cfg").is_file()), *outside),
             environment=environment,
+            variables=libraries.variables,
             plugins=plugins,
             options=calming_options(setting.top, setting.command.arguments) if plugins else (),
         )
