@@ -13,6 +13,7 @@ from uncaged_bundles.store import Store
 
 PROTOCOL = 1
 MAX_SOCKET_PATH_BYTES = 100  # the kernel takes 107
+SHORT = Path("/tmp")  # noqa: S108 - ours inside it is checked; `tempfile` tries directories out, and two processes might find two
 
 
 def socket_path(store: Store, bundle: BundleHash) -> Path:
@@ -35,10 +36,8 @@ def report_path(store: Store, bundle: BundleHash) -> Path:
 
 
 def _runtime_directory() -> Path:
-    import tempfile  # a store with a short path, the usual one, does without
-
     base = os.environ.get("XDG_RUNTIME_DIR")
-    path = Path(base) / "uncaged" if base and len(base) < 40 else Path(tempfile.gettempdir()) / f"uncaged-{os.getuid()}"
+    path = Path(base) / "uncaged" if base and len(base) < 40 else SHORT / f"uncaged-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
