@@ -57,9 +57,10 @@ def test_the_points_of_mending_are_all_there_are(engine: Engine, torn: Placed, t
     for call in calls_of(tmp_path / "log"):
         if call.name == "write" and f"<{torn.path}>" in call.arguments:
             break
-        if str(engine.store.root) in call.arguments and call.name not in ("write", "unlink"):
+        socket = ".sock" in call.arguments  # it stands elsewhere if the store's path is long
+        if str(engine.store.root) in call.arguments and call.name not in ("write", "unlink") and not socket:
             before_the_first_step.append(call.name)
-    assert before_the_first_step == ["rename", "fsync", "rename", "fsync", "ftruncate", "fdatasync"]
+    assert before_the_first_step == ["fsync", "rename", "fsync", "ftruncate", "fdatasync"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
