@@ -11,8 +11,9 @@ from uncaged_engine.agents.repair.edits.edit import Edit, Nature
 from uncaged_engine.agents.repair.host import Ask
 from uncaged_engine.agents.repair.ranking import Candidate
 from uncaged_engine.agents.repair.results import Collected, Run, TestResult
-from uncaged_engine.agents.repair.search import Budget, Goal, Passing, Trial, search
+from uncaged_engine.agents.repair.search import Budget, search
 from uncaged_engine.agents.repair.spans import read_source
+from uncaged_engine.agents.repair.trial import Goal, Passing, Trial
 
 SOURCE = read_source("m.py", b"def f(a, b):\n    print(a, b)\n    return a\n")
 START = SOURCE.data.index(b"return")

@@ -14,8 +14,9 @@ from .changes import base_of, changed_paths, put_back
 from .laboratory import Laboratory
 from .phases import Phase, open_phases
 from .ranking import groups_of, queue_of, suspicion_of
-from .search import Budget, Goal, Passing, search
+from .search import Budget, search
 from .task import Progress, Task
+from .trial import Goal, Passing
 
 SPARE_S = 45.0
 """Kept back from the time for the answer, for the runs that come before and after a search."""

@@ -15,8 +15,7 @@ from typing import cast
 from uncaged_bundles.errors import EnvironmentLacks
 
 from ...sandbox.script import ScriptProcess
-from .command import TestCommand
-from .interpreter import Interpreter
+from .plan import Plan
 from .results import BROKEN, Collected, Message, Run, collected_of, run_of
 from .room import Room
 
@@ -32,28 +31,6 @@ main()
 START_S = 60.0
 CHILD_MEMORY_BYTES = 1 << 30
 MAX_MESSAGE_BYTES = 32 << 20
-PASSED_ON = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How the tests of a repository are run; the same for all hosts.
-
-    inside: the working directory, relative to the top. origins: directories that installations may point to instead of the copy.
-    read: further paths that the tests may read. environment: the person's; variables: what the interpreter needs besides.
-    options: for pytest, whatever is run.
-    """
-
-    interpreter: Interpreter
-    command: TestCommand
-    inside: str
-    origins: tuple[Path, ...]
-    sources: tuple[str, ...]
-    read: tuple[Path, ...]
-    environment: Mapping[str, str]
-    variables: Mapping[str, str]
-    plugins: bool
-    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +123,7 @@ class Host:
         self._process = room.start(
             [str(executable), "-c", LOAD, str(SERVER)],
             directory=directory,
-            environment=self._environment(),
+            environment=plan.variables_for_tests(),
             read=(SERVER, *plan.read),
         )
         self._rest = b""
@@ -159,7 +136,7 @@ class Host:
             "origins": {str(origin): str(room.repository) for origin in plan.origins},
             "paths": [str(path) for path in (room.repository, room.repository / "src", room.repository / "lib") if path.is_dir()],
             "arguments": [*plan.options, *plan.command.arguments],
-            "options": [*plan.options, *_kept_options(plan.command.arguments)],
+            "options": plan.options_for_single_tests(),
             "runner": self.runner,
             "memory_bytes": CHILD_MEMORY_BYTES,
         }
@@ -172,22 +149,6 @@ class Host:
                 f"{executable} does not run in the sandbox: {said or exc}; mend the environment or give --test-command, then resume"
             ) from exc
         self.runner, self.version = cast("str", ready.get("runner", self.runner)), str(ready.get("version", ""))  # type: ignore[assignment]
-
-    def _environment(self) -> dict[str, str]:
-        plan = self.plan
-        binaries = plan.interpreter.executable.parent
-        kept = {name: value for name, value in plan.environment.items() if name in PASSED_ON}
-        return {
-            "LANG": "C.UTF-8",
-            **kept,
-            "PATH": f"{binaries}:/usr/local/bin:/usr/bin:/bin",
-            "VIRTUAL_ENV": str(binaries.parent),
-            "PYTHONHASHSEED": "0",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            **({} if plan.plugins else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
-            **plan.variables,
-            **plan.command.variables,
-        }
 
     def _command(self, ask: Ask) -> dict[str, object]:
         repository = self.room.repository
@@ -257,17 +218,3 @@ def _parsed(line: bytes) -> Message:
     if not isinstance(message, dict):
         raise HostGone("it speaks no messages")
     return message
-
-
-def _kept_options(arguments: Sequence[str]) -> list[str]:
-    """Return the options of the person's own pytest command that hold for a single test as well: not the paths, not the choice of tests."""
-    kept: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word in ("-k", "-m", "--deselect", "--ignore"):
-            next(words, None)
-        elif word in ("-p", "-c", "-o", "-W", "--rootdir", "--confcutdir", "--import-mode"):
-            kept += [word, next(words, "")]
-        elif word.startswith("-"):
-            kept.append(word)
-    return kept

@@ -15,11 +15,12 @@ from ...sandbox.mechanism import choose
 from ...workspace.git import Git, GitError
 from .baseline import Baseline, measure
 from .command import TestCommand, calming_options, names_plugin, parse_command
-from .host import Host, Plan
+from .host import Host
 from .interpreter import Interpreter, choose_interpreter
 from .libraries import libraries_of
 from .memory import Remembering, tree_digest
 from .paths import sources
+from .plan import Plan
 from .results import Collected
 from .room import Rooms
 from .spans import Source, UnreadableSource, read_source

@@ -9,7 +9,6 @@ import select
 import signal
 import time
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .wire import Message, Reader, send
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 TICK_S = 0.1
 END_WAIT_S = 1.0
+INHERITED_FACTOR = 4
+"""What a process may write to is a small multiple of what it has written to."""
 
 
 class Fork:
@@ -131,9 +132,9 @@ def _be_a_child(work: Callable[[int, int], None], commands: int, answers: int, m
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Let the child grow by *memory_bytes* beyond what it inherits."""
+    """Let the child's data grow by about *memory_bytes* beyond what it inherits: how much that is, not every sandbox lets us read."""
+    inherited = INHERITED_FACTOR * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with contextlib.suppress(OSError, ValueError):
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = now + memory_bytes
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = memory_bytes + inherited
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
