@@ -53,8 +53,10 @@ threads_argument = click.argument("threads", metavar="THREAD...", nargs=-1, requ
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 detach_option = click.option("--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone.")
 accept_option = click.option("--accept", is_flag=True, help="Grant what the policy asks for, without a question.")
-max_rounds_option = click.option("--max-rounds", type=click.IntRange(min=0), metavar="N", help="Limit of role steps (default 10).")
-max_steps_option = click.option("--max-steps", type=click.IntRange(min=0), metavar="N", help="Limit of all steps (default 10,000).")
+max_rounds_option = click.option("--max-rounds", type=click.IntRange(min=0), metavar="N", help="Limit of role steps (a new thread has 10).")
+max_steps_option = click.option(
+    "--max-steps", type=click.IntRange(min=0), metavar="N", help="Limit of all steps (a new thread has 10,000)."
+)
 max_cost_option = click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit of money, in US dollars.")
 max_tokens_option = click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Limit of tokens, in and out.")
 max_time_option = click.option(
