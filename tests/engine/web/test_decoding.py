@@ -30,14 +30,14 @@ def unpacked(encoding: str, data: bytes, *, pieces: int = 7, max_bytes: int = 1 
 @pytest.mark.parametrize(
     ("encoding", "packed"),
     [
-        ("", TEXT),
-        ("identity", TEXT),
-        ("gzip", gzip.compress(TEXT)),
-        (" GZip ", gzip.compress(TEXT)),
-        ("x-gzip", gzip.compress(TEXT)),
-        ("deflate", zlib.compress(TEXT)),
-        ("gzip", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])),
-        ("gzip", gzip.compress(TEXT) + b"\0" * 30),
+        pytest.param("", TEXT, id="none"),
+        pytest.param("identity", TEXT, id="identity"),
+        pytest.param("gzip", gzip.compress(TEXT), id="gzip"),
+        pytest.param(" GZip ", gzip.compress(TEXT), id="gzip in another spelling"),
+        pytest.param("x-gzip", gzip.compress(TEXT), id="x-gzip"),
+        pytest.param("deflate", zlib.compress(TEXT), id="deflate"),
+        pytest.param("gzip", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:]), id="gzip in two members"),
+        pytest.param("gzip", gzip.compress(TEXT) + b"\0" * 30, id="gzip and padding"),
     ],
 )
 @pytest.mark.parametrize("pieces", [1, 7, 1 << 20])
@@ -60,7 +60,12 @@ def test_an_encoding_that_nobody_asked_for_is_no_answer(encoding: str, words: st
 
 
 @pytest.mark.parametrize(
-    ("packed", "words"), [(b"not gzip at all", "and is not"), (gzip.compress(TEXT)[:-9], "broke off"), (b"\x1f", "broke off")]
+    ("packed", "words"),
+    [
+        pytest.param(b"not gzip at all", "and is not", id="text"),
+        pytest.param(gzip.compress(TEXT)[:-9], "broke off", id="cut"),
+        pytest.param(b"\x1f", "broke off", id="one byte"),
+    ],
 )
 def test_a_broken_stream_is_no_text(packed: bytes, words: str) -> None:
     """Half a page is never taken for a whole one."""
