@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from uncaged_engine import lines
-from uncaged_engine.codec import decode, encode
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.codec import decode, encode
 
 from . import flows
 from .bench import Bench, Figure

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from uncaged_engine import lines
+from uncaged_engine.journal import lines
 
 _PROCESS_CLOCK = 2  # of Linux's clock ids that are made of a process id
 

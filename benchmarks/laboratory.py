@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_bundles.store import Store
-from uncaged_engine import lines, lock
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
-from uncaged_engine.journal import Journal
+from uncaged_engine.journal import lines, lock
+from uncaged_engine.journal.journal import Journal
 from uncaged_engine.worker import client
 
 from .cputime import Profile, ends_of_steps, family, take_sample

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
-from uncaged_engine import chain, lines
+from uncaged_engine.journal import chain, lines
 
 from . import flows
 from .baseline import read_tails_s

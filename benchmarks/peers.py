@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from uncaged_engine import chain, lines
+from uncaged_engine.journal import chain, lines
 
 from .baseline import bare_step_us
 from .bench import Bench, Figure

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_engine import lines
 from uncaged_engine.api import RunOptions
-from uncaged_engine.blobs import Blobs
-from uncaged_engine.cell import CellLimits
-from uncaged_engine.cells import Cells
-from uncaged_engine.known_effects import KNOWN
+from uncaged_engine.cells.cell import CellLimits
+from uncaged_engine.cells.seat import Seat
+from uncaged_engine.cells.shared import Cells
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.seat import Seat
+from uncaged_engine.steps.known_effects import KNOWN
 
 from . import flows
 from .baseline import loads_us

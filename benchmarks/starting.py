@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from uncaged_bundles.validate import read_bundle
-from uncaged_engine.cell import Cell
+from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.cells.cell import Cell
 from uncaged_engine.sandbox.mechanism import Mechanism, choose
 
 from . import flows

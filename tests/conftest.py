@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from testbed.processes import end_workers, workers_of
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 
 

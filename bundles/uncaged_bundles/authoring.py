@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .carried import END, START, View
+from .carried.workflow import END, START, View
 from .errors import BundleError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from . import shapes
 from .errors import UsageError
-from .modules import ALLOWED_MODULES, EFFECT_FOR_MODULE
 from .names import parse_flow_name
 from .policy import KNOWN_EFFECTS, Policy, parse_policy
+from .validation.modules import ALLOWED_MODULES, EFFECT_FOR_MODULE
 
 __all__ = [
     "ALLOWED_MODULES",

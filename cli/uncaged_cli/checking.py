@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from . import jsonout
-from .clean import shorten
-from .screen import Styled, result
+from .display import jsonout
+from .display.clean import shorten
+from .display.screen import Styled, result
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
@@ -18,8 +18,8 @@ EXIT_DIVERGED = 1
 
 def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> int:
     """Replay the past threads of *flow* against *source*, say how each would have gone, and return 0 if all went alike."""
-    from uncaged_bundles.validate import read_bundle
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_bundles.validation.validate import read_bundle
+    from uncaged_engine.steps.known_effects import KNOWN
 
     bundle = read_bundle(source, KNOWN)
     checked = engine.check(flow, bundle)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Literal
 
 from uncaged_bundles.errors import UncagedError
 
-from .clean import clean_line
-from .sizes import spell_bytes
+from .display.clean import clean_line
+from .display.sizes import spell_bytes
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
-    from uncaged_engine.config import Config
+    from uncaged_engine.settings.config import Config
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_GIT = (2, 25)
@@ -120,8 +120,8 @@ _ADVICE = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: d
 
 def _try_sandbox(name: str) -> str | None:
     """Return what is wrong with a mechanism, or None when a bundle's process started in it."""
-    from uncaged_bundles.validate import read_bundle
-    from uncaged_engine.cell import Cell
+    from uncaged_bundles.validation.validate import read_bundle
+    from uncaged_engine.cells.cell import Cell
     from uncaged_engine.sandbox.mechanism import choose
 
     try:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 
 from .catalog import nearest
-from .parameters import read_file
-from .sources import read_bytes, read_script
+from .given.parameters import read_file
+from .given.sources import read_bytes, read_script
 
 if TYPE_CHECKING:
     from uncaged_bundles.build.flows import RecipeFlow
     from uncaged_bundles.build.recipe_flow import Built
-    from uncaged_bundles.validate import Bundle
+    from uncaged_bundles.validation.validate import Bundle
 
 PARAMETER_FIELDS = ("type", "required", "default", "description", "pattern", "allowedValues", "pathMustExist")
 RULES = ("pattern", "allowedValues", "pathMustExist")
@@ -54,7 +54,7 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
     """
     from uncaged_bundles.build.block_flow import BlockFlow
     from uncaged_bundles.build.recipe_flow import build_flow, flow_of
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.steps.known_effects import KNOWN
 
     flow = flow_of(bundle)
     if flow is None:

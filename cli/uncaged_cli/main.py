@@ -11,8 +11,8 @@ import click
 from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_bundles.version import __version__
 
+from .display.screen import Styled, note
 from .lazy import LazyGroup
-from .screen import Styled, note
 
 if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching

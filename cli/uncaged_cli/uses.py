@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uncaged_bundles.ids import BundleHash, thread_created_ms
-from uncaged_bundles.snapshot import Flow
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.snapshot import Flow
+from uncaged_bundles.storage.store import Store
 
-from .durations import ago
-from .screen import Piece, Styled
+from .display.durations import ago
+from .display.screen import Piece, Styled
 
 _KEPT = re.compile(rb'^    "unsupported": "([a-z]+)",$', re.MULTILINE)
 

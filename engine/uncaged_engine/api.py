@@ -20,30 +20,31 @@ from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.names import FlowName, parse_flow_name
 from uncaged_bundles.policy import widening
-from uncaged_bundles.registry import Registry
-from uncaged_bundles.store import Store
-from uncaged_bundles.validate import Bundle, read_bundle
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_bundles.version import __version__
 
-from . import archive, chain, lines, states
-from .answering import check_answer
-from .blobs import Blobs
-from .config import Config, load
-from .following import Event, follow
-from .forking import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
 from .handlers.sleep import is_due
-from .journal import Journal, JournalBusy, create
-from .known_effects import KNOWN
-from .observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
-from .recover import recover
+from .journal import archive, chain, lines
+from .journal.blobs import Blobs
+from .journal.journal import Journal, JournalBusy, create
+from .journal.recover import recover
 from .sandbox.mechanism import choose
-from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
+from .settings.config import Config, load
+from .steps.known_effects import KNOWN
+from .threads import states
+from .threads.answering import check_answer
+from .threads.following import Event, follow
+from .threads.forking import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
+from .threads.observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
+from .threads.starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
-    from .estimate import Estimate
-    from .proof import Checked
-    from .verify import Verdict
+    from .costs.estimate import Estimate
+    from .threads.proof import Checked
+    from .threads.verify import Verdict
 
 FLAGS = {
     "maxRounds": "--max-rounds",
@@ -116,7 +117,7 @@ class Engine:
 
     def estimate(self, flow: str) -> Estimate:
         """What past threads of the flow's present version took."""
-        from .estimate import estimate
+        from .costs.estimate import estimate
 
         return estimate(self.registry.resolve(flow)[1], self.threads())
 
@@ -297,7 +298,7 @@ class Engine:
 
     def verify(self, text: str) -> Verdict:
         """Prove a thread: check each line, and replay the bundle over the recorded outcomes."""
-        from .verify import verify
+        from .threads.verify import verify
 
         config = self.config
         return verify(self.store, *self.store.locate_thread(text), prefer=config.sandbox, deadline_s=config.limits.bundle_s)
@@ -308,7 +309,7 @@ class Engine:
         Raises:
             RefusedError: a trusted bundle runs without a sandbox and is not replayed.
         """
-        from .proof import check
+        from .threads.proof import check
 
         if bundle.trusted:
             raise RefusedError(f"bundle {bundle.hash} is trusted: it is not replayed, so nothing can be proved before it runs")
@@ -318,7 +319,7 @@ class Engine:
 
     def remove_thread(self, text: str) -> ThreadId:
         """Delete a thread that does not run, with its worktree, refs and logs."""
-        from .removal import remove
+        from .threads.removal import remove
 
         bundle_hash, thread, path = self.store.locate_thread(text)
         self._allowed(summarise(self.store, bundle_hash, thread, path), "remove")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from uncaged_bundles.ids import ThreadId
-from uncaged_bundles.store import Store
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
 
-from .config import Config
 from .outcomes import Outcome
+from .settings.config import Config
 
 Rule = Literal["repeat", "restore", "probe", "ask"]
 """What happens to an intent that a crash left open.

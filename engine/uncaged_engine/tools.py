@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
-from .known_effects import KNOWN
+from .steps.known_effects import KNOWN
 
 if TYPE_CHECKING:
     from .api import Engine, Event, RunOptions

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from uncaged_engine import chain, lines
+from uncaged_engine.journal import chain, lines
 
 from benchmarks.cputime import Profile, Sample, ends_of_steps, used_ns
 

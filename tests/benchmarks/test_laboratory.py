@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_engine import chain, lines
+from uncaged_engine.journal import chain, lines
 
 from benchmarks.laboratory import Timeline, step_lines, timeline
 

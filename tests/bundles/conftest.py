@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from uncaged_bundles.registry import Registry
-from uncaged_bundles.store import Store
-from uncaged_bundles.validate import Bundle, read_bundle
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle, read_bundle
 
 MakeSource = Callable[..., bytes]
 

@@ -37,7 +37,12 @@ def test_role_names_are_unique() -> None:
 @pytest.mark.slow
 def test_authoring_and_building_load_no_heavy_library() -> None:
     """pydantic is loaded by a definition that uses it, not by the words to write one; order of import does not matter."""
-    for first in ("uncaged_bundles.authoring", "uncaged_bundles.build", "uncaged_bundles.build.definition", "uncaged_bundles.carried"):
+    for first in (
+        "uncaged_bundles.authoring",
+        "uncaged_bundles.build",
+        "uncaged_bundles.build.definition",
+        "uncaged_bundles.carried.workflow",
+    ):
         code = f"import {first}, uncaged_bundles.build.schema, sys; print(sorted({{'pydantic', 'jsonschema', 'rich'}} & set(sys.modules)))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout == "[]\n"

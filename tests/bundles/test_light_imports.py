@@ -6,7 +6,9 @@ import sys
 import pytest
 
 LIGHT = """
-ids names shapes policy modules contract findings literal purity reach schemas validate files store snapshot registry errors
+ids names shapes policy contract errors
+validation.modules validation.findings validation.literal validation.purity validation.reach validation.schemas validation.validate
+storage.files storage.store storage.snapshot storage.registry
 """
 HEAVY = {
     "pydantic",
@@ -30,5 +32,5 @@ def test_nothing_heavy_is_loaded_before_it_is_used() -> None:
     code = f"import sys; before = set(sys.modules); import {modules}; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "uncaged_bundles.registry" in loaded
+    assert "uncaged_bundles.storage.registry" in loaded
     assert not HEAVY & loaded

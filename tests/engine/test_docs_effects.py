@@ -23,7 +23,11 @@ def section(kind: str) -> str:
 
 def keys_of(kind: str) -> frozenset[str]:
     """What a body of this kind may hold."""
-    places = {"http": "uncaged_engine.web.request", "role": "uncaged_engine.question", "script": "uncaged_engine.scripting.wish"}
+    places = {
+        "http": "uncaged_engine.web.request",
+        "role": "uncaged_engine.conversation.question",
+        "script": "uncaged_engine.scripting.wish",
+    }
     module = import_module(places.get(kind, f"uncaged_engine.handlers.{kind}"))
     return frozenset(getattr(module, "KEYS", ()))
 

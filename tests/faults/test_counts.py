@@ -15,9 +15,9 @@ from testbed.foreground import worker
 from testbed.judging import drive
 from testbed.steering import finish, marks
 from testbed.straced import calls_of, strace
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
-from uncaged_engine.codec import encode
+from uncaged_engine.journal.codec import encode
 
 pytestmark = pytest.mark.slow
 

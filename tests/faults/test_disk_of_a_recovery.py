@@ -10,10 +10,10 @@ from testbed.foreground import worker
 from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.steering import marks
 from testbed.straced import FAULTS, Fault, calls_of, injection, points, strace
-from uncaged_engine import lines
 from uncaged_engine.api import Engine
-from uncaged_engine.blobs import Blobs
-from uncaged_engine.codec import encode
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.codec import encode
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tracer")]
 

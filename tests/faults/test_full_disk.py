@@ -14,7 +14,7 @@ from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.processes import end_workers
 from testbed.steering import finish
 from uncaged_bundles.errors import UncagedError
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.worker import client
 

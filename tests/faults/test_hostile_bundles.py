@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from testbed.cells import MECHANISMS, START, begin, cell_for, error_of, step_line, unchecked
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.validate import read_bundle
-from uncaged_engine.cell import Cell, CellDied, CellLimits, Reply
+from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.cells.cell import Cell, CellDied, CellLimits, Reply
 from uncaged_engine.sandbox.interpreter import find_interpreter
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -346,7 +346,7 @@ def test_an_ordinary_user_is_as_safe(world: World, mechanism: str) -> None:
     )
     scenario = f"""
 import types
-from uncaged_engine.cell import Cell
+from uncaged_engine.cells.cell import Cell
 from uncaged_engine.sandbox.mechanism import choose
 cell = Cell.start(types.SimpleNamespace(hash="X", source={source.encode()!r}, trusted=False), choose({mechanism!r}))
 print(cell.ask("S", 1, 0, {START!r}, deadline_s=5).body.decode())

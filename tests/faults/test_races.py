@@ -19,7 +19,7 @@ from testbed.steering import marks
 from testbed.windows import place as code_at
 from uncaged_engine import api
 from uncaged_engine.api import Engine
-from uncaged_engine.recover import recover
+from uncaged_engine.journal.recover import recover
 from uncaged_engine.worker import client
 from uncaged_engine.worker.wire import pack, receive_line, unpack
 
@@ -98,8 +98,12 @@ def test_two_workers_race_for_one_thread(engine: Engine, placed: Placed) -> None
     assert Counter(marks(engine, placed.thread)) == Counter(range(1, 101))
 
 
-def test_the_harness_sees_a_missing_lock(engine: Engine, placed: Placed) -> None:
-    """Positive control: with the journal's lock taken out, the same race spoils the journal or performs effects twice."""
+def test_the_harness_sees_a_missing_lock(engine: Engine) -> None:
+    """Positive control: with the journal's lock taken out, the same race spoils the journal or performs effects twice.
+
+    The thread is long, so that the first owner cannot be at its end before the second has begun.
+    """
+    placed = place(engine.store, MARKED, params={"n": 4000})
     race(engine, placed, LAWLESS)
     with pytest.raises(AssertionError, match=r"two owners|performed twice"):
         judge_the_race(engine, placed)
@@ -108,7 +112,7 @@ def test_the_harness_sees_a_missing_lock(engine: Engine, placed: Placed) -> None
 def test_many_openers_of_one_journal(engine: Engine, placed: Placed) -> None:
     """Twelve processes steer one thread at the same moment: every acknowledged word is in the journal, whole and in one chain."""
     script = "import sys; from pathlib import Path; from uncaged_bundles.errors import UncagedError\n"
-    script += "from uncaged_engine.api import Engine; from uncaged_bundles.store import Store\n"
+    script += "from uncaged_engine.api import Engine; from uncaged_bundles.storage.store import Store\n"
     script += "engine = Engine(Store.open(Path(sys.argv[1])))\nsys.stdin.readline()\n"
     script += "try:\n    engine.pause(sys.argv[2]); print('done')\nexcept UncagedError as exc:\n    print(exc)\n"
     words = [sys.executable, "-c", script, str(engine.store.root), placed.thread]
@@ -142,7 +146,7 @@ def test_who_takes_the_lock_looks_again(engine: Engine, placed: Placed) -> None:
 ADDER = """
 import sys
 from pathlib import Path
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 
 engine = Engine(Store.open(Path(sys.argv[1])))

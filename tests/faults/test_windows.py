@@ -22,8 +22,8 @@ from testbed.steering import finish, intent_of, marks, settle, wait_for
 from testbed.windows import Window, window, windows
 from testbed.windows import place as code_at
 from uncaged_bundles.ids import bundle_hash
-from uncaged_engine import archive
 from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.journal import archive
 from uncaged_engine.scripting.lending import lent, user_for
 from uncaged_engine.scripting.places import Places
 from uncaged_engine.worker import address, client, server

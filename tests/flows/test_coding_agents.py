@@ -17,9 +17,9 @@ from testbed.repositories import git
 from testbed.steering import finish, settle, wait_for
 from testbed.turns import argv
 from uncaged_bundles.errors import UsageError
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Cut, Engine, RunOptions
-from uncaged_engine.leftovers import MARK
+from uncaged_engine.processes.leftovers import MARK
 from uncaged_templates.demo import BUGS, ISSUE, write_demo
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ from testbed.processes import end_workers
 from testbed.steering import finish, intent_of, marks, settle, wait_for, written
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine import lines
 from uncaged_engine.api import Cut, Engine, RunOptions
+from uncaged_engine.journal import lines
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from testbed.processes import workers_of
 from testbed.repositories import git
 from testbed.steering import finish, settle, wait_for
 from testbed.talks import KEY, WIRES
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.models.settings import Wire
 from uncaged_templates.demo import BUGS, ISSUE, write_demo

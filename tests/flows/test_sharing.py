@@ -12,9 +12,9 @@ import pytest
 from testbed.bundles import COUNT, PLANNED, granted, source
 from testbed.processes import await_end, end_workers, workers_of
 from testbed.steering import finish, intent_of, settle, wait_for
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
-from uncaged_engine.verify import verify
+from uncaged_engine.threads.verify import verify
 from uncaged_engine.worker import address, client
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ CLIENT = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 
 engine = Engine(Store.open(Path(sys.argv[1])))

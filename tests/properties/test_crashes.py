@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from testbed.journals import Script, fields_of, records_of
 from testbed.looping import Crash, Table, marks_of
 from testbed.strategies import flow, plans
-from uncaged_engine import lines
+from uncaged_engine.journal import lines
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from testbed.journals import Script
 from testbed.strategies import scripts
 from uncaged_bundles.errors import DamagedError
-from uncaged_engine.recover import History, recover, recover_strictly
+from uncaged_engine.journal.recover import History, recover, recover_strictly
 
 pytestmark = pytest.mark.slow
 

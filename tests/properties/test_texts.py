@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testbed.journals import BUNDLE, THREAD, Script
 from testbed.strategies import texts, values
-from uncaged_engine import chain, lines
-from uncaged_engine.codec import CodecError, decode, encode
+from uncaged_engine.journal import chain, lines
+from uncaged_engine.journal.codec import CodecError, decode, encode
 
 pytestmark = pytest.mark.slow
 

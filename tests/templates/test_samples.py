@@ -14,8 +14,8 @@ from testbed.steering import finish
 from testbed.webserver import Reply, Seen, data, serving
 from uncaged_bundles.build.recipe import read_recipe
 from uncaged_bundles.build.recipe_flow import build_flow
-from uncaged_bundles.store import Store
-from uncaged_bundles.validate import read_bundle
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_templates.recipes import SAMPLES, flows
 

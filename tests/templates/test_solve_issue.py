@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from uncaged_bundles.authoring import END, View
 from uncaged_bundles.build import build_workflow
-from uncaged_bundles.validate import read_bundle
+from uncaged_bundles.validation.validate import read_bundle
 from uncaged_templates.solve_issue import moderator, open_phases, result, workflow
 
 SHA = "02996122c1f2979dafe14526c7d70357b5df8c77"

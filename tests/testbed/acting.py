@@ -9,9 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-from uncaged_bundles.store import Store
-from uncaged_engine import archive
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Cut, Engine
+from uncaged_engine.journal import archive
 
 
 def add(engine: Engine, name: str, file: str) -> str:

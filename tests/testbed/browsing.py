@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from uncaged_bundles.store import Store
-from uncaged_engine.config import Config
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.effects import Handler
 from uncaged_engine.handlers.fetch import FetchHandler
 from uncaged_engine.handlers.http import HttpHandler
 from uncaged_engine.handlers.search import SearchHandler
 from uncaged_engine.outcomes import Answer, Failure, Outcome
+from uncaged_engine.settings.config import Config
 from uncaged_engine.web.client import Clients
 
 from .roles import Desk, role_bundle

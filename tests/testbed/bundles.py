@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.ids import ThreadId, new_thread_id
-from uncaged_bundles.registry import Registry
-from uncaged_bundles.store import Store
-from uncaged_bundles.validate import Bundle, read_bundle
-from uncaged_engine import lines
-from uncaged_engine.journal import create
-from uncaged_engine.known_effects import KNOWN
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle, read_bundle
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.journal import create
+from uncaged_engine.steps.known_effects import KNOWN
 
 from .journals import NOW_MS, Script, start_fields
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from uncaged_bundles.ids import BundleHash
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
 from .processes import end
 from .windows import Window

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from uncaged_bundles.ids import BundleHash, ThreadId, bundle_hash, new_thread_id
-from uncaged_engine import chain, lines
-from uncaged_engine.codec import encode
+from uncaged_engine.journal import chain, lines
+from uncaged_engine.journal.codec import encode
 
 BUNDLE = bundle_hash(b"a bundle for journals made by hand")
 NOW_MS = 1_714_963_200_000

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError, UncagedError
 from uncaged_bundles.ids import ThreadId
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
-from uncaged_engine.recover import History, recover
+from uncaged_engine.journal.recover import History, recover
 from uncaged_engine.worker import client
 
 from .bundles import Placed

@@ -7,13 +7,13 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from uncaged_engine import lines
-from uncaged_engine.blobs import blob_hash, effect_mark
-from uncaged_engine.codec import encode
 from uncaged_engine.effects import Rule
-from uncaged_engine.loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.blobs import blob_hash, effect_mark
+from uncaged_engine.journal.codec import encode
+from uncaged_engine.journal.recover import History, recover
 from uncaged_engine.outcomes import Answer, Failure, Outcome
-from uncaged_engine.recover import History, recover
+from uncaged_engine.steps.loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
 
 from .journals import NOW_MS, Script
 

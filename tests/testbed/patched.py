@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import filelock
-from uncaged_bundles import registry, store
-from uncaged_engine import journal, lock, loop
+from uncaged_bundles.storage import registry, store
+from uncaged_engine.journal import journal, lock
+from uncaged_engine.steps import loop
 
 
 def no_flush() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
-from uncaged_engine import lines
+from uncaged_engine.journal import lines
 
 from .journals import Script
 from .looping import EffectError, Run

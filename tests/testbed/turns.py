@@ -14,7 +14,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_engine.agents.acp.agent import AcpAgent
 from uncaged_engine.agents.request import AgentAnswer, AgentFailed
-from uncaged_engine.leftovers import MARK
+from uncaged_engine.processes.leftovers import MARK
 
 from .journals import NOW_MS
 from .roles import request

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from uncaged_bundles import carried_block
+from uncaged_bundles.carried import block as carried_block
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.policy import KNOWN_EFFECTS
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from .block_flow import BlockFlow, every_block
 from .described import describe

@@ -19,8 +19,8 @@ from .imports import Import, check_allowed, is_installed, is_standard
 from .source import Source, Statement, read_source
 from .stateless import check_stateless
 
-_CARRIED = "uncaged_bundles.carried"
-"""How the modules are named that are made to be carried."""
+_CARRIED = "uncaged_bundles.carried."
+"""Where the modules are that are made to be carried."""
 _OURS = frozenset({"uncaged_bundles", "uncaged_engine", "uncaged_cli"})
 _SHARED = frozenset({"uncaged_roles", "uncaged_templates"})
 POSTPONED = Import(level=0, module="__future__", name="annotations", alias="")

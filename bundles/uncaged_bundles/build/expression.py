@@ -1,6 +1,6 @@
 """An expression in a block is compiled when the flow is added, to nested lists that only compute; what it may not say has its column.
 
-The lists are read by ``carried_expression``, inside the sandbox.
+The lists are read by ``carried.expression``, inside the sandbox.
 """
 
 from __future__ import annotations

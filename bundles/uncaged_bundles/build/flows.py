@@ -30,7 +30,7 @@ class RecipeFlow:
 class ScriptFlow(RecipeFlow):
     """One script of the operating system.
 
-    form: what it prints: text, json, objects or table. arguments: its command line, see ``carried_script.drive_script``.
+    form: what it prints: text, json, objects or table. arguments: its command line, see ``carried.script.drive_script``.
     repeat: it may be run a second time when a crash leaves open whether it ran. policy: the limits of its script effect.
     """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from uncaged_bundles.contract import ALLOWED_MODULES
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.modules import advice
+from uncaged_bundles.validation.modules import advice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

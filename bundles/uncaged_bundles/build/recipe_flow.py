@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.policy import KNOWN_EFFECTS
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from .block import block_flow_of, build_block
 from .block_flow import BlockFlow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_bundles import carried_script
+from uncaged_bundles.carried import script as carried_script
 from uncaged_bundles.policy import KNOWN_EFFECTS
 
 from .described import describe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from uncaged_bundles.authoring import Table
-from uncaged_bundles.carried import END, START
+from uncaged_bundles.carried.workflow import END, START
 from uncaged_bundles.shapes import shown
 
 from .schema import statuses

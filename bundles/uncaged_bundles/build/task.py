@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_bundles import carried_task
+from uncaged_bundles.carried import task as carried_task
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.policy import KNOWN_EFFECTS
 

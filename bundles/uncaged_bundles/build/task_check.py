@@ -9,11 +9,12 @@ import ast
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from uncaged_bundles import carried, carried_task
+from uncaged_bundles.carried import task as carried_task
+from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.findings import Finding, first
-from uncaged_bundles.purity import forbidden_import
-from uncaged_bundles.reach import forbidden_reach
+from uncaged_bundles.validation.findings import Finding, first
+from uncaged_bundles.validation.purity import forbidden_import
+from uncaged_bundles.validation.reach import forbidden_reach
 
 EFFECTS = {
     **{"call_action": "flow", "query_llm": "llm", "web_search": "search", "web_fetch": "fetch", "http": "http", "script": "script"},

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_bundles import carried
 from uncaged_bundles.authoring import Role, Workflow
+from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.contract import CONTRACT
 from uncaged_bundles.errors import BundleError, UsageError
 from uncaged_bundles.names import parse_flow_name
 from uncaged_bundles.policy import KNOWN_EFFECTS
-from uncaged_bundles.validate import read_bundle
+from uncaged_bundles.validation.validate import read_bundle
 
 from .alike import check_alike
 from .carry import Carrier

@@ -9,13 +9,13 @@ import click
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import bundle_hash
 
-from .. import jsonout
-from ..arguments import accept_option, json_option
 from ..checking import show_check
-from ..consent import asker
-from ..screen import next_step, note, result
+from ..display import jsonout
+from ..display.screen import next_step, note, result
+from ..given.arguments import accept_option, json_option
+from ..given.consent import asker
+from ..given.sources import FlowSource, bundle_source
 from ..session import open_engine
-from ..sources import FlowSource, bundle_source
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine

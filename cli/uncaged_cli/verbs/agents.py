@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option
-from ..screen import Piece, Styled, result, width_of
+from ..display import jsonout
+from ..display.screen import Piece, Styled, result, width_of
+from ..display.table import render
+from ..given.arguments import json_option
 from ..session import open_engine
-from ..table import render
 
 if TYPE_CHECKING:
-    from uncaged_engine.config import Config
+    from uncaged_engine.settings.config import Config
 
 HEADERS = ("agent", "uses", "here", "what it is")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import detach_option, json_option, thread_argument
-from ..follow import follow
-from ..form import edit, fill
-from ..parameters import parse_value
-from ..screen import is_terminal, note, result
+from ..display import jsonout
+from ..display.follow import follow
+from ..display.screen import is_terminal, note, result
+from ..given.arguments import detach_option, json_option, thread_argument
+from ..given.form import edit, fill
+from ..given.parameters import parse_value
 from ..session import open_engine
 
 ANY_TEXT: Mapping[str, object] = {"type": "string"}
@@ -33,7 +33,7 @@ def command(*, thread: str, value: str | None, file: Path | None, edited: bool, 
     Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's question takes JSON that fits its fields,
     or a text with a ```json block in it.
     """
-    from uncaged_engine.answering import question
+    from uncaged_engine.threads.answering import question
 
     engine = open_engine()
     view = engine.thread(thread)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import complete_threads, json_option
-from ..durations import parse_age
-from ..screen import result
+from ..display import jsonout
+from ..display.durations import parse_age
+from ..display.screen import result
+from ..display.sizes import spell_bytes
+from ..given.arguments import complete_threads, json_option
 from ..session import open_engine
-from ..sizes import spell_bytes
 
 
 @click.command()
@@ -22,7 +22,7 @@ def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> 
     if bool(threads) == (older_than is not None):
         raise UsageError("name threads, or an age with --older-than (0d means all that have ended)")
     older_than_ms = parse_age(older_than) if older_than else None
-    from uncaged_engine.housekeeping import archive_threads
+    from uncaged_engine.threads.housekeeping import archive_threads
 
     archived = archive_threads(open_engine(), threads, older_than_ms=older_than_ms)
     if as_json:

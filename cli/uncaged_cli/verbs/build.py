@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import json_option
-from ..screen import is_terminal, next_step, note, result
-from ..sources import bundle_source
+from ..display import jsonout
+from ..display.screen import is_terminal, next_step, note, result
+from ..given.arguments import json_option
+from ..given.sources import bundle_source
 
 
 @click.command()
@@ -23,9 +23,9 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
 
     A file that is a bundle already is checked and passed through.
     """
-    from uncaged_bundles.files import write_atomically
-    from uncaged_bundles.validate import read_bundle
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_bundles.storage.files import write_atomically
+    from uncaged_bundles.validation.validate import read_bundle
+    from uncaged_engine.steps.known_effects import KNOWN
 
     found = bundle_source(file)
     source = found.source

@@ -6,8 +6,8 @@ import click
 from click.shell_completion import get_completion_class
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import json_option
+from ..display import jsonout
+from ..given.arguments import json_option
 
 PROGRAM = "uncaged-workflow"
 VARIABLE = "_UNCAGED_WORKFLOW_COMPLETE"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 from uncaged_bundles.errors import RefusedError, UsageError
 
-from .. import jsonout
-from ..arguments import complete_flows, flow_argument, json_option
-from ..futures import show_futures
-from ..screen import Styled, result
+from ..display import jsonout
+from ..display.futures import show_futures
+from ..display.screen import Styled, result
+from ..given.arguments import complete_flows, flow_argument, json_option
+from ..given.versions import entry_of, load_version
 from ..session import open_engine
-from ..versions import entry_of, load_version
 
 
 @click.command()
@@ -23,7 +23,7 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
 
     Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the version before is compared with the present one.
     """
-    from ..difference import coloured, compare
+    from ..display.difference import coloured, compare
 
     engine = open_engine()
     if of_threads:

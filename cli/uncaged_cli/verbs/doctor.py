@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 from uncaged_bundles.errors import SandboxUnavailable
 
-from .. import jsonout
-from ..arguments import json_option
-from ..screen import Styled, note, result
+from ..display import jsonout
+from ..display.screen import Styled, note, result
+from ..given.arguments import json_option
 from ..session import open_engine
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}

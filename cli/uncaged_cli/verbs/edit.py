@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import accept_option, flow_argument, json_option
-from ..consent import asker
+from ..display import jsonout
+from ..display.screen import next_step, note, result
 from ..editing import Edit, edited
-from ..screen import next_step, note, result
+from ..given.arguments import accept_option, flow_argument, json_option
+from ..given.consent import asker
+from ..given.versions import entry_of
 from ..session import open_engine
-from ..versions import entry_of
 
 
 @click.command()

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import RefusedError
 
-from .. import jsonout
-from ..arguments import complete_flows, complete_threads, json_option
-from ..screen import next_step, note, result
+from ..display import jsonout
+from ..display.screen import next_step, note, result
+from ..display.sizes import spell_bytes
+from ..given.arguments import complete_flows, complete_threads, json_option
 from ..session import open_engine
-from ..sizes import spell_bytes
 
 if TYPE_CHECKING:
-    from uncaged_bundles.snapshot import Flow
+    from uncaged_bundles.storage.snapshot import Flow
     from uncaged_engine.api import Engine
 
 
@@ -29,7 +29,7 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
 
     What was granted does not travel. Of a block flow no header value, token or secret travels either: import says what to fill in.
     """
-    from uncaged_engine.parcel import export_thread
+    from uncaged_engine.threads.parcel import export_thread
 
     engine = open_engine()
     flow = engine.registry.read().flows.get(what)
@@ -50,8 +50,8 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
 def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, as_json: bool) -> None:
     """Write a block flow as the JSON that it came from, and any other as its bundle."""
     from uncaged_bundles.build.block import block_flow_of, export_block_flow
-    from uncaged_bundles.files import write_atomically
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_bundles.storage.files import write_atomically
+    from uncaged_engine.steps.known_effects import KNOWN
 
     bundle = engine.store.load_bundle(flow.hash, KNOWN)
     block = block_flow_of(bundle)

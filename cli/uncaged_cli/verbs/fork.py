@@ -8,11 +8,11 @@ from typing import Any
 import click
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import agent_option, detach_option, json_option, limit_options, parse_agents, thread_argument
-from ..follow import follow
-from ..parameters import read_json
-from ..screen import result
+from ..display import jsonout
+from ..display.follow import follow
+from ..display.screen import result
+from ..given.arguments import agent_option, detach_option, json_option, limit_options, parse_agents, thread_argument
+from ..given.parameters import read_json
 from ..session import open_engine
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import complete_flows, complete_threads, json_option
-from ..drawing import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
-from ..screen import note, result
+from ..display import jsonout
+from ..display.drawing import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
+from ..display.screen import note, result
+from ..given.arguments import complete_flows, complete_threads, json_option
+from ..given.versions import find_version
 from ..session import open_engine
-from ..versions import find_version
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash

@@ -6,13 +6,13 @@ import sys
 
 import click
 
-from .. import jsonout
-from ..arguments import flow_argument, json_option
-from ..durations import clock_time
-from ..screen import Piece, Styled, result, width_of
+from ..display import jsonout
+from ..display.durations import clock_time
+from ..display.screen import Piece, Styled, result, width_of
+from ..display.table import render
+from ..given.arguments import flow_argument, json_option
+from ..given.versions import entry_of
 from ..session import open_engine
-from ..table import render
-from ..versions import entry_of
 
 
 @click.command()

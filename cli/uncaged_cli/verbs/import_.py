@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import RefusedError
 
-from .. import jsonout
-from ..arguments import accept_option, json_option
-from ..screen import next_step, note, result
+from ..display import jsonout
+from ..display.screen import next_step, note, result
+from ..given.arguments import accept_option, json_option
 from ..session import open_engine
 
 
@@ -26,7 +26,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
     """
     engine = open_engine()
     if file.suffix.lower() == ".json":
-        from ..sources import bundle_source
+        from ..given.sources import bundle_source
         from .add import register
 
         found = bundle_source(file, name)
@@ -37,7 +37,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
             raise RefusedError(f"there is a flow {called!r} already; choose another name with --name")
         register(engine, called, found, accept=accept, as_json=as_json)
         return
-    from uncaged_engine.parcel import import_thread
+    from uncaged_engine.threads.parcel import import_thread
 
     thread_id = import_thread(engine, file)
     if as_json:
@@ -49,7 +49,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
 
 def flow_name(source: bytes) -> str:
     """Return what a bundle calls itself."""
-    from uncaged_bundles.validate import read_bundle
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_bundles.validation.validate import read_bundle
+    from uncaged_engine.steps.known_effects import KNOWN
 
     return read_bundle(source, KNOWN).descriptor.name

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option
-from ..screen import next_step, result
+from ..display import jsonout
+from ..display.screen import next_step, result
+from ..given.arguments import json_option
 
 
 @click.command()

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option
-from ..screen import is_terminal, next_step, note, result
+from ..display import jsonout
+from ..display.screen import is_terminal, next_step, note, result
+from ..given.arguments import json_option
 from ..session import open_engine
 
 
@@ -22,7 +22,7 @@ def command() -> None:
 @json_option
 def set_key(name: str, as_json: bool) -> None:
     """Keep the key NAME; its value is asked for without an echo, or read from standard input."""
-    from uncaged_engine import keys
+    from uncaged_engine.settings import keys
 
     keys.checked(name)
     asked = is_terminal(sys.stdin)
@@ -40,7 +40,7 @@ def set_key(name: str, as_json: bool) -> None:
 @json_option
 def list_keys(as_json: bool) -> None:
     """List the names of the keys that are kept."""
-    from uncaged_engine import keys
+    from uncaged_engine.settings import keys
 
     names = keys.names(open_engine().store.root / "keys")
     if as_json:
@@ -55,7 +55,7 @@ def list_keys(as_json: bool) -> None:
 @json_option
 def remove_key(name: str, as_json: bool) -> None:
     """Forget the key NAME."""
-    from uncaged_engine import keys
+    from uncaged_engine.settings import keys
 
     keys.remove(open_engine().store.root / "keys", name)
     if as_json:

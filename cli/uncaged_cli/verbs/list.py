@@ -6,12 +6,12 @@ import sys
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option
-from ..durations import ago
-from ..screen import Piece, Styled, next_step, note, result, width_of
+from ..display import jsonout
+from ..display.durations import ago
+from ..display.screen import Piece, Styled, next_step, note, result, width_of
+from ..display.table import render
+from ..given.arguments import json_option
 from ..session import now_ms, open_engine
-from ..table import render
 from ..uses import count_uses, mark, spell_use, unsupported_language, used_by
 
 HEADERS = ("flow", "hash", "versions", "since", "source", "used", "")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from .. import jsonout
-from ..arguments import complete_flows, json_option
-from ..screen import note
+from ..display import jsonout
+from ..display.screen import note
+from ..given.arguments import complete_flows, json_option
 from ..session import open_engine
 
 CLIENTS = ("claude", "cursor", "vscode")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option, threads_argument
-from ..screen import next_step, result
+from ..display import jsonout
+from ..display.screen import next_step, result
+from ..given.arguments import json_option, threads_argument
 from ..session import open_engine
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option
-from ..durations import parse_age
-from ..screen import next_step, result
+from ..display import jsonout
+from ..display.durations import parse_age
+from ..display.screen import next_step, result
+from ..display.sizes import spell_bytes
+from ..given.arguments import json_option
 from ..session import open_engine
-from ..sizes import spell_bytes
 
 
 @click.command()
@@ -19,7 +19,7 @@ from ..sizes import spell_bytes
 def command(older_than: str, dry_run: bool, as_json: bool) -> None:
     """Remove old ended threads with their worktrees, refs, empty branches and unused blobs."""
     older_than_ms = parse_age(older_than)
-    from uncaged_engine.housekeeping import prune
+    from uncaged_engine.threads.housekeeping import prune
 
     pruned = prune(open_engine(), older_than_ms=older_than_ms, dry_run=dry_run)
     if as_json:

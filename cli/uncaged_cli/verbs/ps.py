@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option
-from ..costs import spell_spent
-from ..durations import spell
-from ..listing import short_ids, summary_document
-from ..screen import Piece, Styled, note, result, width_of
+from ..display import jsonout
+from ..display.costs import spell_spent
+from ..display.durations import spell
+from ..display.listing import short_ids, summary_document
+from ..display.screen import Piece, Styled, note, result, width_of
+from ..display.table import render
+from ..given.arguments import json_option
 from ..session import now_ms, open_engine
-from ..table import render
 
 HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 

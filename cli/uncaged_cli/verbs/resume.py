@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from uncaged_bundles.errors import UsageError
 
-from .. import jsonout
-from ..arguments import complete_threads, detach_option, json_option, limit_options
-from ..follow import follow
-from ..screen import result
+from ..display import jsonout
+from ..display.follow import follow
+from ..display.screen import result
+from ..given.arguments import complete_threads, detach_option, json_option, limit_options
 from ..session import open_engine
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from .. import jsonout
-from ..arguments import flow_argument, json_option
-from ..screen import result
+from ..display import jsonout
+from ..display.screen import result
+from ..given.arguments import flow_argument, json_option
+from ..given.versions import entry_of, former_hash
 from ..session import open_engine
-from ..versions import entry_of, former_hash
 
 
 @click.command()

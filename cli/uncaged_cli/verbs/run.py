@@ -10,19 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from uncaged_bundles.errors import NotFoundError, UsageError
 
-from .. import jsonout
-from ..arguments import (
-    agent_option,
-    detach_option,
-    flow_argument,
-    json_option,
-    limit_options,
-    parse_agents,
-)
 from ..catalog import nearest
-from ..consent import ask_once
-from ..parameters import gather
-from ..screen import is_terminal, note, result
+from ..display import jsonout
+from ..display.screen import is_terminal, note, result
+from ..given.arguments import agent_option, detach_option, flow_argument, json_option, limit_options, parse_agents
+from ..given.consent import ask_once
+from ..given.parameters import gather
 from ..session import open_engine
 
 if TYPE_CHECKING:
@@ -100,7 +93,7 @@ def command(
         launching=launching,
     )
     if not detach:
-        from ..follow import follow
+        from ..display.follow import follow
 
         return follow(engine, thread_id, as_json=as_json)
     if as_json:
@@ -131,7 +124,7 @@ def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
     if as_json:
         jsonout.document(asdict(found))
         return 0
-    from ..costs import estimate_lines
+    from ..display.costs import estimate_lines
 
     for line in estimate_lines(found, flow):
         result(line)

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 import click
 
-from .. import jsonout
-from ..arguments import flow_argument, json_option
-from ..clean import clean_line
-from ..drawing import as_text, edges_of_table
-from ..durations import clock_time
-from ..screen import Styled, result, width_of
+from ..display import jsonout
+from ..display.clean import clean_line
+from ..display.drawing import as_text, edges_of_table
+from ..display.durations import clock_time
+from ..display.screen import Styled, result, width_of
+from ..given.arguments import flow_argument, json_option
+from ..given.versions import find_version
 from ..session import open_engine
-from ..versions import find_version
 
 PURE = "nothing: it only computes, the world cannot notice it"
 

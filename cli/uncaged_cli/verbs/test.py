@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import UncagedError
 
-from .. import jsonout
-from ..arguments import flow_argument, json_option
-from ..clean import shorten
-from ..screen import Styled, note, result
+from ..display import jsonout
+from ..display.clean import shorten
+from ..display.screen import Styled, note, result
+from ..given.arguments import flow_argument, json_option
 from ..session import open_engine
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
-from .. import jsonout
-from ..arguments import complete_threads, json_option, thread_argument, threads_argument
-from ..follow import ending_of, follow, summary_of
-from ..portrait import portrait
-from ..screen import next_step, result
+from ..display import jsonout
+from ..display.follow import ending_of, follow, summary_of
+from ..display.portrait import portrait
+from ..display.screen import next_step, result
+from ..given.arguments import complete_threads, json_option, thread_argument, threads_argument
 from ..session import open_engine
 
 

@@ -6,10 +6,10 @@ import sys
 
 import click
 
-from .. import jsonout
-from ..arguments import complete_flows, json_option
-from ..listing import listing, short_ids, summary_document
-from ..screen import next_step, note, result, width_of
+from ..display import jsonout
+from ..display.listing import listing, short_ids, summary_document
+from ..display.screen import next_step, note, result, width_of
+from ..given.arguments import complete_flows, json_option
 from ..session import now_ms, open_engine
 
 

@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option
-from ..screen import Piece, Styled, next_step, note, result, width_of
+from ..display import jsonout
+from ..display.screen import Piece, Styled, next_step, note, result, width_of
+from ..display.table import render
+from ..given.arguments import json_option
 from ..session import open_engine
-from ..table import render
 
 HEADERS = ("tool", "arguments", "")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from .. import jsonout
-from ..arguments import json_option, thread_argument
 from ..checking import show_check
-from ..screen import Styled, result
+from ..display import jsonout
+from ..display.screen import Styled, result
+from ..given.arguments import json_option, thread_argument
 from ..session import open_engine
 
 EXIT_NOT_PROVED = 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import NotFoundError, UsageError
 
-from ..config import NOTHING, Config, FlowSettings
+from ..settings.config import NOTHING, Config, FlowSettings
 from . import BUILT_IN, factory_of, kinds
 
 if TYPE_CHECKING:

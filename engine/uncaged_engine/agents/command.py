@@ -12,7 +12,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ..programs import Finished, run_program
+from ..processes.programs import Finished, run_program
 from . import settings as check
 from .request import AgentAnswer, AgentFailed, AgentRequest
 

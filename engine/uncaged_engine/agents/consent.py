@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from uncaged_bundles.errors import UsageError
-from uncaged_bundles.files import read_if_there, write_atomically
+from uncaged_bundles.storage.files import read_if_there, write_atomically
 
-from ..config import Config
+from ..settings.config import Config
 from .program.table import Row, table
 
 NO = "not "
@@ -51,7 +51,7 @@ def keep(path: Path, name: str, *, yes: bool) -> None:
     """
     from filelock import FileLock
 
-    from ..config_file import parse_config
+    from ..settings.config_file import parse_config
 
     word = name if yes else f"{NO}{name}"
     with FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S):

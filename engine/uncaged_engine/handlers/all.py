@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from .. import handlers
 from ..effects import EffectContext, Rule

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Wait

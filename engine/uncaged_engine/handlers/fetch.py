@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
 from ..outcomes import Outcome

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId, new_thread_id
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void
@@ -78,7 +78,7 @@ def child_id(context: EffectContext) -> ThreadId:
 
 
 def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:
-    from ..starting import RunOptions
+    from ..threads.starting import RunOptions
 
     left = context.left()
     tokens = left.get("maxTokens")

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
-from .. import secrets
+from ..conversation.fences import fenced
 from ..effects import EffectContext, Rule
-from ..fences import fenced
 from ..models.choice import Chosen, choose, choose_name
 from ..models.conversation import Conversation, said
 from ..models.data import Form, ask_for_data
@@ -25,6 +24,7 @@ from ..models.loop import Bounds, NoTools, Talk
 from ..models.opening import opened
 from ..models.patience import Stopped
 from ..outcomes import Answer, Failure, Outcome, Void
+from ..settings import secrets
 
 KEYS = frozenset({"prompt", "input", "model", "schema", "system", "maxTokens", "timeout_s"})
 TURNS = 8

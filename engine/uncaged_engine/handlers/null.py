@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void, Wait

@@ -15,17 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from ..agents import factory_of
 from ..agents.request import AgentFailed, AgentWaits
 from ..agents.turns import Cancelled, turn
-from ..asking import Asked, add_usage, ask
+from ..conversation.asking import Asked, add_usage, ask
+from ..conversation.extract import checker
+from ..conversation.question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
 from ..effects import EffectContext, Rule
-from ..extract import checker
-from ..leftovers import kill_leftovers, ledger_of
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
-from ..question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
+from ..processes.leftovers import kill_leftovers, ledger_of
 from ..workspace import Workspace, last_snapshot, scratch_of
 
 
@@ -128,7 +128,7 @@ def extracted(asked: Asked, question: Question, context: EffectContext, record: 
     """Let the model that is configured for it take the data out of the agent's last answer."""
     if context.config.extractor is None:
         return asked
-    from ..extractor import take_out
+    from ..conversation.extractor import take_out
 
     taken = take_out(question.role, asked.content, context, record, timeout_s=question.timeout_s)
     usage = {**asked.usage}

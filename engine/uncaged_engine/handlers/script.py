@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
-from .. import secrets
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void
 from ..sandbox.bounds import DEFAULT_PATH, ScriptBounds
@@ -30,6 +29,7 @@ from ..scripting.places import Places, check_inside, settle
 from ..scripting.programs import find_binary, find_interpreter_of
 from ..scripting.reasons import find_refused
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
+from ..settings import secrets
 from ..workspace import scratch_of
 
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
-from .. import secrets
-from ..config import SearchSettings
 from ..effects import EffectContext, Rule
 from ..outcomes import Failure, Outcome
+from ..settings import secrets
+from ..settings.config import SearchSettings
 from ..web.client import CLIENTS, Clients
 from ..web.credentials import Credentials
 from ..web.errand import Errand, run

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void
 
 if TYPE_CHECKING:
-    from ..observe import ThreadView
+    from ..threads.observe import ThreadView
 
 LONGEST_S = 366 * 24 * 3600
 

@@ -11,8 +11,8 @@ from mcp.server.session import ServerSession
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import ThreadId
 
-from ..answering import question
 from ..api import Cut, Engine, Instead, ThreadView
+from ..threads.answering import question
 from ..tools import called_of
 from .following import start_and_wait, wait
 

@@ -9,8 +9,8 @@ from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from .. import secrets
-from ..config import Config
+from ..settings import secrets
+from ..settings.config import Config
 from .settings import KEY_VARIABLES, WIRES, ModelSettings, Wire, read_settings, with_key
 
 

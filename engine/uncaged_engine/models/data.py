@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..extract import Unfit, checker, extract
-from ..fields import describe_fields
+from ..conversation.extract import Unfit, checker, extract
+from ..conversation.fields import describe_fields
 from .conversation import said
 from .loop import Talk
 

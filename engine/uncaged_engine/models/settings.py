@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from uncaged_bundles.errors import UsageError
 
 from ..agents import settings as check
-from ..config import NOTHING
+from ..settings.config import NOTHING
 
 Wire = Literal["anthropic", "openai"]
 WIRES: tuple[Wire, ...] = ("anthropic", "openai")

@@ -9,7 +9,7 @@ import re
 from email.message import Message
 from typing import Any
 
-from .. import codec
+from ..journal import codec
 from .credentials import Credentials
 from .exchange import Received
 

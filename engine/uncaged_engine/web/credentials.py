@@ -14,8 +14,8 @@ from urllib.parse import quote, quote_plus
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from .. import secrets
-from ..config import Config
+from ..settings import secrets
+from ..settings.config import Config
 from .problems import WebProblem
 from .rules import Rules
 from .target import Target

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ..config import SearchSettings
+from ..settings.config import SearchSettings
 from .exchange import Received
 from .problems import WebProblem
 from .request import Request

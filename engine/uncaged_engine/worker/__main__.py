@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import BundleHash, parse_bundle_hash
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
 from . import address
 
@@ -56,9 +56,9 @@ def clear_report(store: Store, bundle: BundleHash) -> None:
 
 def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
     """Start a sandbox process for a bundle that cannot be a trusted one; what is in the way is told to whoever asks for a thread."""
-    from ..cell import Cell, CellLimits
-    from ..config import load
+    from ..cells.cell import Cell, CellLimits
     from ..sandbox.mechanism import assume
+    from ..settings.config import load
 
     try:
         if b"trusted" in store.bundle_path(bundle).read_bytes():

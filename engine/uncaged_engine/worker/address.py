@@ -9,7 +9,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
 PROTOCOL = 1
 MAX_SOCKET_PATH_BYTES = 100  # the kernel takes 107

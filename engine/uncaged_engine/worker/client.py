@@ -17,10 +17,10 @@ from typing import Any, Self
 
 from uncaged_bundles.errors import EngineBug
 from uncaged_bundles.ids import BundleHash
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
-from ..variables import CARRIED
-from ..variables import select as select_variables
+from ..settings.variables import CARRIED
+from ..settings.variables import select as select_variables
 from . import address
 from .wire import pack, raise_error, receive_line, unpack
 

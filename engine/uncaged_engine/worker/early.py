@@ -6,7 +6,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import BundleHash, is_bundle_hash
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
 from .client import Launching, rouse
 

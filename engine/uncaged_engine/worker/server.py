@@ -20,15 +20,15 @@ from typing import Any
 
 from uncaged_bundles.errors import EngineBug, NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
-from ..cell import Cell
-from ..cells import start_cells
-from ..config import load
-from ..driver import Driver, Request, Surroundings
-from ..journal import Journal
-from ..known_effects import KNOWN
+from ..cells.cell import Cell
+from ..cells.shared import start_cells
+from ..journal.journal import Journal
 from ..sandbox.mechanism import Mechanism
+from ..settings.config import load
+from ..steps.driver import Driver, Request, Surroundings
+from ..steps.known_effects import KNOWN
 from . import address
 from .hub import Hub
 from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack

@@ -19,7 +19,7 @@ from .snapshots import Snapshots
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import ThreadId
-    from uncaged_bundles.store import Store
+    from uncaged_bundles.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from testbed.browsing import Browser
-from uncaged_bundles.store import Store
+from uncaged_bundles.storage.store import Store
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from testbed.browsing import Browser, answered, failed
 from testbed.roles import Desk
 from testbed.webserver import Reply, Seen, WebServer, data, serving, text
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.config import Config, SecretSource
+from uncaged_engine.settings.config import Config, SecretSource
 
 SECRET = 's3cret "val/ue+=ü'
 CONFIG = Config(secrets={"KEY": SecretSource(env="MY_KEY"), "OTHER": SecretSource(env="MY_OTHER"), "ABSENT": SecretSource(env="NO_SUCH")})

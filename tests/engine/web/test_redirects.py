@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 from testbed.browsing import Browser, answered, failed
 from testbed.webserver import Reply, Seen, data, redirect, serving
-from uncaged_engine.config import Config, SecretSource
+from uncaged_engine.settings.config import Config, SecretSource
 
 SECRET = "s3cret-value/+="
 

@@ -6,10 +6,10 @@ import pytest
 from testbed.browsing import Browser, answered, failed
 from testbed.webserver import Reply, Seen, data, redirect, serving, text
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_bundles.store import Store
-from uncaged_engine.config import Config, SearchSettings, SecretSource, load
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.handlers import handler_for
 from uncaged_engine.handlers.search import SearchHandler
+from uncaged_engine.settings.config import Config, SearchSettings, SecretSource, load
 
 HITS = {
     "query": "q",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
 
-from ...edge import EDGE
+from ...processes.edge import EDGE
 from ...sandbox.mechanism import choose
 from .. import settings as check
 from ..command import empty_directory, find_program

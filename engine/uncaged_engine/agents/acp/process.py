@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ...leftovers import kill_leftovers, ledger_of, record_process
-from ...programs import has_ended, signal_group
+from ...processes.leftovers import kill_leftovers, ledger_of, record_process
+from ...processes.programs import has_ended, signal_group
 
 TICK_S = 0.05
 

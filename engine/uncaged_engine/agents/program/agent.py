@@ -9,8 +9,8 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ...leftovers import kill_leftovers
-from ...programs import Finished, run_program
+from ...processes.leftovers import kill_leftovers
+from ...processes.programs import Finished, run_program
 from .. import settings as check
 from ..command import empty_directory, tail
 from ..request import AgentAnswer, AgentFailed, AgentRequest

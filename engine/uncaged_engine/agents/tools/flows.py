@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import UncagedError, UsageError
 
-from ...accounting import Spent
+from ...conversation.history import cut
+from ...costs.accounting import Spent
+from ...costs.prices import priced
 from ...effects import Cancel, EffectContext
 from ...handlers import flow as children
-from ...history import cut
 from ...models.client import Tool
 from ...models.conversation import Call, Result, clean
 from ...outcomes import Answer, Failure
-from ...prices import priced
 from ...tools import Called, called_of, split, tools
 from .toolbox import MAX_RESULT_CHARACTERS, NETWORK, TOOLS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from ...extract import checker
-from ...history import cut
+from ...conversation.extract import checker
+from ...conversation.history import cut
 from ...models.client import Tool
 from ...models.conversation import Call, Result, clean
 from . import files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uncaged_bundles.validate import Bundle
+from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.effects import EffectContext, Rule
 from uncaged_engine.outcomes import Answer, Failure, Outcome
 

@@ -1,0 +1,197 @@
+"""YAML that people edit is read without ever building objects from it, and what a program does not change in it survives a rewrite.
+
+Anchors and aliases are refused (a few lines of them unfold to billions of values), and so is deep nesting: the C parser's own composer
+recurses without a bound, so the flat stream of events is looked at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import yaml
+
+from ..errors import DamagedError
+
+MAX_BYTES = 8 << 20
+MAX_DEPTH = 48
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One key of a section with its value, not yet looked into. *line*: where the key stands, from 1."""
+
+    key: object
+    line: int
+    node: yaml.Node
+
+    def value(self) -> object:
+        """Plain data; ValueError says why it is none."""
+        return _constructed(self.node)
+
+    def text(self) -> str | None:
+        """A single value as it is written, whatever it looks like."""
+        return self.node.value if isinstance(self.node, yaml.ScalarNode) else None
+
+
+def load_yaml(data: bytes, where: str) -> object:
+    """The plain data in *data*, None when there is none; DamagedError has *where* and the line."""
+    node = _composed(data, where)
+    try:
+        return None if node is None else _constructed(node)
+    except ValueError as exc:
+        raise DamagedError(f"{where}: {exc}") from exc
+
+
+class Document:
+    """A mapping of sections, each a mapping of entries, held as syntax so that entries stay as they were written."""
+
+    def __init__(self, root: yaml.MappingNode, where: str) -> None:
+        self._root = root
+        self._where = where
+
+    @classmethod
+    def parse(cls, data: bytes, where: str) -> Self:
+        """A blank file is an empty document; DamagedError when it is no mapping, with *where* and the line."""
+        node = _composed(data, where)
+        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"):
+            node = _represented({})
+        if not isinstance(node, yaml.MappingNode):
+            raise DamagedError(f"{where}:{_line(node)}: the file must hold a mapping such as 'workflows:' with entries")
+        document = cls(node, where)
+        keys = [entry.key for entry in document._entries(node)]
+        for entry in document._entries(node):
+            if keys.count(entry.key) > 1:
+                raise DamagedError(f"{where}:{entry.line}: the key {entry.key!r} stands twice; join the two")
+        return document
+
+    def encode(self) -> bytes:
+        text = yaml.serialize(self._root, Dumper=_Dumper, allow_unicode=True, width=120, encoding="utf-8")
+        return text if isinstance(text, bytes) else str(text).encode()
+
+    def top(self, name: str) -> Entry | None:
+        """The top-level key *name*."""
+        return next((entry for entry in self._entries(self._root) if entry.key == name), None)
+
+    def section(self, name: str) -> list[Entry]:
+        """The entries under the top-level key *name*, in file order, keys that stand twice included."""
+        node = self._section_node(name)
+        return [] if node is None else list(self._entries(node))
+
+    def put_top(self, name: str, value: object) -> None:
+        _replace(self._root, name, _represented(value))
+
+    def put(self, section: str, key: str, fields: Mapping[str, object]) -> None:
+        """Set these fields of the entry; other fields of it stay as they are."""
+        parent = self._section_node(section)
+        if parent is None:
+            parent = _represented({})
+            _replace(self._root, section, parent)
+        entry = next((entry.node for entry in self._entries(parent) if entry.key == key), None)
+        if not isinstance(entry, yaml.MappingNode):
+            entry = _represented({})
+            _replace(parent, key, entry)
+        for field, value in fields.items():
+            _replace(entry, field, _represented(value))
+
+    def drop(self, section: str, key: str) -> None:
+        """Take the entry out, every time it stands there."""
+        node = self._section_node(section)
+        if node is not None:
+            node.value = [pair for pair in node.value if _key(pair[0]) != key]
+
+    def _section_node(self, name: str) -> Any:
+        entry = self.top(name)
+        if entry is None or entry.node.tag == "tag:yaml.org,2002:null":
+            return None
+        if not isinstance(entry.node, yaml.MappingNode):
+            raise DamagedError(f"{self._where}:{entry.line}: {name!r} must be a mapping")
+        entry.node.flow_style = False  # ``workflows: {}`` grows into lines
+        return entry.node
+
+    def _entries(self, node: yaml.MappingNode) -> Iterator[Entry]:
+        for key, value in node.value:
+            yield Entry(key=_key(key), line=_line(key), node=value)
+
+
+def _composed(data: bytes, where: str) -> yaml.Node | None:
+    if len(data) > MAX_BYTES:
+        raise DamagedError(f"{where}: {len(data):,} bytes; more than {MAX_BYTES:,} are not read")
+    try:
+        depth = 0
+        for event in yaml.parse(data, Loader=_Loader):
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+                raise DamagedError(f"{where}:{_line(event)}: anchors and aliases (& and *) are not read here; write the value out")
+            if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    raise DamagedError(f"{where}:{_line(event)}: nested deeper than {MAX_DEPTH} levels")
+            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                depth -= 1
+        node: yaml.Node | None = yaml.compose(data, Loader=_Loader)
+    except yaml.MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        raise DamagedError(f"{where}:{line}: not YAML: {exc.problem or exc}") from exc
+    except (yaml.YAMLError, ValueError) as exc:
+        raise DamagedError(f"{where}: not YAML: {exc}") from exc
+    return node
+
+
+def _constructed(node: yaml.Node) -> object:
+    _refuse_repeated_keys(node)
+    constructor = yaml.constructor.SafeConstructor()
+    try:
+        return constructor.construct_document(node)
+    except yaml.MarkedYAMLError as exc:
+        raise ValueError(str(exc.problem)) from exc
+    except (ValueError, TypeError, OverflowError) as exc:
+        raise ValueError(f"a value that cannot be read: {exc}") from exc
+
+
+def _refuse_repeated_keys(node: yaml.Node) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[object] = set()
+        for key, value in node.value:
+            if _key(key) in seen:
+                raise ValueError(f"the key {_key(key)!r} stands twice (line {_line(key)})")
+            seen.add(_key(key))
+            _refuse_repeated_keys(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_repeated_keys(item)
+
+
+def _represented(value: object) -> Any:
+    return yaml.representer.SafeRepresenter(default_flow_style=False, sort_keys=False).represent_data(_plain(value))
+
+
+def _plain(value: object) -> object:
+    """Without shared parts, which would be written as anchors, and without read-only mappings, which the library does not know."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _replace(mapping: yaml.MappingNode, key: str, node: yaml.Node) -> None:
+    for index, (key_node, _) in enumerate(mapping.value):
+        if _key(key_node) == key:
+            mapping.value[index] = (key_node, node)
+            return
+    mapping.value.append((_represented(key), node))
+
+
+def _key(node: yaml.Node) -> object:
+    """The text of a key as it is written; anything but text never equals a name that is looked for."""
+    if isinstance(node, yaml.ScalarNode):
+        return node.value if node.tag == "tag:yaml.org,2002:str" else (node.tag, node.value)
+    return (node.tag, _line(node))
+
+
+def _line(node: yaml.Node | yaml.Event) -> int:
+    mark = getattr(node, "start_mark", None)
+    return mark.line + 1 if mark else 1

@@ -1,0 +1,67 @@
+"""A file that this module wrote is either wholly there, on disk, or not there at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import UncagedError
+
+_TEMPORARY_SUFFIX = ".tmp"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It leaves no temporary file behind."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY_SUFFIX}")
+    try:
+        try:
+            _write_new(temporary, data)
+            temporary.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+    except OSError as exc:
+        raise UncagedError(f"cannot write {path}: {exc.strerror or exc}; nothing was acknowledged, try again once that is mended") from exc
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """The file's bytes; None when there is no such file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise UncagedError(f"cannot read {path}: {exc.strerror or exc}") from exc
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in *directory* as durable as the files behind them."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_stale_temporaries(directory: Path, before_s: float) -> None:
+    """Remove what writers left that were killed before *before_s* (seconds since 1970)."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") and entry.name.endswith(_TEMPORARY_SUFFIX):
+                with suppress(FileNotFoundError):  # its writer, or another cleaner, was quicker
+                    if entry.stat(follow_symlinks=False).st_mtime < before_s:
+                        Path(entry.path).unlink()
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,168 @@
+"""The registry as it stood at one moment: the flows that can be read, and a sentence for every entry that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from .. import shapes
+from ..errors import DamagedError, UncagedError, UsageError
+from ..ids import BundleHash, parse_bundle_hash
+from ..names import FlowName, parse_flow_name
+
+if TYPE_CHECKING:
+    from .document import Document, Entry
+
+FLOWS = "workflows"
+GRANTS = "grants"
+REMOVED = "removed"
+SEEDED = "seeded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A bundle that a name points to or pointed to, and since when it was added."""
+
+    hash: BundleHash
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """A name with its head (*hash*, *timestamp_ms*) and former heads, newest first. *source*: person, sample or import."""
+
+    name: FlowName
+    hash: BundleHash
+    timestamp_ms: int
+    history: tuple[Version, ...]
+    enabled: bool
+    source: str
+    created_ms: int
+
+    @property
+    def head(self) -> Version:
+        return Version(hash=self.hash, timestamp_ms=self.timestamp_ms)
+
+    def fields(self) -> dict[str, object]:
+        """The entry as it is written."""
+        return {
+            "hash": self.hash,
+            "timestamp": self.timestamp_ms,
+            "enabled": self.enabled,
+            "source": self.source,
+            "created": self.created_ms,
+            "history": [{"hash": version.hash, "timestamp": version.timestamp_ms} for version in self.history],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """*problems*: one sentence for each entry that was left out, with file, line and field. *grants*: policy and digest by hash."""
+
+    flows: Mapping[str, Flow]
+    problems: tuple[str, ...]
+    grants: Mapping[BundleHash, Mapping[str, object]]
+    removed: frozenset[str]
+    seeded: str | None
+
+    @classmethod
+    def of(cls, document: Document, where: str) -> Self:
+        """Read every entry by itself; DamagedError only when a section as a whole is no mapping."""
+        problems: list[str] = []
+        flows: dict[str, Flow] = {}
+        grants: dict[BundleHash, Mapping[str, object]] = {}
+        entries = document.section(FLOWS)
+        keys = [entry.key for entry in entries]
+        for entry in entries:
+            with _noted(problems, where, entry.line):
+                if keys.count(entry.key) > 1:
+                    raise ValueError(f"{FLOWS}.{entry.key} stands twice; take one of the two out")
+                flow = _flow(entry)
+                flows[flow.name] = flow
+        for entry in document.section(GRANTS):
+            with _noted(problems, where, entry.line):
+                hash, grant = _grant(entry)
+                grants[hash] = grant
+        removed: frozenset[str] = frozenset()
+        try:
+            removed = removed_names(document, where)
+        except DamagedError as exc:
+            problems.append(str(exc))
+        seeded = document.top(SEEDED)
+        return cls(
+            flows=flows,
+            problems=tuple(problems),
+            grants=grants,
+            removed=removed,
+            seeded=None if seeded is None else seeded.text(),
+        )
+
+
+def removed_names(document: Document, where: str) -> frozenset[str]:
+    """The names of flows that a person removed; DamagedError when the list cannot be read, and so must not be rewritten."""
+    entry = document.top(REMOVED)
+    if entry is None:
+        return frozenset()
+    try:
+        return frozenset(shapes.texts(entry.value() or [], (REMOVED,)))
+    except (shapes.ShapeError, ValueError) as exc:
+        raise DamagedError(f"{where}:{entry.line}: {exc}") from exc
+
+
+@contextmanager
+def _noted(problems: list[str], where: str, line: int) -> Iterator[None]:
+    """What goes wrong inside becomes a sentence, so that one entry never hides another."""
+    try:
+        yield
+    except (UncagedError, ValueError) as exc:
+        problems.append(f"{where}:{line}: {exc}")
+
+
+def _flow(entry: Entry) -> Flow:
+    name = parse_flow_name(shapes.text(entry.key, (FLOWS,)))
+    path = (FLOWS, name)
+    try:
+        fields = shapes.mapping(entry.value(), path)
+    except ValueError as exc:
+        raise shapes.ShapeError(path, str(exc)) from exc
+    head = _version(fields, path)
+    history = fields.get("history") or []
+    if not isinstance(history, list):
+        raise shapes.ShapeError((*path, "history"), f"must be a list, not {shapes.shown(history)}")
+    return Flow(
+        name=name,
+        hash=head.hash,
+        timestamp_ms=head.timestamp_ms,
+        history=tuple(_version(item, (*path, "history", index)) for index, item in enumerate(history)),
+        enabled=shapes.truth(fields.get("enabled", True), (*path, "enabled")),
+        source=shapes.text(fields.get("source", "person"), (*path, "source")),
+        created_ms=shapes.whole(fields.get("created", head.timestamp_ms), (*path, "created")),
+    )
+
+
+def _version(value: object, path: shapes.Path) -> Version:
+    fields = shapes.mapping(value, path)
+    return Version(
+        hash=_hash(shapes.required(fields, "hash", path), (*path, "hash")),
+        timestamp_ms=shapes.whole(shapes.required(fields, "timestamp", path), (*path, "timestamp")),
+    )
+
+
+def _grant(entry: Entry) -> tuple[BundleHash, Mapping[str, object]]:
+    hash = _hash(entry.key, (GRANTS,))
+    path = (GRANTS, hash)
+    fields = shapes.mapping(entry.value(), path)
+    shapes.mapping(shapes.required(fields, "policy", path), (*path, "policy"))
+    shapes.text(shapes.required(fields, "digest", path), (*path, "digest"))
+    return hash, fields
+
+
+def _hash(value: object, path: shapes.Path) -> BundleHash:
+    if not isinstance(value, str):
+        raise shapes.ShapeError(path, f"must be text in quotes, not {shapes.shown(value)}")
+    try:
+        return parse_bundle_hash(value)
+    except UsageError as exc:
+        raise shapes.ShapeError(path, str(exc)) from exc

@@ -1,0 +1,48 @@
+"""What a thread used up is said in a few words, and a price that nobody knows is said to be unknown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .durations import spell
+
+if TYPE_CHECKING:
+    from uncaged_engine.costs.accounting import Spent
+    from uncaged_engine.costs.estimate import Estimate, Figure
+
+
+def money(cost: float, *, unpriced: bool) -> str:
+    """``$0.12``; ``$0.12 and an unknown price``; ``price unknown`` if nothing has a price."""
+    if unpriced:
+        return f"${cost:.4g} and an unknown price" if cost else "price unknown"
+    return f"${cost:.4g}" if cost else ""
+
+
+def spell_spent(spent: Spent) -> str:
+    """``12,300 tokens (8,000 cached), $0.12``; empty if nothing was counted."""
+    parts = []
+    if spent.tokens:
+        cached = f" ({spent.cached_tokens:,} cached)" if spent.cached_tokens else ""
+        parts.append(f"{spent.tokens:,} tokens{cached}")
+    price = money(spent.cost, unpriced=spent.unpriced)
+    if price:
+        parts.append(price)
+    return ", ".join(parts)
+
+
+def estimate_lines(found: Estimate, name: str) -> list[str]:
+    """What past threads of the same hash say, line by line."""
+    if not found.n or found.seconds is None or found.steps is None or found.tokens is None or found.cost is None:
+        return [f"{name}@{found.hash}: no thread of this version has ended yet, so nothing is known"]
+    lines = [f"{name}@{found.hash}: {found.n} past thread{'' if found.n == 1 else 's'} (median, worst)"]
+    lines.append(f"  time    {spell(round(found.seconds.median * 1000))}, {spell(round(found.seconds.worst * 1000))}")
+    lines.append(f"  steps   {_pair(found.steps)}")
+    if found.tokens.worst:
+        lines.append(f"  tokens  {_pair(found.tokens)}")
+        unknown = f"; in {found.unpriced} of them a price was unknown" if found.unpriced else ""
+        lines.append(f"  money   ${found.cost.median:.4g}, ${found.cost.worst:.4g}{unknown}")
+    return lines
+
+
+def _pair(figure: Figure) -> str:
+    return f"{figure.median:,.0f}, {figure.worst:,.0f}"

@@ -1,0 +1,146 @@
+"""Following a thread ends when the thread stops, and its result becomes the exit code; an interrupt leaves the thread running."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from uncaged_bundles.ids import ThreadId
+
+from . import jsonout
+from .ending import Ending, ending
+from .plain import Heard, PlainView, View
+from .screen import is_terminal, next_step, note
+from .story import Record, Story
+
+if TYPE_CHECKING:
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.api import Engine, ThreadSummary, ThreadView
+
+EXIT_INTERRUPTED = 130
+
+
+def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, known_records: int = 0) -> int:
+    """Show a thread until it stops and return the exit code for what it came to.
+
+    Args:
+        known_records: so many records at the beginning are taken in without being shown (a resumed thread's past).
+    """
+    story = Story()
+    try:
+        with choose_view(as_json=as_json) as view:
+            view.opening(engine.thread(thread_id).start)
+            heard = 0
+            for event in engine.follow(thread_id):
+                if event.kind == "progress":
+                    view.progress(event.body)
+                elif event.kind == "record" and "format" not in event.body:
+                    heard += 1
+                    row = story.hear(event.body)
+                    if heard > known_records:
+                        view.heard(Heard(record=event.body, row=row, open=story.open))
+                    elif heard == known_records and story.steps:
+                        view.kept(story.steps)
+            final = engine.thread(thread_id)
+            last = ending_of(final, engine.store)
+            view.ending(last, summary_of(final))
+            return last.exit_code
+    except KeyboardInterrupt:
+        note(f"\nthread {thread_id} goes on without you")
+        next_step(f"uncaged-workflow thread {thread_id} --follow")
+        next_step(f"uncaged-workflow kill {thread_id}")
+        return EXIT_INTERRUPTED
+
+
+def choose_view(*, as_json: bool) -> View:
+    """The live view for a terminal that can show it, else plain lines, else JSON."""
+    if as_json:
+        return JsonView()
+    if is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb":
+        from .live import LiveView
+
+        return LiveView()
+    return PlainView()
+
+
+class JsonView:
+    """One object a line: the thread, each record, each progress, the end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def opening(self, start: Record) -> None:
+        jsonout.line({"event": "start", "record": start})
+
+    def kept(self, steps: int) -> None:
+        jsonout.line({"event": "kept", "steps": steps})
+
+    def heard(self, heard: Heard) -> None:
+        jsonout.line({"event": "record", "record": heard.record})
+
+    def progress(self, body: Mapping[str, object]) -> None:
+        jsonout.line({"event": "progress", "progress": body})
+
+    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
+        jsonout.line({"event": "end", "exitCode": ending.exit_code, "thread": thread})
+
+
+def ending_of(view: ThreadView, store: Store) -> Ending:
+    """Return the last words for a thread as it is now on disk."""
+    story = Story()
+    for record in view.records:
+        story.hear(record)
+    return ending(
+        thread_id=view.summary.thread_id,
+        status=view.summary.status,
+        end=view.end,
+        message=view.summary.message or story.question,
+        last_void=story.last_void,
+        repository=repository_elsewhere(view.start, Path.cwd()),
+        report=report_of(view.summary, store.run),
+    )
+
+
+def report_of(summary: ThreadSummary, directory: Path) -> Path | None:
+    """Return the worker's report about the bug that interrupted a thread, if that is what did it."""
+    if summary.status != "interrupted":
+        return None
+    for path in sorted(directory.glob(f"report-*-{summary.thread_id}.txt"), reverse=True):
+        written_ms = path.name.split("-")[1]
+        if written_ms.isdecimal() and int(written_ms) >= summary.updated_ms:
+            return path
+    return None
+
+
+def repository_elsewhere(start: Mapping[str, object], directory: Path) -> str | None:
+    """Return the thread's repository when *directory* is not inside it."""
+    workspace = start.get("workspace")
+    repository = workspace.get("repository") if isinstance(workspace, Mapping) else None
+    if not isinstance(repository, str) or directory.is_relative_to(repository):
+        return None
+    return repository
+
+
+def summary_of(view: ThreadView) -> Mapping[str, object]:
+    """Return a thread as one JSON object."""
+    summary = view.summary
+    return {
+        "threadId": summary.thread_id,
+        "flow": summary.name,
+        "hash": summary.hash,
+        "status": summary.status,
+        "steps": summary.steps,
+        "startedMs": summary.started_ms,
+        "updatedMs": summary.updated_ms,
+        "tookMs": summary.updated_ms - summary.started_ms,
+        "message": summary.message,
+        "problem": summary.problem,
+        "end": {key: value for key, value in view.end.items() if key != "chain"} if view.end else None,
+    }

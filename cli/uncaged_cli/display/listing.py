@@ -1,0 +1,64 @@
+"""Threads are listed as a table whose ids can be typed back, shortened only where the terminal is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .costs import spell_spent
+from .durations import ago
+from .screen import Piece, Styled, status
+from .table import render, unique_prefixes
+
+if TYPE_CHECKING:
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.api import ThreadSummary
+
+HEADERS = ("id", "flow", "status", "steps", "started", "message")
+WIDE_COLUMNS = 110
+SHORTEST_ID = 10
+
+
+def short_ids(store: Store, *, width: int | None) -> Mapping[str, str]:
+    """Return for each id of the store its shortest unique beginning; nothing where the terminal has room for whole ids."""
+    if width is None or width >= WIDE_COLUMNS:
+        return {}
+    return unique_prefixes([thread_id for _hash, thread_id, _path in store.find_threads()], minimum=SHORTEST_ID)
+
+
+def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_ms: int, width: int | None) -> list[list[Piece]]:
+    """Return the table's lines. shown: how an id is shortened."""
+    if not threads:
+        return []
+    counted = any(spell_spent(thread.spent) for thread in threads)
+    headers = (*HEADERS[:-1], *(("used",) if counted else ()), HEADERS[-1])
+    rows: list[list[Piece]] = [
+        [
+            Styled(shown.get(thread.thread_id, thread.thread_id), "cyan"),
+            thread.name or "-",
+            Styled("completed, no success", "yellow") if thread.success is False else status(thread.status),
+            str(thread.steps),
+            ago(thread.started_ms, now_ms),
+            *([spell_spent(thread.spent)] if counted else []),
+            thread.problem or thread.message or "",
+        ]
+        for thread in threads
+    ]
+    return render(headers, rows, width=width)
+
+
+def summary_document(thread: ThreadSummary) -> Mapping[str, object]:
+    """Return a thread's summary for JSON."""
+    return {
+        "threadId": thread.thread_id,
+        "flow": thread.name,
+        "hash": thread.hash,
+        "status": thread.status,
+        "steps": thread.steps,
+        "startedMs": thread.started_ms,
+        "updatedMs": thread.updated_ms,
+        "success": thread.success,
+        "used": thread.spent.document(),
+        "message": thread.message,
+        "problem": thread.problem,
+    }

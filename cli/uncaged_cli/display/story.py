@@ -1,0 +1,204 @@
+"""The records of a thread's journal, in order, become the rows that a person reads; nothing here prints or waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from uncaged_engine.steps.labels import effect_label
+
+from .clean import clean_line
+
+Record = Mapping[str, object]
+Mark = Literal["done", "failed", "void", "attempt", "control"]
+
+PROSE = ("summary", "reason", "message", "error")
+"""Keys of a meta whose text speaks for itself; it stands before the rest."""
+
+CONTROL_TEXTS = ("message", "question", "note", "value", "null")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the story: a step that ended, or something that happened to the thread."""
+
+    mark: Mark
+    seq: str
+    label: str
+    detail: str
+    duration_ms: int | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenStep:
+    """The effect that is being performed."""
+
+    seq: int
+    label: str
+    kind: str
+    body: object
+    started_ms: int
+    attempt: int = 1
+
+
+class Story:
+    """What is known of a thread after the records heard so far."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.open: OpenStep | None = None
+        self.last_void = ""
+        self.question = ""
+        self.end: Record | None = None
+
+    def hear(self, record: Record) -> Row | None:
+        """Take in the next record; return the row that it completes."""
+        if "format" in record:
+            return None
+        if "end" in record:
+            self.end = record
+            return None
+        if "control" in record:
+            return self._hear_control(record)
+        if "intent" in record:
+            self._hear_intent(record)
+            return None
+        if "attempt" in record:
+            return self._hear_attempt(record)
+        return self._hear_void(record) if "void" in record else self._hear_step(record)
+
+    def _hear_intent(self, record: Record) -> None:
+        kind, body = _only(record["intent"])
+        self.end, self.last_void = None, ""
+        self.open = OpenStep(
+            seq=_whole(record.get("seq")), label=effect_label(kind, body), kind=kind, body=body, started_ms=_whole(record.get("timestamp"))
+        )
+
+    def _hear_attempt(self, record: Record) -> Row:
+        attempt = _whole(record.get("attempt"))
+        if self.open is not None:
+            self.open = replace(self.open, attempt=attempt)
+        detail = _first_text(record, ("message", "problem", "error", "because"))
+        return self._row("attempt", record, self._label(record), f"attempt {attempt}{': ' if detail else ''}{detail}")
+
+    def _hear_control(self, record: Record) -> Row:
+        word = str(record["control"])
+        self.question = _first_text(record, ("question",)) if word == "wait" else ""
+        if word == "resume":
+            self.end, self.last_void = None, ""
+            if self.open is not None:
+                self.open = replace(self.open, started_ms=_whole(record.get("timestamp")))
+        return self._row("control", record, word, _first_text(record, CONTROL_TEXTS), timed=False)
+
+    def _hear_void(self, record: Record) -> Row:
+        self.last_void = str(record["void"])
+        detail = _first_text(record, ("message",))
+        return self._row("void", record, self._label(record), f"{self.last_void}{': ' if detail else ''}{detail}")
+
+    def _hear_step(self, record: Record) -> Row:
+        label = str(record["role"]) if "role" in record else self._label(record)
+        if "error" in record:
+            row = self._row("failed", record, label, _error_text(record["error"]))
+        elif "role" in record:
+            row = self._row("done", record, label, role_summary(record))
+        else:
+            row = self._row("done", record, label, value_summary(record.get("outcome")))
+        if "sub" not in record:
+            self.steps, self.open, self.last_void = self.steps + 1, None, ""
+        return row
+
+    def _row(self, mark: Mark, record: Record, label: str, detail: str, *, timed: bool = True) -> Row:
+        sub = f".{record['sub']}" if "sub" in record else ""
+        started = self.open.started_ms if self.open is not None and timed else None
+        return Row(
+            mark=mark,
+            seq=f"{record['seq']}{sub}" if "seq" in record else "",
+            label=clean_line(label),
+            detail=clean_line(detail),
+            duration_ms=_whole(record.get("timestamp")) - started if started is not None and "timestamp" in record else None,
+            by=clean_line(str(record.get("by", ""))),
+        )
+
+    def _label(self, record: Record) -> str:
+        if self.open is None:
+            return "step"
+        number, body = record.get("sub"), self.open.body
+        inner = body.get("effects") if isinstance(body, Mapping) else None
+        if isinstance(number, int) and isinstance(inner, list) and 0 <= number < len(inner):
+            return effect_label(*_only(inner[number]))
+        return self.open.label
+
+
+def role_summary(record: Record) -> str:
+    """Return one line for a role's step: its status and what else its meta says, or the answer's first line."""
+    meta = record.get("meta")
+    if not isinstance(meta, Mapping) or not meta:
+        return _first_line(str(record.get("content", "")))
+    status = clean_line(str(meta.get("status", "")))
+    items = sorted(((str(key), value) for key, value in meta.items() if key != "status"), key=lambda item: item[0] not in PROSE)
+    rest = [text for key, value in items if (text := _item_summary(key, value))]
+    return ": ".join(part for part in (status, "; ".join(text.rstrip(".") for text in rest)) if part) or _first_line(
+        str(record.get("content", ""))
+    )
+
+
+def progress_text(body: Record) -> str:
+    """Return what a report of progress says, in its own words."""
+    return next((str(body[key]) for key in ("message", "text", "line") if body.get(key)), "")
+
+
+def value_summary(value: object) -> str:
+    """Return one line for an outcome."""
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        shown = [text for key, part in value.items() if (text := _item_summary(str(key), part))]
+        return "; ".join(shown[:4])
+    if isinstance(value, list):
+        return f"{len(value)} items"
+    return clean_line(str(value))
+
+
+def _item_summary(key: str, value: object) -> str:
+    if value is None or value in ("", [], {}):
+        return ""
+    if isinstance(value, list):
+        names = [str(part.get("name", "")) if isinstance(part, Mapping) else str(part) for part in value]
+        return f"{key} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}" if all(names) else f"{len(value)} {key}"
+    if isinstance(value, Mapping):
+        return f"{key} {{{', '.join(map(str, list(value)[:3]))}}}"
+    text = clean_line(str(value))
+    return text if key in PROSE else f"{key} {text}"
+
+
+def _error_text(error: object) -> str:
+    if isinstance(error, Mapping):
+        return ": ".join(clean_line(str(error[key])) for key in ("kind", "message") if error.get(key))
+    return clean_line(str(error))
+
+
+def _first_text(record: Record, keys: tuple[str, ...]) -> str:
+    for key in keys:
+        value = record.get(key)
+        if isinstance(value, Mapping):
+            return _error_text(value) or value_summary(value)
+        if value:
+            return clean_line(str(value))
+    return ""
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip() and not line.startswith("```")), "")
+
+
+def _only(effect: object) -> tuple[str, object]:
+    if isinstance(effect, Mapping) and effect:
+        kind, body = next(iter(effect.items()))
+        return str(kind), body
+    return "effect", None
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0

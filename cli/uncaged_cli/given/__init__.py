@@ -1,0 +1,1 @@
+"""uncaged_cli.given."""

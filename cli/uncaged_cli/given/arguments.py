@@ -1,0 +1,88 @@
+"""Arguments and options that several verbs take are declared once, with their completion; completing imports nothing heavy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+from uncaged_bundles.errors import UncagedError, UsageError
+
+from ..display.durations import parse_age
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Decorator = Callable[[Decorated], Decorated]
+
+ROLE_BINDING = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9_-]*)\s*=(.*)", re.DOTALL)
+"""``coder=claude``; but ``command:tool --x=y`` is an agent for all roles."""
+MAX_COMPLETED_THREADS = 50
+
+
+def complete_flows(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """Names of the registry's flows."""
+    from uncaged_bundles.storage.registry import Registry
+    from uncaged_bundles.storage.store import Store
+
+    try:
+        names = Registry(Store.open()).read().flows
+    except (UncagedError, OSError):
+        return []  # a shell in the middle of a line wants no error
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def complete_threads(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """``latest`` and the newest thread ids."""
+    from uncaged_bundles.storage.store import Store
+
+    try:
+        ids = sorted((thread_id for _hash, thread_id, _path in Store.open().find_threads()), reverse=True)
+    except (UncagedError, OSError):
+        return []
+    return [CompletionItem(name) for name in ("latest", *ids) if name.startswith((incomplete, incomplete.upper()))][:MAX_COMPLETED_THREADS]
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    return None if value is None else parse_age(value) / 1000
+
+
+flow_argument = click.argument("flow", metavar="FLOW", shell_complete=complete_flows)
+thread_argument = click.argument("thread", metavar="THREAD", shell_complete=complete_threads)
+threads_argument = click.argument("threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+detach_option = click.option("--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone.")
+accept_option = click.option("--accept", is_flag=True, help="Grant what the policy asks for, without a question.")
+max_rounds_option = click.option("--max-rounds", type=click.IntRange(min=0), metavar="N", help="Limit of role steps (a new thread has 10).")
+max_steps_option = click.option(
+    "--max-steps", type=click.IntRange(min=0), metavar="N", help="Limit of all steps (a new thread has 10,000)."
+)
+max_cost_option = click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit of money, in US dollars.")
+max_tokens_option = click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Limit of tokens, in and out.")
+max_time_option = click.option(
+    "--max-time", "max_seconds", metavar="TIME", callback=_seconds, help="Limit of running time, as in 90s, 30m or 2h."
+)
+agent_option = click.option(
+    "--agent", "agents", multiple=True, metavar="[ROLE=]NAME", help="Who answers for the roles, or for one role. May be repeated."
+)
+
+
+def limit_options(command: Decorated) -> Decorated:
+    """The five limits, as keywords that RunOptions takes."""
+    for option in (max_time_option, max_tokens_option, max_cost_option, max_steps_option, max_rounds_option):
+        command = option(command)
+    return command
+
+
+def parse_agents(values: Iterable[str]) -> dict[str, str]:
+    """Return agent by role; the default agent stands under the empty role."""
+    agents: dict[str, str] = {}
+    for value in values:
+        match = ROLE_BINDING.fullmatch(value)
+        role, name = (match[1], match[2].strip()) if match else ("", value.strip())
+        if not name or name.startswith("="):
+            raise UsageError(f"--agent {value!r} is neither NAME nor ROLE=NAME")
+        if role in agents:
+            raise UsageError(f"--agent names {f'role {role!r}' if role else 'the default agent'} twice: {agents[role]!r} and {name!r}")
+        agents[role] = name
+    return agents

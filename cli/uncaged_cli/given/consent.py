@@ -1,0 +1,56 @@
+"""Nothing is granted, and no program of the person's is used, without a yes of theirs to what they saw in words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import click
+from uncaged_bundles.errors import RefusedError
+
+from ..display.screen import is_terminal, note
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
+
+def asker(what: str, *, accept: bool) -> Callable[[tuple[str, ...]], bool]:
+    """Return the function that shows what *what* asks anew and gets one yes.
+
+    A terminal is asked; ``--accept`` says yes beforehand; anything else is refused with the option's name.
+    """
+
+    def ask(sentences: tuple[str, ...]) -> bool:
+        note(f"{what} asks to be allowed:")
+        for sentence in sentences:
+            note(f"  - {sentence}")
+        if accept:
+            return True
+        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+            raise RefusedError(f"{what} is not granted: nobody said yes to the above; say it with --accept")
+        if not click.confirm("Grant this?", default=False, err=True):
+            raise RefusedError(f"{what} is not granted: the answer was no; nothing was changed")
+        return True
+
+    return ask
+
+
+def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[str, str]) -> None:
+    """Ask, on a terminal only, whether a coding program that is on PATH may answer for roles that nobody chose an agent for.
+
+    The answer is kept in the config: each program is asked about once.
+    """
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        return
+    from uncaged_engine.agents.choose import question
+
+    row = question(engine.config, flow=flow, roles=roles, asked=bindings, environment=os.environ)
+    if row is None:
+        return
+    from uncaged_engine.agents.consent import keep
+
+    note(f"{row.title} is on PATH and no agent is chosen. It would work as you, outside the sandbox, in the thread's own worktree.")
+    yes = click.confirm(f"May {row.name} answer for the roles of flows? The answer is kept in config.yaml.", default=False, err=True)
+    keep(engine.store.config_path, row.name, yes=yes)

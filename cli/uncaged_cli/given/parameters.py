@@ -1,0 +1,119 @@
+"""Parameters written on a command line get the types that the flow's own schema asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.values import convert
+
+from ..catalog import nearest
+
+LITERAL_TYPES = frozenset(("integer", "number", "boolean", "array", "object", "null"))
+
+
+def gather(file: Path | None, pairs: Iterable[str], schema: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters of *file* with those of *pairs* over them.
+
+    Args:
+        file: a JSON or YAML mapping.
+        pairs: ``name=value`` words.
+        schema: the flow's JSON Schema of parameters.
+    """
+    gathered = read_file(file) if file is not None else {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--param {pair!r} is not NAME=VALUE")
+        name = declared_name(name, schema)
+        gathered[name] = parse_value(name, text, schema)
+    return gathered
+
+
+def declared_name(name: str, schema: Mapping[str, object]) -> str:
+    """Return the name as the flow declares it, in whatever case it was written."""
+    properties = schema.get("properties")
+    declared = properties if isinstance(properties, Mapping) else {}
+    return name if name in declared else next((known for known in declared if known.lower() == name.lower()), name)
+
+
+def read_file(file: Path) -> dict[str, object]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as problem:
+        raise NotFoundError(f"no file {str(file)!r} for --params") from problem
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"--params {str(file)!r} cannot be read: {problem}") from problem
+    value = _load(file, text)
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise UsageError(f"--params {str(file)!r} holds no mapping of names to values")
+    return value
+
+
+def read_json(file: Path) -> object:
+    """Return the JSON value of a file."""
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except OSError as exc:
+        raise UsageError(f"cannot read {str(file)!r}: {exc.strerror}") from exc
+    except ValueError as exc:
+        raise UsageError(f"{str(file)!r} is no JSON: {exc}") from exc
+
+
+def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
+    """Return *text* as the schema's type for *name*: text stays text, a number becomes one; undeclared names take JSON where it parses."""
+    properties = schema.get("properties")
+    declared = properties.get(name) if isinstance(properties, Mapping) else None
+    if declared is None and isinstance(properties, Mapping) and properties and schema.get("additionalProperties") is False:
+        raise UsageError(f"no parameter {name!r}{nearest(name, properties) or f'; there are {_listed(properties)}'}")
+    types = _types(declared)
+    if types == {"boolean"}:
+        return as_boolean(name, text)
+    if "string" in types or (isinstance(declared, Mapping) and text in _list(declared.get("enum"))):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as problem:
+        if types & LITERAL_TYPES:
+            raise UsageError(f"parameter {name!r} must be {' or '.join(sorted(types))}; {text!r} is not") from problem
+        return text
+
+
+def as_boolean(name: str, text: str) -> object:
+    value = convert(text, "boolean")
+    if not isinstance(value, bool):
+        raise UsageError(f"parameter {name!r} must be boolean; {text!r} is not")
+    return value
+
+
+def _types(declared: object) -> frozenset[str]:
+    kinds = declared.get("type") if isinstance(declared, Mapping) else None
+    if isinstance(kinds, str):
+        return frozenset((kinds,))
+    return frozenset(str(kind) for kind in kinds) if isinstance(kinds, list) else frozenset()
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _load(file: Path, text: str) -> object:
+    if file.suffix == ".json":
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise UsageError(f"{file}:{problem.lineno}: not JSON: {problem.msg}") from problem
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        raise UsageError(f"--params {str(file)!r} is neither JSON nor YAML: {problem}") from problem
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

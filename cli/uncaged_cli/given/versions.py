@@ -1,0 +1,54 @@
+"""A version is named by flow, by hash, by a unique beginning of a hash in a flow's history, or by how many versions back it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.snapshot import Flow
+
+from ..catalog import nearest
+
+if TYPE_CHECKING:
+    from uncaged_bundles.validation.validate import Bundle
+    from uncaged_engine.api import Engine
+
+
+def entry_of(registry: Registry, name: str) -> Flow:
+    """Return the registry's entry for *name*, enabled or not."""
+    flows = registry.read().flows
+    if name not in flows:
+        raise NotFoundError(f"no flow {name!r}{nearest(name, flows) or '; see: uncaged-workflow list'}")
+    return flows[name]
+
+
+def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash]:
+    """Return the flow (None for a bare hash) and the hash that ``NAME``, ``NAME~N`` or a hash means."""
+    name, tilde, back = text.partition("~")
+    if not tilde:
+        entry = registry.read().flows.get(text)
+        return (entry, entry.hash) if entry else (None, registry.resolve(text)[1])
+    if not back.isdecimal():
+        raise UsageError(f"{text!r} is no version; write {name}~1 for the version before")
+    entry = entry_of(registry, name)
+    hashes = [entry.hash, *(version.hash for version in entry.history)]
+    if int(back) >= len(hashes):
+        raise NotFoundError(f"flow {name!r} has {len(entry.history)} former versions; see: uncaged-workflow history {name}")
+    return entry, hashes[int(back)]
+
+
+def load_version(engine: Engine, text: str) -> Bundle:
+    """Return the bundle that ``NAME``, ``NAME~N`` or a hash means."""
+    return engine.bundle(find_version(engine.registry, text)[1])
+
+
+def former_hash(flow: Flow, text: str) -> BundleHash:
+    """Return the hash in *flow*'s history that begins with *text*."""
+    matches = [version.hash for version in flow.history if version.hash.startswith(text.upper())]
+    if not matches:
+        raise NotFoundError(f"no former version of {flow.name!r} begins with {text!r}; see: uncaged-workflow history {flow.name}")
+    if len(set(matches)) > 1:
+        raise UsageError(f"{text!r} is the beginning of several versions: {', '.join(matches)}")
+    return matches[0]

@@ -1,0 +1,343 @@
+"""One locked-down process with one bundle in it, and the only place that knows its pipes.
+
+The process behind them is an adversary: it is asked one thing at a time under one lock, it has a deadline for taking the question and for
+giving the answer, its answer must carry the question's slot and seq, and anything else that it writes ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+from uncaged_bundles.errors import BundleError, SandboxUnavailable
+
+from ..journal.codec import CodecError, decode, encode
+from ..journal.lines import SPILL_BYTES
+from ..sandbox.launch import EXIT_GRACE_MS, Launched, launch
+from ..sandbox.mechanism import Mechanism
+from ..sandbox.rlimits import cell_limits
+
+if TYPE_CHECKING:
+    from uncaged_bundles.validation.validate import Bundle
+
+SLOW_MS = 5
+CHUNK_BYTES = 1 << 16
+_HEADER_BYTES = 256
+_RUNNING_WORDS = frozenset({b"effect", b"return", b"raise"})
+_WORDS = {"B": frozenset({b"ready", b"raise"}), "L": frozenset({b"locked", b"open"}), "D": frozenset({b"dropped"})}
+
+Reason = Literal["deadline", "died", "protocol", "closed"]
+
+
+class CellDied(Exception):
+    """The process is gone.
+
+    reason: what it did while it worked on this very request (deadline, died, protocol); closed: it was gone before, the request was
+    never sent, and whoever asked is not to blame. detail: how it ended and what it wrote last.
+    """
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(f"the sandbox process is gone ({reason}): {detail}")
+        self.reason: Reason = reason
+        self.detail = detail
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer. seq: of the effect in *body*, or the place at which the run ended. digest: over a replay's effects, else ``-``."""
+
+    seq: int
+    word: str
+    digest: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class _Expected:
+    """What an answer must be about. seq: for a replay the highest that is possible."""
+
+    letter: str
+    slot: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellLimits:
+    """What one process may use up, for all its threads together."""
+
+    memory_bytes: int = 1 << 30
+    cpu_s: int = 600
+    answer_bytes: int = 8 << 20
+    start_s: float = 20.0
+
+
+class Cell:
+    """Owns the process: start it, ask it, end it."""
+
+    def __init__(self, launched: Launched, mechanism: str, limits: CellLimits) -> None:
+        self.mechanism = mechanism
+        self._launched = launched
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._epitaph = ""  # how it ended, once it has
+        self._answers = select.poll()
+        self._answers.register(launched.answer_fd, select.POLLIN)
+        self._either = select.poll()
+        self._either.register(launched.answer_fd, select.POLLIN)
+        self._either.register(launched.request_fd, select.POLLOUT)
+
+    @classmethod
+    def start(
+        cls, bundle: Bundle, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None
+    ) -> Cell:
+        """Start a process for *bundle* and wait until it has compiled it.
+
+        Call it from a thread that outlives the cell: the process dies with the thread that started it.
+
+        Args:
+            mechanism: may be None for a trusted bundle only, which gets a plain process.
+            environment: for a trusted bundle's process.
+        Raises:
+            SandboxUnavailable: the process is not locked down, or there is no way to lock it down.
+            BundleError: the bundle does not compile.
+        """
+        confined = not bundle.trusted
+        if confined and mechanism is None:
+            raise _unconfined(bundle)
+        cell = cls.spawn(mechanism if confined else None, limits=limits, environment=environment)
+        cell.take(bundle)
+        return cell
+
+    @classmethod
+    def spawn(cls, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None) -> Cell:
+        """Start a process and wait for nothing; `take` gives it its bundle."""
+        limits = limits or CellLimits()
+        settings = {"answer_bytes": limits.answer_bytes - _HEADER_BYTES, "spill_bytes": SPILL_BYTES}
+        confined = cell_limits(memory_bytes=limits.memory_bytes, cpu_s=limits.cpu_s)
+        launched = launch(mechanism, limits=confined, settings=settings, environment=environment)
+        return cls(launched, "none" if mechanism is None else mechanism.name, limits)
+
+    def take(self, bundle: Bundle) -> None:
+        """Wait until the process is locked down and has compiled its one bundle.
+
+        Raises:
+            As `start`; the process is gone then.
+        """
+        try:
+            if self.mechanism == "none" and not bundle.trusted:
+                raise _unconfined(bundle)
+            self._begin(bundle, _source(bundle))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was not ended so far; a process that died unseen shows at the next request."""
+        return not self._epitaph
+
+    def ask(self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float, slow: Callable[[], None] | None = None) -> Reply:
+        """Send one request and return its answer.
+
+        Args:
+            body: JSON without a line feed, but one at its end does no harm.
+            deadline_s: for taking the request and answering it; waiting for one's turn does not count.
+            slow: called once if there was a turn to wait for, or if no answer came within five milliseconds.
+        Raises:
+            CellDied: no such answer came; the process is gone then.
+        """
+        frame = _frame(letter, slot, seq, body)
+        if not self._lock.acquire(blocking=False):
+            if slow is not None:
+                slow()
+                slow = None
+            self._lock.acquire()
+        try:
+            self._require_open()
+            return self._exchange([frame], _Expected(letter, slot, seq + (letter in "SO")), deadline_s=deadline_s, slow=slow)
+        finally:
+            self._lock.release()
+
+    def replay(self, slot: int, start_body: bytes, lines: Iterable[bytes], *, deadline_s: float) -> Reply:
+        """Start a run and answer its first effects from *lines*, without a round trip for each.
+
+        Args:
+            lines: sealed step lines, step 1 first; a collection is streamed, anything else is collected first.
+        Returns:
+            The state it leads to, with the digest of the effects that the lines answered.
+        Raises:
+            CellDied: as in `ask`.
+        """
+        steps = lines if isinstance(lines, Collection) else list(lines)
+        count = len(steps)
+        frames = (_frame("O", slot, seq, line) for seq, line in enumerate(steps, 1))
+        with self._lock:
+            self._require_open()
+            chunks = _chunks(_frame("P", slot, count, start_body), frames)
+            return self._exchange(chunks, _Expected("P", slot, count + 1), deadline_s=deadline_s)
+
+    def close(self) -> None:
+        """End the process and reap it; closing twice does no harm."""
+        with self._lock:
+            self._end("it was closed")
+
+    def _begin(self, bundle: Bundle, source: str) -> None:
+        try:
+            locked = self._exchange([], _Expected("L", 0, 0), deadline_s=self._limits.start_s)
+        except CellDied as exc:
+            raise SandboxUnavailable(f"the {self.mechanism} sandbox did not start: {exc.detail}") from exc
+        if locked.word != "locked":
+            self.close()
+            doors = locked.body[:1000].decode(errors="replace")
+            raise SandboxUnavailable(f"the {self.mechanism} sandbox does not hold on this machine; still open: {doors}")
+        request = {"source": source, "name": f"{bundle.hash}.py", "trusted": bundle.trusted}
+        try:
+            reply = self.ask("B", 0, 0, encode(request).encode(), deadline_s=self._limits.start_s)
+        except CellDied as exc:
+            raise BundleError(f"bundle {bundle.hash}: compiling it ended the sandbox process: {exc.detail}") from exc
+        if reply.word == "raise":
+            self.close()
+            raise BundleError(f"bundle {bundle.hash}: {_message(reply.body)}")
+
+    def _require_open(self) -> None:
+        if self._epitaph:
+            raise CellDied("closed", self._epitaph)
+
+    def _exchange(
+        self, chunks: Iterable[bytes], expected: _Expected, *, deadline_s: float, slow: Callable[[], None] | None = None
+    ) -> Reply:
+        try:
+            if chunks and self._answers.poll(0):
+                self._fail("protocol", "it wrote without being asked")
+            end = time.monotonic() + deadline_s
+            for chunk in chunks:
+                self._send(chunk, end)
+            ready = slow is not None and bool(self._answers.poll(SLOW_MS))
+            if slow is not None and not ready:
+                before = time.monotonic()
+                slow()
+                end += time.monotonic() - before
+            return self._parsed(self._receive(end, ready=ready), expected)
+        except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect
+            self._end("it was ended by an earlier error")
+            raise
+
+    def _send(self, data: bytes, end: float) -> None:
+        fd = self._launched.request_fd
+        sent = 0
+        while sent < len(data):
+            try:
+                sent += os.write(fd, data[sent:] if sent else data)
+            except BlockingIOError:
+                ready = dict(self._either.poll(_remaining_ms(end)))
+                if not ready:
+                    self._fail("deadline", "it did not take the request in time")
+                if ready.get(self._launched.answer_fd, 0) & select.POLLIN:
+                    self._fail("protocol", "it answered before it had the whole request")
+            except BrokenPipeError:
+                self._fail("died", "it was gone before the request")
+
+    def _receive(self, end: float, *, ready: bool) -> bytes:
+        """One line, and nothing after it. ready: there is something to read, as was just seen."""
+        fd = self._launched.answer_fd
+        received: list[bytes] = []
+        size = 0
+        while True:
+            if not ready and not self._answers.poll(_remaining_ms(end)):
+                self._fail("deadline", "it did not answer in time")
+            ready = False
+            chunk = os.read(fd, CHUNK_BYTES)
+            if not chunk:
+                self._fail("died", "it ended instead of answering")
+            received.append(chunk)
+            size += len(chunk)
+            at = chunk.find(b"\n")
+            if at >= 0:
+                if at != len(chunk) - 1:
+                    self._fail("protocol", "it wrote more than one answer")
+                return b"".join(received) if len(received) > 1 else chunk
+            if size > self._limits.answer_bytes:
+                self._fail("protocol", f"its answer is longer than {self._limits.answer_bytes} bytes")
+
+    def _parsed(self, line: bytes, expected: _Expected) -> Reply:
+        letter, slot, seq = expected.letter, expected.slot, expected.seq
+        usual = b"%d %d effect - " % (slot, seq)
+        if letter == "O" and line.startswith(usual):
+            return Reply(seq, "effect", "-", line[len(usual) : -1])
+        parts = line[:-1].split(b" ", 4)
+        if len(parts) != 5:
+            self._fail("protocol", f"its answer has no header: {line[:80]!r}")
+        slot_text, seq_text, word, digest, body = parts
+        if word not in _WORDS.get(letter, _RUNNING_WORDS) or slot_text != b"%d" % slot:
+            self._fail("protocol", f"its answer does not belong to the request {letter} of slot {slot}: {line[:80]!r}")
+        ended_at = seq
+        if seq_text != b"%d" % seq:
+            if letter != "P" or word == b"effect" or not seq_text.isdigit() or len(seq_text) > 9 or not 1 <= int(seq_text) < seq:
+                self._fail("protocol", f"its answer is not about step {seq}: {line[:80]!r}")
+            ended_at = int(seq_text)
+        if len(digest) > 64 or not digest.isascii():
+            self._fail("protocol", f"its answer has no digest: {line[:80]!r}")
+        return Reply(ended_at, word.decode(), digest.decode(), body)
+
+    def _fail(self, reason: Reason, what: str) -> NoReturn:
+        detail = self._end(what, grace_ms=EXIT_GRACE_MS if reason == "died" else 0)
+        raise CellDied(reason, f"{what}; {detail}")
+
+    def _end(self, why: str, *, grace_ms: int = 0) -> str:
+        if self._epitaph:
+            return self._epitaph
+        self._epitaph = why
+        detail = self._launched.finish(grace_ms=grace_ms)
+        self._epitaph = f"{why}; {detail}"
+        return detail
+
+
+def _unconfined(bundle: Bundle) -> SandboxUnavailable:
+    return SandboxUnavailable(f"bundle {bundle.hash} is not trusted, and no sandbox was chosen; install bubblewrap")
+
+
+def _source(bundle: Bundle) -> str:
+    try:
+        return bundle.source.decode()
+    except UnicodeDecodeError as exc:
+        raise BundleError(f"bundle {bundle.hash} is not UTF-8: byte {exc.start} is {bundle.source[exc.start]:#04x}") from exc
+
+
+def _frame(letter: str, slot: int, seq: int, body: bytes) -> bytes:
+    frame = b"%b %d %d %b" % (letter.encode(), slot, seq, body)
+    if not frame.endswith(b"\n"):
+        frame += b"\n"
+    if frame.find(b"\n") != len(frame) - 1:
+        raise ValueError(f"a frame's body holds a line feed: {body[:80]!r}")
+    return frame
+
+
+def _chunks(first: bytes, frames: Iterable[bytes]) -> Iterable[bytes]:
+    """Join frames, so that many go out in one write."""
+    pending, size = [first], len(first)
+    for frame in frames:
+        pending.append(frame)
+        size += len(frame)
+        if size >= CHUNK_BYTES:
+            yield b"".join(pending)
+            pending, size = [], 0
+    if pending:
+        yield b"".join(pending)
+
+
+def _remaining_ms(end: float) -> float:
+    return max(0.0, (end - time.monotonic()) * 1000)
+
+
+def _message(body: bytes) -> str:
+    """The error of a `raise`, in one line."""
+    try:
+        error = decode(body)
+    except CodecError:
+        return "it raised an error that is no JSON"
+    return f"{error.get('type')}: {error.get('message')}" if isinstance(error, dict) else "it raised an error without a description"

@@ -1,0 +1,123 @@
+"""A bundle's generator is brought to where its journal stands, and proved to have yielded what the journal holds.
+
+The child gets the start and all outcomes, hashes every effect that it yields, and answers once. It never sees the recorded effects, so
+an equal digest means equal effects. On a difference the same is done step by step, to show both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uncaged_bundles.errors import ReplayError
+
+from ..journal.blobs import Blobs, effect_mark
+from ..journal.codec import decode, encode
+from ..journal.recover import History, effect_marks
+from ..steps.loop import Said, mismatch, shown
+from .cell import Cell, Reply
+
+
+def start_body(start: Mapping[str, Any], steps: list[bytes]) -> bytes:
+    """What a generator is started with.
+
+    Args:
+        start: the (expanded) start record. steps: sealed lines of the steps that are handed over as ``input.steps``.
+    """
+    parameters = start["parameters"]
+    options = parameters["options"]
+    handed = [_shown(line) for line in steps]
+    return encode(
+        {
+            "input": {"prompt": parameters["prompt"], "params": parameters["params"], "steps": handed},
+            "options": {name: options[name] for name in ("threadId", "startedAt", "seed")},
+        }
+    ).encode()
+
+
+def _shown(line: bytes) -> dict[str, Any]:
+    record = decode(line.rstrip(b"\n"))
+    if not isinstance(record, dict):
+        raise ReplayError(f"a step is not a mapping: {line[:80]!r}")
+    record.pop("chain", None)
+    return record
+
+
+class Differs(ReplayError):
+    """The first difference.
+
+    step: where. recorded: the journal's effect. word, body: what the bundle says instead (an effect, or its end).
+    """
+
+    def __init__(self, step: int, recorded: bytes, word: str, body: bytes) -> None:
+        if word == "effect":
+            super().__init__(mismatch(step, recorded, body))
+        else:
+            super().__init__(f"step {step}: the journal holds {shown(recorded)}, the bundle now ends with {word} {shown(body)}")
+        self.step = step
+        self.recorded = recorded
+        self.word = word
+        self.body = body
+
+
+class Replay:
+    """One history, ready to be run again in any cell.
+
+    handed_over: how many steps the generator starts with; all of them for a trusted bundle, which is never replayed.
+    """
+
+    def __init__(self, history: History, start: Mapping[str, Any], blobs: Blobs, *, trusted: bool) -> None:
+        self._history = history
+        self._blobs = blobs
+        self.handed_over = len(history.steps) if trusted else history.handed_over
+        expanded = [blobs.expand(line) for line in history.steps]
+        self._start = start_body(start, expanded[: self.handed_over])
+        self._outcomes = expanded[self.handed_over :]
+
+    def run(self, cell: Cell, slot: int, *, deadline_s: float) -> Said | None:
+        """Bring slot *slot* to the present.
+
+        Returns:
+            What the bundle says after the last outcome, or None if it yielded something else than the journal holds.
+        Raises:
+            CellDied: the bundle did not answer.
+        """
+        if not self._outcomes:
+            reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
+            return said(reply) if self._goes_on(reply) else None
+        reply = cell.replay(slot, self._start, self._outcomes, deadline_s=deadline_s)
+        same = reply.digest == self._history.effects.hexdigest() and reply.seq == len(self._outcomes) + 1
+        return said(reply) if same and self._goes_on(reply) else None
+
+    def _goes_on(self, reply: Reply) -> bool:
+        """Whether the next effect is the one that the journal holds an intent of, if it holds one."""
+        pending = self._history.pending
+        return pending is None or (reply.word == "effect" and effect_mark(reply.body) == pending.mark)
+
+    def run_slowly(self, cell: Cell, slot: int, recorded: bytes, *, deadline_s: float) -> Said:
+        """The same, one step at a time.
+
+        Args:
+            recorded: the journal's bytes, for the effects.
+        Raises:
+            ReplayError: at the first difference, with both sides.
+        """
+        marks = effect_marks(recorded, len(self._history.steps))[self.handed_over :]
+        reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
+        for seq, (mark, line) in enumerate(zip(marks, self._outcomes, strict=True), start=1):
+            number = seq + self.handed_over
+            if reply.word != "effect" or effect_mark(reply.body) != _normalised(mark, reply.body):
+                raise Differs(number, mark, reply.word, reply.body)
+            reply = cell.ask("O", slot, seq, line, deadline_s=deadline_s)
+        return said(reply)
+
+
+def _normalised(mark: bytes, yielded: bytes) -> bytes:
+    """*mark*, or the bytes yielded if they are the same output in another order of keys."""
+    if mark.startswith(b'{"output":') and decode(mark) == decode(yielded):
+        return effect_mark(yielded)
+    return mark
+
+
+def said(reply: Reply) -> Said:
+    return Said(reply.word, reply.body)

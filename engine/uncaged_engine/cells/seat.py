@@ -1,0 +1,126 @@
+"""A flow thread keeps its place in a cell, and finds it again in a new one when the cell dies.
+
+Rule 1: whoever held the cell's lock when it died is the culprit; it goes on alone in a cell of its own, the others in a new shared one.
+Rule 2: a culprit that kills its own cell too, without one answer in between, has failed. One retry separates a slow machine, or an
+    allowance that was used up, from an endless loop.
+Rule 3: the journal is flushed before anything is rebuilt from it, so that nothing performed is lost to a bundle that hangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from uncaged_bundles.errors import BundleError, ReplayError
+from uncaged_bundles.ids import ThreadId
+
+from ..journal.blobs import Blobs
+from ..journal.journal import Journal
+from ..journal.recover import History
+from ..steps.loop import Said
+from .cell import Cell, CellDied
+from .replay import Replay, said
+from .shared import Cells
+
+
+class Seat:
+    """Where one thread's generator lives. Used by that thread's driver only."""
+
+    def __init__(
+        self, *, cells: Cells, slot: int, journal: Journal, thread: ThreadId, start: Mapping[str, Any], blobs: Blobs, deadline_s: float
+    ) -> None:
+        self._cells = cells
+        self._slot = slot
+        self._journal = journal
+        self._thread = thread
+        self._start = start
+        self._blobs = blobs
+        self._deadline_s = deadline_s
+        self._handed_over = 0
+        self._cell: Cell | None = None
+        self._alone = False
+        self._answered = False
+
+    def begin(self, history: History) -> Said:
+        """Start or replay the generator in the shared cell.
+
+        Raises:
+            ReplayError: the bundle does not yield what the journal holds.
+            BundleError: it does not answer, even alone.
+        """
+        replay = Replay(history, self._start, self._blobs, trusted=self._cells.bundle.trusted)
+        self._handed_over = replay.handed_over
+        while True:
+            cell = self._cells.alone() if self._alone else self._cells.shared()
+            self._cell = cell
+            try:
+                now = replay.run(cell, self._slot, deadline_s=self._replay_deadline_s(history))
+            except CellDied as died:
+                self._blame(died)
+                continue
+            if now is None:
+                now = self._prove(replay, history)
+            self._answered = True
+            return now
+
+    def ask(self, seq: int, line: bytes) -> Said:
+        """Send the outcome of step *seq*; the same errors as `begin`."""
+        cell = self._cell
+        if cell is None:
+            raise ReplayError(f"thread {self._thread} has no generator")
+        try:
+            reply = cell.ask(
+                "O", self._slot, seq - self._handed_over, self._blobs.expand(line), deadline_s=self._deadline_s, slow=self._journal.flush
+            )
+        except CellDied as died:
+            self._journal.flush()  # the outcome is on disk before anybody is blamed
+            self._blame(died)
+            return self.begin(self._reread())
+        self._answered = True
+        return said(reply)
+
+    def leave(self) -> None:
+        """Forget the generator."""
+        cell, self._cell = self._cell, None
+        if cell is None:
+            return
+        if self._alone:
+            cell.close()
+        elif cell.alive:
+            with suppress(CellDied):  # the others notice by themselves
+                cell.ask("D", self._slot, 0, b"", deadline_s=self._deadline_s)
+
+    def _prove(self, replay: Replay, history: History) -> Said:
+        """A difference in a shared cell may be another thread's doing: only one seen alone counts."""
+        if not self._alone:
+            self.leave()
+        elif self._cell is not None:
+            self._cell.close()
+        self._alone = True
+        self._cell = self._cells.alone()
+        try:
+            return replay.run_slowly(self._cell, self._slot, self._journal.read(), deadline_s=self._replay_deadline_s(history))
+        except CellDied as died:
+            raise self._hopeless(died) from died
+
+    def _blame(self, died: CellDied) -> None:
+        if self._cell is not None and self._alone:
+            self._cell.close()
+            if not self._answered:
+                raise self._hopeless(died) from died
+        self._cell = None
+        self._answered = False
+        if died.reason != "closed":
+            self._alone = True
+
+    def _hopeless(self, died: CellDied) -> BundleError:
+        seq = len(self._reread().steps) + 1
+        where = f"thread {self._thread}: the bundle gave no answer before step {seq}"
+        return BundleError(f"{where}, and none when it was tried alone ({died.reason}: {died.detail})")
+
+    def _reread(self) -> History:
+        return self._journal.reread(self._cells.bundle.hash, self._thread)
+
+    def _replay_deadline_s(self, history: History) -> float:
+        return self._deadline_s + len(history.steps) / 1000

@@ -1,0 +1,81 @@
+"""Contents too large for a journal line are files named by their hash, on disk before the line that names them."""
+
+from __future__ import annotations
+
+import json
+from _blake2 import blake2b
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import DamagedError, UncagedError
+from uncaged_bundles.storage.files import sync_directory, write_atomically
+
+from . import lines
+from .codec import encode
+
+
+def blob_hash(data: bytes) -> str:
+    """Thirty-two hexadecimal digits of BLAKE2b."""
+    return str(blake2b(data, digest_size=16).hexdigest())
+
+
+def effect_mark(effect: bytes) -> bytes:
+    """What the digest over a thread's effects takes of one: its bytes, or its hash if it is too large for a line."""
+    return effect if len(effect) <= lines.SPILL_BYTES else lines.blob_mark(blob_hash(effect))
+
+
+class Blobs:
+    """The `blobs` directory of a store."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def put(self, data: bytes) -> str:
+        """Make *data* durable and return its hash."""
+        name = blob_hash(data)
+        path = self.directory / name
+        try:
+            there = path.read_bytes() == data
+            if there:
+                sync_directory(self.directory)  # whoever put it may not have come as far as that
+        except FileNotFoundError:
+            there = False
+        except OSError as exc:
+            raise UncagedError(f"cannot put {path}: {exc.strerror or exc}; mend the disk, then `resume`") from exc
+        if not there:
+            write_atomically(path, data)
+        return name
+
+    def get(self, name: str) -> bytes:
+        """Raises: DamagedError: it is missing, or its bytes are not those that were hashed."""
+        try:
+            data = (self.directory / name).read_bytes()
+        except FileNotFoundError as exc:
+            raise DamagedError(f"blob {name} is missing from {self.directory}") from exc
+        if blob_hash(data) != name:
+            raise DamagedError(f"blob {name} in {self.directory} does not hold the bytes that were hashed")
+        return data
+
+    def spilt(self, fields: Mapping[str, object]) -> dict[str, object]:
+        """The same fields with the largest of them moved to a blob."""
+        encoded = {name: encode(value).encode() for name, value in fields.items()}
+        largest = max(encoded, key=lambda name: len(encoded[name]))
+        return lines.spill(fields, largest, self.put(encoded[largest]), len(encoded[largest]))
+
+    def expand(self, line: bytes) -> bytes:
+        """A sealed line as the bundle shall see it: unchanged, or with its blob put back in (and then without a chain)."""
+        note = lines.blob_of(line)
+        if note is None:
+            return line
+        record = self.expand_record(json.loads(line[:-1]))
+        del record["chain"]
+        return encode(record).encode() + b"\n"
+
+    def expand_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A parsed record with its blob, if it names one, put back in."""
+        expanded = dict(record)
+        note = expanded.pop("blob", None)
+        if note is not None:
+            expanded[note["field"]] = json.loads(self.get(str(note["hash"])))
+        return expanded

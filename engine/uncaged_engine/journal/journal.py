@@ -1,0 +1,174 @@
+"""A thread's journal file: whoever has it open for writing holds its lock, and what `flush` returned from is on disk.
+
+Rule 1: one owner at a time; the lock is taken before the first byte is read.
+Rule 2: a write or flush that failed is final for this handle: the kernel may have dropped the pages, so nothing later can be trusted.
+Rule 3: a torn tail is kept aside before it is cut.
+Rule 4: a handle that was closed takes nothing more, whoever still knows it: its number may be another file's by now.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from uncaged_bundles.errors import DamagedError, RefusedError, UncagedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.files import sync_directory, write_atomically
+
+from . import chain, lock
+from .recover import History, recover
+
+
+class JournalBroken(UncagedError):
+    """The disk refused a write or a flush; the thread can be resumed once it is mended."""
+
+
+class JournalBusy(RefusedError):
+    """Another process holds the journal's lock."""
+
+
+class Journal:
+    """An open, locked journal. `history` is what it held when it was opened."""
+
+    def __init__(self, path: Path, fd: int, history: History) -> None:
+        self.path = path
+        self.history = history
+        self.size_bytes = history.good_bytes
+        self.flushed_bytes = 0  # what a killed owner wrote may be in memory only
+        self.on_flush: Callable[[int], None] = _nobody
+        self._fd = fd
+        self._digest = history.digest
+        self._broken: str | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, path: Path, bundle: BundleHash, thread: ThreadId) -> Journal:
+        """Lock the journal, read it, and cut a torn tail.
+
+        Raises:
+            JournalBusy: somebody else is writing it.
+            DamagedError: it is corrupt, or has no start record.
+        """
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as exc:
+            raise DamagedError(f"thread {thread}: cannot open {path}: {exc.strerror}") from exc
+        try:
+            if not lock.take(fd):
+                raise JournalBusy(f"thread {thread} is in use by another process")
+            history = recover(_read_all(fd), bundle, thread)
+            if history.damage is not None:
+                _cut(fd, path, thread, history)
+            return cls(path, fd, history)
+        except OSError as exc:
+            os.close(fd)
+            raise JournalBroken(f"{path}: cannot be taken up ({exc.strerror or exc}); mend the disk, then `resume`") from exc
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def append(self, body: bytes) -> bytes:
+        """Seal an open record and write it (plainly: it survives a killed process, not yet a power cut)."""
+        with self._lock:
+            self._refuse_if_broken()
+            line, digest = chain.seal(self._digest, body)
+            try:
+                written = os.write(self._fd, line)
+            except OSError as exc:
+                raise self._break("write", exc.strerror or str(exc)) from exc
+            if written != len(line):
+                # crash here, or a full disk: a torn tail, which the next owner cuts
+                raise self._break("write", f"only {written} of {len(line)} bytes were taken")
+            self._digest = digest
+            self.size_bytes += written
+            return line
+
+    def flush(self) -> None:
+        """Bring everything appended so far to disk; nothing to do if it is there already."""
+        with self._lock:
+            self._refuse_if_broken()
+            size = self.size_bytes
+            if size == self.flushed_bytes:
+                return
+            try:
+                os.fdatasync(self._fd)
+            except OSError as exc:
+                raise self._break("flush", exc.strerror or str(exc)) from exc
+            self.flushed_bytes = size
+        self.on_flush(size)
+
+    def reread(self, bundle: BundleHash, thread: ThreadId) -> History:
+        """What the file holds now, unflushed lines included."""
+        return recover(self.read(), bundle, thread)
+
+    def read(self) -> bytes:
+        return _read_all(self._fd)
+
+    def close(self) -> None:
+        """Give the lock back. Idempotent."""
+        with self._lock:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+    def _refuse_if_broken(self) -> None:
+        if self._fd < 0:
+            raise JournalBusy(f"{self.path.name}: the thread was left just now; look at it again")
+        if self._broken is not None:
+            raise JournalBroken(self._broken)
+
+    def _break(self, what: str, why: str) -> JournalBroken:
+        self._broken = f"{self.path}: the {what} failed ({why}); mend the disk, then `resume`"
+        return JournalBroken(self._broken)
+
+
+def create(path: Path, body: bytes, bundle: BundleHash, thread: ThreadId, *, more: bytes = b"") -> None:
+    """Make a new journal with its start record durable, under its final name only when it is whole.
+
+    Args:
+        body: the open start record. more: sealed lines that follow it (a fork's copy).
+    """
+    line, _ = chain.seal(chain.seed(bundle, thread), body)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with os.scandir(path.parent) as entries:
+            is_new = next(entries, None) is None
+        if is_new:  # whoever put something in there has done this before
+            sync_directory(path.parent.parent)
+    except OSError as exc:
+        raise JournalBroken(f"{path.parent}: cannot be made ({exc.strerror or exc}); nothing was started") from exc
+    write_atomically(path, line + more)
+
+
+def _nobody(_size: int) -> None:
+    """No follower."""
+
+
+def _read_all(fd: int) -> bytes:
+    size = os.fstat(fd).st_size
+    parts = []
+    position = 0
+    while position < size:
+        part = os.pread(fd, min(size - position, 1 << 24), position)
+        if not part:
+            break
+        parts.append(part)
+        position += len(part)
+    return b"".join(parts)
+
+
+def _cut(fd: int, path: Path, thread: ThreadId, history: History) -> None:
+    damage = history.damage
+    if damage is None:
+        return
+    if not damage.tail:
+        where = f"{path}:{damage.line}: {damage.reason}"
+        raise DamagedError(f"thread {thread} is corrupt at {where}; `fork {thread} --at {len(history.steps)}` keeps the steps before it")
+    size = os.fstat(fd).st_size
+    torn = os.pread(fd, size - damage.offset, damage.offset)
+    write_atomically(path.with_name(f"{path.name}.torn-{damage.offset}"), torn)
+    # crash here: the tail is kept aside and still there; the next owner cuts it again
+    os.ftruncate(fd, damage.offset)
+    os.fdatasync(fd)

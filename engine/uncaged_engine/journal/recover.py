@@ -1,0 +1,334 @@
+"""A journal's bytes become the history of its thread: what was performed, what is open, how it ended, and how far the file is whole.
+
+Two readers give the same history. `recover` trusts the chain (only our writer makes a line that follows it) and cuts lines by position;
+`recover_strictly` parses every line. The first is for going on, the second for proving.
+"""
+
+from __future__ import annotations
+
+from _blake2 import blake2b
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from uncaged_bundles.errors import DamagedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+
+from ..costs.accounting import NOTHING, Spent, usage_of
+from . import chain, lines
+from .codec import decode, encode
+
+EFFECTS_DIGEST_BYTES = 16
+LIMITS = ("maxRounds", "maxSteps", "maxCost", "maxTokens", "maxSeconds")
+_STRANGE = "a line that stands where its kind cannot stand"
+
+
+@dataclass(slots=True, kw_only=True)
+class Pending:
+    """The last intent that no step closed.
+
+    effect: its canonical bytes, or None if they stand in a blob. mark: what the effects' digest takes of it.
+    tries: how often it was asked so far. voided: the void that closed it, if one did (then it is not open, only unanswered).
+    first: its first intent; a later one follows a void.
+    attempts: sealed attempt lines. subs: sealed sub-step lines, by their place.
+    """
+
+    seq: int
+    effect: bytes | None
+    mark: bytes
+    line: bytes
+    first: bytes
+    tries: int = 1
+    voided: str | None = None
+    attempts: list[bytes] = field(default_factory=list)
+    subs: list[bytes] = field(default_factory=list)
+
+    @property
+    def intended_ms(self) -> int:
+        """When it was first asked for; the same for whoever asks again."""
+        return _timestamp(self.first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """Where and why a journal stops being whole. tail: nothing valid follows, so the rest may be cut."""
+
+    offset: int
+    line: int
+    reason: str
+    tail: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class History:
+    """All that a journal holds, up to its last whole line.
+
+    steps: the sealed lines of finished steps, step 1 first.
+    inherited: how many of the first steps were copied from another thread.
+    handed_over: how many of the first steps the bundle gets as ``input.steps`` instead of replaying them (a fork onto another hash).
+    effects: running hash over the effects that the other steps answered.
+    limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
+    spent: what agents used up, voids included; inherited_spent: the part of it that was copied. idle_ms: how long nobody ran it.
+    """
+
+    start: Mapping[str, Any]
+    good_bytes: int
+    lines: int
+    digest: bytes
+    steps: list[bytes] = field(default_factory=list)
+    effects: blake2b = field(default_factory=lambda: blake2b(digest_size=EFFECTS_DIGEST_BYTES))
+    rounds: int = 0
+    pending: Pending | None = None
+    end: Mapping[str, Any] | None = None
+    handed_over: int = 0
+    inherited: int = 0
+    paused: bool = False
+    waiting: bool = False
+    unsettled: bool = False
+    limits: dict[str, float] = field(default_factory=dict)
+    spent: Spent = NOTHING
+    inherited_spent: Spent = NOTHING
+    idle_ms: int = 0
+    last_line: bytes = b""
+    note: str | None = None
+    answer: object = None
+    damage: Damage | None = None
+
+    @property
+    def open(self) -> Pending | None:
+        """The intent of which nobody knows what became."""
+        return self.pending if self.pending is not None and self.pending.voided is None and self.end is None else None
+
+    @property
+    def lacking(self) -> bool:
+        return self.pending is not None and self.pending.voided == "environment" and self.end is None
+
+    @property
+    def corrupt(self) -> bool:
+        return self.damage is not None and not self.damage.tail
+
+
+def recover(data: bytes, bundle: BundleHash, thread: ThreadId) -> History:
+    """Read a journal for going on with it.
+
+    Raises:
+        DamagedError: there is not even a start record.
+    """
+    return _read(data, bundle, thread, strict=False)
+
+
+def recover_strictly(data: bytes, bundle: BundleHash, thread: ThreadId) -> History:
+    """The same history, with every line parsed and checked."""
+    return _read(data, bundle, thread, strict=True)
+
+
+def extend(history: History, line: bytes) -> None:
+    """Take in the line that was just appended to a whole journal."""
+    digest = chain.check(history.digest, line)
+    if digest is None:
+        raise DamagedError(f"a line that does not follow the journal's last one: {line[:80]!r}")
+    _take(history, line)
+    history.good_bytes += len(line)
+    history.lines += 1
+    history.digest, history.last_line = digest, line
+
+
+def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) -> History:
+    previous = chain.seed(bundle, thread)
+    history: History | None = None
+    position = 0
+    number = 0
+    size = len(data)
+    while position < size:
+        after = data.find(b"\n", position) + 1
+        line = data[position:after] if after else data[position:]
+        digest = chain.check(previous, line) if after else None
+        if digest is None:
+            reason = "the line does not follow the line before it" if after else "the last line has no end"
+            break
+        try:
+            if strict:
+                decode(line[:-1])
+            if history is None:
+                history = _begin(line, digest)
+            else:
+                _take(history, line)
+        except (ValueError, KeyError) as exc:
+            reason = str(exc) or _STRANGE
+            break
+        history.last_line = line
+        previous = digest
+        position = after
+        number += 1
+    if history is None:
+        raise DamagedError(f"thread {thread}: the journal has no start record; nothing of it can be used, `thread rm {thread}` deletes it")
+    history.good_bytes, history.lines, history.digest = position, number, previous
+    if position < size:
+        tail = not _something_follows(data, position, previous)
+        history.damage = Damage(offset=position, line=number + 1, reason=reason, tail=tail)
+    return history
+
+
+def _begin(line: bytes, digest: bytes) -> History:
+    record = decode(line[:-1])
+    if not isinstance(record, dict) or record.get("format") != lines.FORMAT:
+        raise ValueError("the first line is no start record of format 1")
+    source = record.get("forkFrom") or {}
+    handed_over, inherited = int(source.get("handedOver", 0)), int(source.get("seq", 0))
+    return History(start=record, good_bytes=len(line), lines=1, digest=digest, handed_over=handed_over, inherited=inherited)
+
+
+def _take(history: History, line: bytes) -> None:
+    shape, seq = lines.shape_of(line)
+    match shape:
+        case "step":
+            _take_step(history, line, seq)
+        case "intent":
+            _take_intent(history, line, seq)
+        case "attempt":
+            pending = _pending(history, seq)
+            pending.attempts.append(line)
+            if b'"because":' in line and "because" in _parsed(line):
+                pending.tries += 1
+        case "void":
+            record = _parsed(line)
+            _pending(history, seq).voided = str(record["void"])
+            history.spent = history.spent.plus(record.get("usage"))
+        case "control":
+            _take_control(history, _parsed(line))
+        case "end":
+            history.end = _parsed(line)
+            history.paused = history.waiting = history.unsettled = False
+        case "start":
+            raise ValueError("a second start record")
+
+
+def _take_step(history: History, line: bytes, seq: int) -> None:
+    key = lines.key_of_step(line)
+    if key == b"sub":
+        _pending(history, seq).subs.append(line)
+        return
+    if seq != len(history.steps) + 1:
+        raise ValueError(f"step {seq} follows step {len(history.steps)}")
+    pending = history.pending
+    if pending is not None and pending.voided is not None:
+        raise ValueError(f"step {seq} after a void, without a new intent")
+    if seq > history.handed_over:
+        history.effects.update((output_effect(_parsed(line)) if pending is None else pending.mark) + b"\n")
+    history.steps.append(line)
+    if key == b"role":
+        history.rounds += 1
+        history.note = None
+    if b'"usage":' in line:
+        history.spent = history.spent.plus(usage_of(_parsed(line)))
+    if seq == history.inherited:
+        history.inherited_spent = history.spent
+    history.pending = history.answer = None
+    history.waiting = history.unsettled = False
+
+
+def _take_intent(history: History, line: bytes, seq: int) -> None:
+    if seq != len(history.steps) + 1:
+        raise ValueError(f"the intent of step {seq} follows step {len(history.steps)}")
+    before = history.pending
+    if before is not None and before.voided is None:
+        raise ValueError(f"a second intent of step {seq}, while the first is open")
+    effect = lines.effect_of_intent(line)
+    spilt = lines.blob_of(line)
+    mark = effect if spilt is None else lines.blob_mark(str(spilt["hash"]))
+    tries = before.tries + 1 if before else 1
+    first = before.first if before else line
+    history.pending = Pending(seq=seq, effect=None if spilt else effect, mark=mark, line=line, first=first, tries=tries)
+    if before:
+        history.pending.attempts, history.pending.subs = before.attempts, before.subs
+
+
+def _take_control(history: History, record: Mapping[str, Any]) -> None:
+    match record["control"]:
+        case "pause":
+            history.paused, history.waiting = True, False
+        case "wait":
+            history.waiting, history.answer = True, None
+        case "answer":
+            history.waiting, history.answer = False, record["value"]
+        case "unknown":
+            history.unsettled = True
+        case "resume":
+            history.end = None
+            history.paused = history.waiting = history.unsettled = False
+            history.note = record.get("note", history.note)
+            history.idle_ms += max(0, record["timestamp"] - _timestamp(history.last_line))
+            for name in LIMITS:
+                if name in record:
+                    history.limits[name] = record[name]
+        case _:
+            pass  # notes are for readers
+
+
+def _pending(history: History, seq: int) -> Pending:
+    if history.pending is None or history.pending.seq != seq:
+        raise ValueError(f"a line of step {seq} without its intent")
+    return history.pending
+
+
+def _timestamp(line: bytes) -> int:
+    at = line.rindex(b',"timestamp":') + len(b',"timestamp":')
+    return int(line[at : line.index(b",", at)])
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    return cast(dict[str, Any], decode(line[:-1]))
+
+
+def output_effect(record: Mapping[str, object]) -> bytes:
+    """The canonical effect of a step that the bundle made itself.
+
+    Raises:
+        ValueError: the step was not made by the bundle, so its intent is missing.
+    """
+    if record.get("by") != "bundle":
+        raise ValueError("a step without its intent")
+    return encode({"output": {key: record[key] for key in ("role", "content", "meta")}}).encode()
+
+
+def effect_marks(data: bytes, count: int) -> list[bytes]:
+    """The marks of the first *count* effects of a journal known to be whole, for showing where a replay differs."""
+    marks: list[bytes] = []
+    last = b""
+    for text in data.split(b"\n")[:-1]:
+        line = text + b"\n"
+        shape, seq = lines.shape_of(line)
+        if shape == "intent":
+            spilt = lines.blob_of(line)
+            last = lines.blob_mark(str(spilt["hash"])) if spilt else lines.effect_of_intent(line)
+        elif shape == "step" and not lines.is_sub_step(line):
+            marks.append(last or output_effect(_parsed(line)))
+            last = b""
+            if seq == count:
+                break
+    return marks
+
+
+def _something_follows(data: bytes, position: int, previous: bytes) -> bool:
+    """Whether a valid line stands behind the first bad one: then it is no torn tail."""
+    end = data.find(b"\n", position) + 1
+    before = {previous, *_claims(data[position:end], previous)} if end else set()
+    while end:
+        after = data.find(b"\n", end) + 1
+        if not after:
+            return False
+        line = data[end:after]
+        if any(chain.check(digest, line) for digest in before):
+            return True
+        before = set(_claims(line, previous))
+        end = after
+    return False
+
+
+def _claims(line: bytes, previous: bytes) -> list[bytes]:
+    """What the digest before the next line may be: the one stated, or the one that the damaged text would have had."""
+    if len(line) <= chain.SEAL_BYTES:
+        return []
+    stated = chain.stated(line)
+    computed = chain.link(previous, line[: -chain.SEAL_BYTES])
+    return [computed] if stated is None else [stated, computed]

@@ -1,0 +1,249 @@
+"""A program that the engine starts ends in time, and what it started in its own group ends with it.
+
+Each program leads a session of its own. Its exit is noticed before it is reaped: its number is still its own when its group is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..effects import Cancel
+from .leftovers import kill_leftovers, ledger_of, record_process
+
+CHUNK_BYTES = 1 << 16
+TICK_S = 0.05
+"""How often a system without pidfd is asked whether the program has ended."""
+DRAIN_S = 1.0
+"""How long after the end of its group a pipe may stay open in hands that we cannot reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """exit_code: negative for a signal. stdout: up to the cap; stderr: its last part. overlong: stdout went over its cap."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    overlong: bool
+    timed_out: bool
+    cancelled: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Streams:
+    """What has been read so far, and what of the input is still to be written."""
+
+    stdin: memoryview
+    max_stdout_bytes: int
+    max_stderr_bytes: int
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+    overlong: bool = False
+    on_stdout: Callable[[bytes], None] | None = None
+    on_stderr: Callable[[bytes], None] | None = None
+
+    def take(self, name: str, data: bytes) -> None:
+        if name == "stderr":
+            if self.on_stderr is not None:
+                self.on_stderr(data)
+            self.stderr += data
+            del self.stderr[: -self.max_stderr_bytes]
+            return
+        if self.on_stdout is not None:
+            self.on_stdout(data)
+        room = self.max_stdout_bytes - len(self.stdout)
+        self.overlong = self.overlong or len(data) > room
+        self.stdout += data[:room]
+
+
+def run_program(
+    argv: Sequence[str],
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    stdin: bytes,
+    timeout_s: float,
+    cancel: Cancel,
+    scratch: Path,
+    key: str,
+    grace_s: float = 5.0,
+    max_stdout_bytes: int = 1 << 20,
+    max_stderr_bytes: int = 1 << 16,
+    on_stdout: Callable[[bytes], None] | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+) -> Finished:
+    """Run *argv* without a shell, feed it *stdin*, and return what came of it.
+
+    Over time or cancelled: its group gets TERM, after *grace_s* KILL. Whatever carries the step's mark ends with it in any case.
+
+    Args:
+        environment: all of it, the mark included. scratch, key: where and for which step the program is recorded while it may run.
+        on_stdout, on_stderr: get each piece of that stream as it comes; must not block. What they raise ends the program.
+    Raises:
+        OSError: the program could not be started.
+    """
+    ledger = ledger_of(scratch, key)
+    ledger.touch()  # crash after this: the next try knows that there may be leftovers
+    process = subprocess.Popen(
+        list(argv),
+        cwd=directory,
+        env=dict(environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    record_process(ledger, process.pid)
+    streams = Streams(
+        stdin=memoryview(stdin),
+        max_stdout_bytes=max_stdout_bytes,
+        max_stderr_bytes=max_stderr_bytes,
+        on_stdout=on_stdout,
+        on_stderr=on_stderr,
+    )
+    wake_read, wake_write = os.pipe()
+    try:
+        with cancel.on_request(lambda: _wake(wake_write)), selectors.DefaultSelector() as selector:
+            timed_out = _attend(process, selector, streams, wake_read=wake_read, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s)
+            signal_group(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the number is its own
+            _drain(selector, streams)
+    finally:
+        signal_group(process.pid, signal.SIGKILL)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        exit_code = process.wait()
+        os.close(wake_read)
+        os.close(wake_write)
+    cancelled = cancel.requested
+    kill_leftovers(scratch, key)  # what left the group would write into a worktree that is being snapshotted
+    return Finished(
+        exit_code=exit_code,
+        stdout=bytes(streams.stdout),
+        stderr=bytes(streams.stderr),
+        overlong=streams.overlong,
+        timed_out=timed_out,
+        cancelled=cancelled,
+    )
+
+
+def _attend(
+    process: subprocess.Popen[bytes],
+    selector: selectors.BaseSelector,
+    streams: Streams,
+    *,
+    wake_read: int,
+    cancel: Cancel,
+    timeout_s: float,
+    grace_s: float,
+) -> bool:
+    """Read and write until the program has ended; True when its time was up."""
+    _register(selector, process, streams)
+    selector.register(wake_read, selectors.EVENT_READ, None)
+    exit_handle = _exit_handle(process.pid)
+    if exit_handle is not None:
+        selector.register(exit_handle, selectors.EVENT_READ, None)
+    deadline, kill_at, timed_out = time.monotonic() + timeout_s, float("inf"), False
+    try:
+        while not has_ended(process.pid):
+            now = time.monotonic()
+            if kill_at == float("inf") and (cancel.requested or now >= deadline):
+                timed_out = not cancel.requested
+                signal_group(process.pid, signal.SIGTERM)
+                kill_at = now + grace_s
+                _forget(selector, wake_read)  # it stays readable
+            elif now >= kill_at:
+                signal_group(process.pid, signal.SIGKILL)
+            until = min(deadline, kill_at) if kill_at == float("inf") else kill_at
+            pause_s = max(0.0, until - now) or TICK_S
+            _move(selector, streams, pause_s if exit_handle is not None else min(pause_s, TICK_S))
+    finally:
+        if exit_handle is not None:
+            _forget(selector, exit_handle)
+            os.close(exit_handle)
+        _forget(selector, wake_read)
+    return timed_out
+
+
+def _register(selector: selectors.BaseSelector, process: subprocess.Popen[bytes], streams: Streams) -> None:
+    events = {"stdin": selectors.EVENT_WRITE, "stdout": selectors.EVENT_READ, "stderr": selectors.EVENT_READ}
+    for name, pipe in (("stdin", process.stdin), ("stdout", process.stdout), ("stderr", process.stderr)):
+        if pipe is None:
+            continue
+        if name == "stdin" and not streams.stdin:
+            pipe.close()
+            continue
+        os.set_blocking(pipe.fileno(), False)
+        selector.register(pipe, events[name], (name, pipe))
+
+
+def _move(selector: selectors.BaseSelector, streams: Streams, timeout_s: float) -> None:
+    """Wait for something to happen and move the bytes that can be moved."""
+    for key, _ in selector.select(timeout_s):
+        if key.data is None:  # the program has ended, or somebody asks to stop it
+            continue
+        name, pipe = key.data
+        try:
+            if name == "stdin":
+                streams.stdin = streams.stdin[os.write(key.fd, streams.stdin[:CHUNK_BYTES]) :]
+                done = not streams.stdin
+            else:
+                data = os.read(key.fd, CHUNK_BYTES)
+                streams.take(name, data)
+                done = not data
+        except BlockingIOError:
+            continue
+        except BrokenPipeError:  # it does not want the rest of its input
+            done = True
+        if done:
+            selector.unregister(pipe)
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+def _drain(selector: selectors.BaseSelector, streams: Streams) -> None:
+    """Read what is left in the pipes; a daemon that holds one open is not waited for long."""
+    for key in list(selector.get_map().values()):
+        if key.data[0] == "stdin":
+            selector.unregister(key.fileobj)
+    deadline = time.monotonic() + DRAIN_S
+    while selector.get_map() and time.monotonic() < deadline:
+        _move(selector, streams, TICK_S)
+
+
+def has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _exit_handle(pid: int) -> int | None:
+    """A file descriptor that becomes readable when the program ends, where the system has such a thing."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def signal_group(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+def _forget(selector: selectors.BaseSelector, handle: int) -> None:
+    with suppress(KeyError):
+        selector.unregister(handle)
+
+
+def _wake(handle: int) -> None:
+    with suppress(OSError):
+        os.write(handle, b"!")

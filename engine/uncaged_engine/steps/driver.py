@@ -1,0 +1,275 @@
+"""One operating-system thread executes one flow thread's loop: the only place where the loop's commands become real.
+
+Rule 1: the journal's lock is ours from before the first command until after the last.
+Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the loop early; the journal stays as it is, to be resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import BundleError, EngineBug, RefusedError, ReplayError, UncagedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.policy import refusal
+from uncaged_bundles.storage.store import Store
+
+from ..cells.seat import Seat
+from ..cells.shared import Cells
+from ..costs.spending import Spending
+from ..effects import Cancel, Rule
+from ..journal import lines
+from ..journal.blobs import Blobs
+from ..journal.infolog import InfoLog
+from ..journal.journal import Journal
+from ..journal.recover import LIMITS, History, extend
+from ..settings.config import Config
+from ..threads.observe import facts_of
+from ..threads.states import allowed, status
+from ..threads.states import refusal as state_refusal
+from .loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from .performer import Performer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a caller asked for when it had the thread driven.
+
+    environment, directory: the caller's; kept in memory only. resume: the fields of a resume control, None for a first start.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path = field(default_factory=Path)
+    resume: Mapping[str, Any] | None = None
+    redo: bool = False
+    skip: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all threads of a worker share."""
+
+    store: Store
+    cells: Cells
+    clock_ms: Callable[[], int]
+    publish: Callable[[ThreadId, Mapping[str, object]], None]
+
+
+class Driver:
+    """Drives one thread. `pause` and `kill` may be called from other threads."""
+
+    def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, around: Surroundings) -> None:
+        self.thread = thread
+        self.doing: str | None = None
+        self.since_ms = 0
+        self._slot = slot
+        self._journal = journal
+        self._request = request
+        self._config = config
+        self._around = around
+        self._bundle = around.cells.bundle
+        self._blobs = Blobs(around.store.blobs)
+        self._limits: dict[str, float] = {}
+        self._spending: Spending | None = None
+        self._cancel = Cancel()
+        self._stop: str | None = None
+        self._info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
+        self._performer: Performer | None = None
+
+    def run(self) -> str:
+        """Drive the thread until it ends or must be left.
+
+        Returns:
+            An end word, or paused, waiting, unknown, interrupted.
+        Raises:
+            Anything that is a bug of the engine.
+        """
+        journal, thread, around = self._journal, self.thread, self._around
+        journal.on_flush = lambda size: around.publish(thread, {"flushed": size})
+        try:
+            return self._drive_or_fail()
+        except UncagedError as exc:
+            self._info.note("4TQ8ZJ1M", f"left: {exc}")
+            around.publish(thread, {"left": "interrupted", "message": str(exc)})
+            return "interrupted"
+        finally:
+            journal.on_flush = _nobody
+
+    def accept(self) -> None:
+        """Take the thread over: what the caller asked for is on disk when this returns.
+
+        Raises:
+            RefusedError: somebody else was quicker, and the thread's state forbids it by now.
+        """
+        resume, history = self._request.resume, self._journal.history
+        state = status(facts_of(history, self._around.store, self._bundle.hash), locked=False)
+        if history.end is not None if resume is None else not allowed(state, "resume"):
+            raise RefusedError(state_refusal(state, "resume", self.thread))
+        if resume is not None:
+            extend(history, self._journal.append(lines.control("resume", resume, self.now_ms())))
+            self._journal.flush()
+
+    def close(self) -> None:
+        """Give the journal's lock back."""
+        self._journal.close()
+
+    @property
+    def flushed_bytes(self) -> int:
+        return self._journal.flushed_bytes
+
+    def pause(self) -> None:
+        """Stop before the next effect; on disk when this returns."""
+        self._journal.append(lines.control("pause", {}, self.now_ms()))
+        self._journal.flush()
+        self._stop = self._stop or "pause"
+
+    def kill(self) -> None:
+        """Stop now: what is in flight is cancelled."""
+        self._stop = "kill"
+        self._cancel.request()
+
+    # The loop's desk: answers from memory.
+
+    def now_ms(self) -> int:
+        return self._around.clock_ms()
+
+    def stop_word(self) -> str | None:
+        return self._stop
+
+    def max_rounds(self) -> int:
+        return int(self._limits["maxRounds"])
+
+    def max_steps(self) -> int:
+        return int(self._limits["maxSteps"])
+
+    def usage(self) -> Mapping[str, object]:
+        return {} if self._spending is None else self._spending.document()
+
+    def overspent(self) -> Mapping[str, object] | None:
+        return None if self._spending is None else self._spending.exceeded()
+
+    def refusal(self, kind: str) -> str | None:
+        return refusal(self._bundle.descriptor.policy, kind)
+
+    def rule(self, kind: str, body: object) -> Rule:
+        return self._performing().rule(kind, body)
+
+    def _drive_or_fail(self) -> str:
+        journal = self._journal
+        try:
+            return self._drive()
+        except (ReplayError, BundleError) as exc:
+            journal.append(lines.end("failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()))
+            journal.flush()
+            return "failed"
+
+    def _drive(self) -> str:
+        journal, bundle = self._journal, self._bundle
+        history = journal.history
+        start = self._blobs.expand_record(history.start)
+        options = start["parameters"]["options"]
+        self._limits = {name: options[name] for name in LIMITS if name in options} | history.limits
+        running_since_ms = int(start["timestamp"]) + history.idle_ms
+        self._spending = Spending(
+            limits=self._limits,
+            before=history.spent.minus(history.inherited_spent),
+            since_ms=running_since_ms,
+            clock_ms=self.now_ms,
+            cancel=self._cancel,
+        )
+        if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
+            raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
+        self._performer = self._new_performer(start, self._spending)
+        self._performer.take_over(history)
+        seat = self._seat(start)
+        try:
+            said = seat.begin(history)
+            return self._execute(said, history, seat)
+        finally:
+            seat.leave()
+
+    def _new_performer(self, start: Mapping[str, Any], spending: Spending) -> Performer:
+        around, request = self._around, self._request
+        return Performer(
+            store=around.store,
+            bundle=self._bundle,
+            config=self._config,
+            thread=self.thread,
+            journal=self._journal,
+            start=start,
+            environment=request.environment,
+            directory=request.directory,
+            cancel=self._cancel,
+            spending=spending,
+            progress=lambda fields: around.publish(self.thread, {"progress": fields}),
+            clock_ms=around.clock_ms,
+        )
+
+    def _performing(self) -> Performer:
+        if self._performer is None:
+            raise EngineBug(f"thread {self.thread} performs before its journal was read")
+        return self._performer
+
+    def _seat(self, start: Mapping[str, Any]) -> Seat:
+        return Seat(
+            cells=self._around.cells,
+            slot=self._slot,
+            journal=self._journal,
+            thread=self.thread,
+            start=start,
+            blobs=self._blobs,
+            deadline_s=self._config.limits.bundle_s,
+        )
+
+    def _execute(self, said: Said, history: History, seat: Seat) -> str:
+        """Hand the loop's commands to journal, handlers and cell until it returns."""
+        request = self._request
+        position = Position(
+            steps=len(history.steps),
+            rounds=history.rounds,
+            pending=history.pending,
+            answered=history.answer is not None,
+            redo=request.redo,
+            skip=request.skip,
+        )
+        loop = run_loop(position, said, self)
+        journal, performer = self._journal, self._performing()
+        answer: object = None
+        while True:
+            try:
+                command: Command = loop.send(answer)
+            except StopIteration as stop:
+                return str(stop.value)
+            match command:
+                case Write():
+                    answer = journal.append(command.body)
+                    if command.flush:
+                        journal.flush()
+                case Ask():
+                    answer = seat.ask(command.seq, command.line)
+                case Perform():
+                    self.doing, self.since_ms = _described(command), self.now_ms()
+                    answer = performer.perform(command)
+                    self.doing = None
+                case Probe():
+                    answer = performer.probe(command)
+                case Flush():
+                    journal.flush()
+                    answer = None
+                case Spill():
+                    answer = self._blobs.spilt(command.fields)
+
+
+def _described(command: Perform) -> str:
+    name = command.body.get("name") if isinstance(command.body, dict) else None
+    return f"{command.kind} {name}" if isinstance(name, str) else command.kind
+
+
+def _kind(exc: UncagedError) -> str:
+    return "replay" if isinstance(exc, ReplayError) else "bundle"
+
+
+def _nobody(_size: int) -> None:
+    """The followers are gone."""

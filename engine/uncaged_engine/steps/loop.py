@@ -1,0 +1,359 @@
+"""The step loop: a generator of commands that knows the order of things and touches nothing.
+
+Rule 1: the bundle sees an outcome only after its line was written; the world sees the next effect only after the flush.
+Rule 2: outcome n is a plain write; intent n+1 follows it, and one flush covers both.
+Rule 3: a failed effect is an outcome like any other: written, then thrown in.
+Rule 4: an intent is closed by exactly one step or one void; a void is never shown to the bundle.
+Rule 5: limits are checked before an intent, so that a limit leaves nothing open.
+Rule 6: an intent that a crash left open is treated as its handler declares: never silently twice.
+
+Whoever executes the commands (`driver`, or a test with lists) sends back what each one came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, assert_never
+
+from ..effects import Rule
+from ..journal import lines
+from ..journal.blobs import effect_mark
+from ..journal.codec import CodecError, decode
+from ..journal.recover import Pending
+from ..outcomes import Answer, Failure, Outcome, Void, Wait
+
+
+@dataclass(slots=True)  # not frozen, like all here that each step makes anew: freezing triples what that costs
+class Write:
+    """Append an open record; answered with the sealed line. flush: nothing goes on before it is on disk."""
+
+    body: bytes
+    flush: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Bring what was written to disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Move the largest of some fields to a blob; answered with the fields that are left and the note of it."""
+
+    fields: Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Ask:
+    """Send the outcome of step *seq* into the bundle; answered with a Said."""
+
+    seq: int
+    line: bytes
+
+
+@dataclass(slots=True)
+class Perform:
+    """Perform an effect; answered with an Outcome. intended_ms: the time of its first intent."""
+
+    seq: int
+    kind: str
+    body: object
+    attempt: int
+    intended_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Find out what became of an open intent; answered with an Outcome, or None if it was never performed."""
+
+    seq: int
+    kind: str
+    body: object
+    attempt: int
+
+
+Command = Write | Flush | Spill | Ask | Perform | Probe
+
+
+@dataclass(slots=True)
+class Said:
+    """What the bundle said last. word: effect, return or raise; body: its JSON."""
+
+    word: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a thread stands when the loop takes it up."""
+
+    steps: int
+    rounds: int
+    pending: Pending | None = None
+    answered: bool = False
+    redo: bool = False
+    skip: bool = False
+
+
+class Desk(Protocol):
+    """What the loop asks between effects; answers come from memory, never from the world."""
+
+    def now_ms(self) -> int: ...
+    def stop_word(self) -> str | None: ...
+    def max_rounds(self) -> int: ...
+    def max_steps(self) -> int: ...
+    def usage(self) -> Mapping[str, object]: ...
+    def overspent(self) -> Mapping[str, object] | None: ...
+    def refusal(self, kind: str) -> str | None: ...
+    def rule(self, kind: str, body: object) -> Rule: ...
+
+
+class BadYield(Exception):
+    """What the bundle yielded is no effect: its author's fault."""
+
+
+def run_loop(position: Position, said: Said, desk: Desk) -> Generator[Command, Any, str]:
+    """Advance one thread until it ends or must be left.
+
+    Returns:
+        Why it was left: an end word, or paused, waiting, unknown.
+    """
+    seq, rounds, pending = position.steps, position.rounds, position.pending
+    while said.word == "effect":
+        stop = desk.stop_word()
+        if stop is not None:
+            return (yield from _stop(stop, pending, desk))
+        seq += 1
+        turn = _Turn(
+            seq=seq, rounds=rounds, raw=said.body, pending=pending, answered=position.answered, redo=position.redo, skip=position.skip
+        )
+        line = yield from _take(turn, desk)
+        if isinstance(line, str):
+            return line
+        pending = None
+        rounds += lines.is_role_step(line)
+        # crash here: outcome on disk, not yet sent; replay sends it
+        said = yield Ask(seq, line)
+    return (yield from _finish(said, desk))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Turn:
+    """One effect: what was yielded, and what an earlier owner of the thread left open."""
+
+    seq: int
+    rounds: int
+    raw: bytes
+    pending: Pending | None
+    answered: bool
+    redo: bool
+    skip: bool
+
+    @property
+    def reopened(self) -> bool:
+        """An intent is open already, and nobody knows whether it was performed."""
+        return self.pending is not None and self.pending.voided is None
+
+
+def _take(turn: _Turn, desk: Desk) -> Generator[Command, Any, bytes | str]:
+    """Bring one effect to its step.
+
+    Returns:
+        The sealed line to send into the bundle, or the word by which the thread is left.
+    """
+    try:
+        kind, body = _effect(turn.raw)
+    except BadYield as exc:
+        return (yield from _fail(desk, {"kind": "yield", "message": f"step {turn.seq}: {exc}"}))
+    if turn.pending is not None and turn.pending.mark != effect_mark(turn.raw):
+        return (yield from _fail(desk, {"kind": "replay", "message": mismatch(turn.seq, turn.pending.mark, turn.raw)}))
+    over = None if turn.reopened else _limit(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
+    if over is not None:
+        yield Write(_end(desk, "limit", over), flush=True)
+        return "limit"
+    if kind == "output":
+        return (yield from _write_output(turn, body, desk))
+    outcome = yield from _resolve(turn, kind, body, desk)
+    match outcome:
+        case Answer() | Failure():
+            return (yield from _write_step(turn.seq, outcome, desk))
+        case Void():
+            return (yield from _write_void(turn.seq, outcome, desk))
+        case Wait():
+            yield Write(lines.control("wait", {"seq": turn.seq, **outcome.details}, desk.now_ms()), flush=True)
+            return "waiting"
+        case None:
+            yield Write(lines.control("unknown", {"seq": turn.seq}, desk.now_ms()), flush=True)
+            return "unknown"
+        case _:
+            assert_never(outcome)
+
+
+def _effect(raw: bytes) -> tuple[str, object]:
+    try:
+        effect = decode(raw)
+    except CodecError as exc:
+        raise BadYield(f"the bundle yielded what is not an effect: {exc}") from exc
+    if not isinstance(effect, dict) or len(effect) != 1:
+        raise BadYield(f"an effect is a mapping with exactly one key, its kind; the bundle yielded {shown(raw)}")
+    [(kind, body)] = effect.items()
+    return kind, body
+
+
+def _limit(desk: Desk, kind: str, *, steps: int, rounds: int) -> Mapping[str, object] | None:
+    if kind in ("role", "output") and rounds >= desk.max_rounds():
+        return {"limit": "maxRounds", "value": desk.max_rounds(), "message": f"the limit of {desk.max_rounds()} rounds is reached"}
+    overspent = desk.overspent()
+    if overspent is not None:
+        return overspent
+    if steps >= desk.max_steps():
+        return {"limit": "maxSteps", "value": desk.max_steps(), "message": f"the limit of {desk.max_steps()} steps is reached"}
+    return None
+
+
+def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Command, Any, Outcome | None]:
+    """Write what has to stand before the effect, and perform it; None: only a person can say what became of it."""
+    seq, pending = turn.seq, turn.pending
+    intended_ms = desk.now_ms() if pending is None else pending.intended_ms
+    if not turn.reopened:
+        yield from _write_intent(seq, turn.raw, intended_ms if pending is None else desk.now_ms())
+    refused = desk.refusal(kind)
+    if refused is not None:
+        return Failure.of("policy", refused)
+    if pending is not None and turn.skip:
+        return Failure.of("skipped", f"step {seq} ({kind}) was skipped by a person; nobody knows whether it was performed")
+    attempt = 1 if pending is None else pending.tries + 1
+    if pending is not None and turn.reopened and not turn.answered:
+        rule = desk.rule(kind, body)
+        if rule == "ask" and not turn.redo:
+            return None
+        if rule == "probe":
+            found: Outcome | None = yield Probe(seq, kind, body, pending.tries)
+            if found is not None:
+                return found
+        yield Write(lines.attempt(seq, attempt, {"because": "redo" if turn.redo else "interrupted"}, desk.now_ms()), flush=True)
+    # crash here: the intent is open, and nobody knows whether it was performed
+    performed: Outcome = yield Perform(seq, kind, body, attempt, intended_ms)
+    return performed
+
+
+def _write_intent(seq: int, raw: bytes, now_ms: int) -> Generator[Command, Any, None]:
+    if len(raw) > lines.SPILL_BYTES:
+        spilt: Mapping[str, object] = yield Spill({"intent": decode(raw)})
+        yield Write(lines.step(seq, spilt, now_ms), flush=True)
+    else:
+        yield Write(lines.intent(seq, raw, now_ms), flush=True)
+
+
+def _write_output(turn: _Turn, body: object, desk: Desk) -> Generator[Command, Any, bytes]:
+    """A finished step of the bundle's own: no intent, nothing to perform. A malformed one is answered with an error."""
+    problem = _output_problem(body, len(turn.raw))
+    if problem is not None or not isinstance(body, dict):
+        if not turn.reopened:
+            yield from _write_intent(turn.seq, turn.raw, desk.now_ms())
+        line: bytes = yield Write(lines.step(turn.seq, {"error": {"kind": "yield", "message": problem}}, desk.now_ms()), flush=True)
+        return line
+    fields = {"role": body["role"], "content": body["content"], "meta": body["meta"], "by": "bundle"}
+    line = yield Write(lines.step(turn.seq, fields, desk.now_ms()), flush=True)
+    return line
+
+
+def _output_problem(body: object, size_bytes: int) -> str | None:
+    if not isinstance(body, dict) or set(body) != {"role", "content", "meta"}:
+        return "an output has exactly the keys role, content and meta"
+    if not (isinstance(body["role"], str) and isinstance(body["content"], str) and isinstance(body["meta"], dict)):
+        return "an output's role and content are text, its meta is a mapping"
+    if size_bytes > lines.SPILL_BYTES:
+        return f"an output may be {lines.SPILL_BYTES} bytes long at most; this one has {size_bytes}"
+    return None
+
+
+def _write_step(seq: int, outcome: Answer | Failure, desk: Desk) -> Generator[Command, Any, bytes]:
+    """Write the outcome; an answer waits for the next flush (rule 2), a failure is flushed at once."""
+    fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
+    body = lines.step(seq, fields, desk.now_ms())
+    if len(body) > lines.SPILL_BYTES:
+        fields = yield from _spilt(fields)
+        body = lines.step(seq, fields, desk.now_ms())
+    if len(body) > lines.MAX_LINE_BYTES - lines.SEAL_ROOM_BYTES:
+        message = f"the outcome is too large: {len(body)} bytes are left when its largest field stands by itself"
+        fields = {"error": {"kind": "effect", "message": message}}
+        body = lines.step(seq, fields, desk.now_ms())
+    line: bytes = yield Write(body, flush="error" in fields)
+    return line
+
+
+def _spilt(fields: Mapping[str, object]) -> Generator[Command, Any, Mapping[str, object]]:
+    spilt: Mapping[str, object] = yield Spill(fields)
+    return spilt
+
+
+def _write_void(seq: int, void: Void, desk: Desk) -> Generator[Command, Any, str]:
+    flush = void.word == "environment"
+    yield Write(lines.void(seq, void.word, void.message, void.more, desk.now_ms()), flush=flush)
+    match void.word:
+        case "environment":
+            return "paused"
+        case "killed":
+            yield Write(_end(desk, "killed", {}), flush=True)
+            return "killed"
+        case "limit":
+            yield Write(_end(desk, "limit", {**void.more, "message": void.message}), flush=True)
+            return "limit"
+        case _:
+            assert_never(void.word)
+
+
+def _stop(word: str, pending: Pending | None, desk: Desk) -> Generator[Command, Any, str]:
+    if word == "kill":
+        if pending is not None and pending.voided is None:
+            yield Write(lines.void(pending.seq, "killed", "killed before it was asked again", {}, desk.now_ms()))
+        yield Write(_end(desk, "killed", {}), flush=True)
+        return "killed"
+    yield Flush()  # whoever asked for the pause wrote its line at once, so that it survives us
+    return "paused"
+
+
+def _finish(said: Said, desk: Desk) -> Generator[Command, Any, str]:
+    if said.word == "raise":
+        return (yield from _fail(desk, {"kind": "bundle"} | _raised(said.body) | {"kind": "bundle"}))
+    try:
+        result = decode(said.body)
+    except CodecError as exc:
+        return (yield from _fail(desk, {"kind": "yield", "message": f"the bundle returned what is no JSON value: {exc}"}))
+    ending: Mapping[str, object] = {"result": result}
+    if len(said.body) > lines.SPILL_BYTES:
+        ending = yield from _spilt(ending)
+    yield Write(_end(desk, "completed", ending), flush=True)
+    return "completed"
+
+
+def _raised(body: bytes) -> dict[str, object]:
+    """The fields of an uncaught error; whatever else the process behind the pipe says becomes a message."""
+    try:
+        error = decode(body, max_bytes=lines.SPILL_BYTES)
+    except CodecError as exc:
+        return {"message": f"an error that cannot be shown: {exc}"}
+    return error if isinstance(error, dict) else {"message": str(error)}
+
+
+def _end(desk: Desk, word: lines.EndWord, fields: Mapping[str, object]) -> bytes:
+    """An end record, with what the thread used up, so that a listing need not read all of it."""
+    usage = desk.usage()
+    return lines.end(word, {**fields, "usage": usage} if usage else fields, desk.now_ms())
+
+
+def _fail(desk: Desk, error: Mapping[str, object]) -> Generator[Command, Any, str]:
+    yield Write(_end(desk, "failed", {"error": error}), flush=True)
+    return "failed"
+
+
+def mismatch(seq: int, recorded: bytes, yielded: bytes) -> str:
+    """The sentence that shows both sides of a difference."""
+    return f"step {seq}: the journal holds {shown(recorded)}, the bundle now yields {shown(yielded)}"
+
+
+def shown(raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace")
+    return text if len(text) <= 300 else f"{text[:300]}… ({len(raw)} bytes)"

@@ -1,0 +1,248 @@
+"""Whoever asks for an effect gets exactly one outcome, however often it has to be tried and whatever stands inside it.
+
+A failure that the effect's own ``retry`` covers is tried again after a growing pause, each try an attempt line of its own. Effects inside
+an effect are sub-steps: each has a line and a flush of its own, and is not performed again when the whole is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.policy import refusal
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+
+from ..costs.prices import priced
+from ..costs.spending import Spending
+from ..effects import Cancel, EffectContext, Handler, Rule
+from ..handlers import handler_for
+from ..journal import lines
+from ..journal.blobs import Blobs
+from ..journal.journal import Journal
+from ..journal.recover import History
+from ..outcomes import Answer, Failure, Outcome, Void
+from ..settings.config import Config
+from ..threads.observe import step_records
+from .loop import Perform, Probe
+
+OURS = frozenset({"retry", "label"})
+"""What may stand in any effect and is not its handler's: how often it is tried again, and a few words about it for people."""
+MAX_TIMES = 20
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """How often a failed effect is tried again, and for which kinds of error (none named: all)."""
+
+    times: int
+    on: frozenset[str]
+    pause_s: float
+
+    @classmethod
+    def of(cls, body: object) -> Retry | str:
+        """The retry that an effect asks for, or what is wrong with it."""
+        asked = body.get("retry") if isinstance(body, dict) else None
+        if asked is None:
+            return NO_RETRY
+        if not isinstance(asked, dict) or not set(asked) <= {"times", "on", "pause_s"}:
+            return 'retry is a mapping with "times", and perhaps "on" and "pause_s"'
+        times, on, pause_s = asked.get("times", 1), asked.get("on", []), asked.get("pause_s", FIRST_PAUSE_S)
+        if not isinstance(times, int) or isinstance(times, bool) or not 0 <= times <= MAX_TIMES:
+            return f"retry.times is a whole number from 0 to {MAX_TIMES}"
+        if not isinstance(on, list) or not all(isinstance(one, str) for one in on):
+            return "retry.on is a list of error kinds"
+        if not isinstance(pause_s, int | float) or isinstance(pause_s, bool) or not 0 <= pause_s <= LONGEST_PAUSE_S:
+            return f"retry.pause_s is a number of seconds from 0 to {LONGEST_PAUSE_S:.0f}"
+        return cls(times=times, on=frozenset(on), pause_s=float(pause_s))
+
+    def covers(self, failure: Failure) -> bool:
+        return not self.on or str(failure.error.get("kind")) in self.on
+
+
+NO_RETRY = Retry(times=0, on=frozenset(), pause_s=0)
+
+
+class Performer:
+    """Performs one thread's effects through their handlers."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        bundle: Bundle,
+        config: Config,
+        thread: ThreadId,
+        journal: Journal,
+        start: Mapping[str, Any],
+        environment: Mapping[str, str],
+        directory: Path,
+        cancel: Cancel,
+        spending: Spending,
+        progress: Callable[[Mapping[str, object]], None],
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._bundle = bundle
+        self._config = config
+        self._thread = thread
+        self._journal = journal
+        self._start = start
+        self._environment = environment
+        self._directory = directory
+        self._cancel = cancel
+        self._spending = spending
+        self._progress = progress
+        self._clock_ms = clock_ms
+        self._blobs = Blobs(store.blobs)
+        self._handlers: dict[str, Handler] = {}
+        self._note: str | None = None
+        self._answer: object = None
+        self._done: Mapping[int, Mapping[str, object]] = {}
+        self._intended_ms = 0
+        self._is_asked_again = False
+
+    def take_over(self, history: History) -> None:
+        """Remember what the journal holds for the effect that comes next: a note, an answer, sub-steps, and when it was intended."""
+        self._note, self._answer = history.note, history.answer
+        if history.pending is not None:
+            records = [json.loads(self._blobs.expand(line)) for line in history.pending.subs]
+            self._done = {int(record["sub"]): record for record in records}
+            self._intended_ms = history.pending.intended_ms
+
+    def rule(self, kind: str, body: object) -> Rule:
+        return self._handler(kind).rule(body, self._bundle)
+
+    def probe(self, command: Probe) -> Outcome | None:
+        return self._handler(command.kind).probe(command.body, self._context(command.seq, command.kind, command.attempt))
+
+    def perform(self, command: Perform) -> Outcome:
+        """One outcome for one effect; anything raised from here is a bug of the engine."""
+        self._intended_ms, self._is_asked_again = command.intended_ms, command.attempt > 1
+        context = self._context(command.seq, command.kind, command.attempt)
+        if self._spending.timed:
+            with self._spending.watch():
+                outcome = self._try(command.kind, command.body, context)
+        else:
+            outcome = self._try(command.kind, command.body, context)
+        outcome = self._spending.settle(self._priced(outcome))
+        self._answer, self._done = None, {}
+        if command.kind == "role":
+            self._note = None  # it was said for the next prompt
+        return outcome
+
+    def _try(self, kind: str, body: object, context: EffectContext) -> Outcome:
+        retry = Retry.of(body)
+        if isinstance(retry, str):
+            return Failure.of("effect", f"{kind}: {retry}")
+        ours = isinstance(body, dict) and not OURS.isdisjoint(body)
+        bare = {key: value for key, value in body.items() if key not in OURS} if isinstance(body, dict) and ours else body
+        tried = context.attempt - 1
+        try:
+            handler = self._handler(kind)
+        except NotFoundError as exc:
+            return Void(word="environment", message=str(exc))
+        while True:
+            try:
+                outcome = handler.perform(bare, context)
+            except EnvironmentLacks as exc:
+                return Void(word="environment", message=str(exc))
+            if not isinstance(outcome, Failure) or tried >= retry.times or not retry.covers(outcome):
+                return outcome
+            tried += 1
+            context.record_attempt({"because": "retry", "error": outcome.error})
+            if self._cancel.wait(min(retry.pause_s * 2 ** (tried - 1), LONGEST_PAUSE_S)):
+                return Void(word="killed", message="killed while it waited to be tried again")
+
+    def _sub(self, seq: int, index: int, kind: str, body: object) -> Outcome:
+        """Perform one effect inside another; its line is on disk when this returns."""
+        refused = refusal(self._bundle.descriptor.policy, kind)
+        if refused is not None:
+            outcome: Outcome = Failure.of("policy", refused)
+        else:
+            context = self._context(seq, kind, 1, index)
+            outcome = self._probed(kind, body, context) or self._try(kind, body, context)
+        if isinstance(outcome, Answer | Failure):
+            fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
+            body_line = lines.step(seq, {"sub": index, **fields}, self._clock_ms())
+            if len(body_line) > lines.SPILL_BYTES:
+                body_line = lines.step(seq, {"sub": index, **self._blobs.spilt(fields)}, self._clock_ms())
+            self._journal.append(body_line)
+            self._journal.flush()
+        return outcome
+
+    def _probed(self, kind: str, body: object, context: EffectContext) -> Outcome | None:
+        """What became of an effect inside one that is asked again, if the other side can tell; None: it is to be performed."""
+        if not self._is_asked_again:
+            return None
+        try:
+            handler = self._handler(kind)
+        except NotFoundError:
+            return None
+        return handler.probe(body, context) if handler.rule(body, self._bundle) == "probe" else None
+
+    def _context(self, seq: int, kind: str, attempt: int, index: int | None = None) -> EffectContext:
+        numbers = count(attempt + 1)
+        place = f"{self._thread}/{seq}" if index is None else f"{self._thread}/{seq}.{index}"
+        return EffectContext(
+            store=self._store,
+            bundle=self._bundle,
+            config=self._config,
+            thread_id=self._thread,
+            seq=seq,
+            attempt=attempt,
+            key=place,
+            intended_ms=self._intended_ms,
+            start=self._start,
+            steps=self._steps,
+            environment=self._environment,
+            directory=self._directory,
+            cancel=self._cancel,
+            record_attempt=lambda fields: self._record_attempt(seq, next(numbers), fields),
+            progress=lambda fields: self._tell(seq, kind, fields),
+            note=self._note,
+            answer=self._answer if index is None else None,
+            perform_sub=lambda sub, sub_kind, body: self._sub(seq, sub, sub_kind, body),
+            done=self._done,
+            left=self._spending.left,
+            clock_ms=self._clock_ms,
+        )
+
+    def _priced(self, outcome: Outcome) -> Outcome:
+        """The same outcome; what it used up has its cost, where a price is known."""
+        if isinstance(outcome, Answer) and isinstance(usage := outcome.fields.get("usage"), Mapping):
+            return Answer(fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
+        if isinstance(outcome, Failure) and isinstance(usage := outcome.error.get("usage"), Mapping):
+            return Failure(error={**outcome.error, "usage": priced(usage, self._config.prices)})
+        return outcome
+
+    def _tell(self, seq: int, kind: str, fields: Mapping[str, object]) -> None:
+        usage = fields.get("usage")
+        if isinstance(usage, Mapping):
+            fields = {**fields, "usage": priced(usage, self._config.prices)}
+            self._spending.note(fields["usage"])
+        self._progress({"seq": seq, "kind": kind, **fields})
+
+    def _steps(self) -> Sequence[Mapping[str, Any]]:
+        return step_records(self._journal.reread(self._bundle.hash, self._thread), self._blobs)
+
+    def _record_attempt(self, seq: int, number: int, fields: Mapping[str, object]) -> None:
+        line = lines.attempt(seq, number, fields, self._clock_ms())
+        if len(line) > lines.SPILL_BYTES:
+            line = lines.attempt(seq, number, self._blobs.spilt(fields), self._clock_ms())
+        self._journal.append(line)
+        self._journal.flush()
+
+    def _handler(self, kind: str) -> Handler:
+        handler = self._handlers.get(kind)
+        if handler is None:
+            handler = self._handlers[kind] = handler_for(kind)
+        return handler

@@ -1,0 +1,86 @@
+"""Following a thread shows what is on disk and nothing before it is, and ends by itself when the thread stops."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store
+
+from ..journal import archive, lock
+from ..journal.blobs import Blobs
+from ..journal.recover import recover
+from ..worker.client import following
+from .observe import parse_records, summarise
+
+PAUSE_S = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to a thread.
+
+    kind record: a journal line without its chain. progress: what an effect in flight says of itself. status: how it stands, the last event.
+    """
+
+    kind: Literal["record", "progress", "status"]
+    body: Mapping[str, Any]
+
+
+def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Iterator[Event]:
+    """Yield a thread's events from its start record on, then one status event."""
+    blobs = Blobs(store.blobs)
+    shown = 0
+    reason = ""  # why the worker left the thread, where the journal cannot say it
+    while not archive.is_archived(path) and lock.is_live(path):
+        with following(store, bundle, thread) as events:
+            if events is None:
+                time.sleep(PAUSE_S)  # somebody holds the lock for a moment, or the worker is just leaving
+                continue
+            for event in events:
+                if "flushed" in event:
+                    records, shown = _records(path, shown, int(event["flushed"]), blobs)
+                    yield from records
+                elif "progress" in event:
+                    yield Event(kind="progress", body=event["progress"])
+                elif "message" in event:
+                    reason = str(event["message"])
+                elif "error" in event:
+                    time.sleep(PAUSE_S)  # the worker lives, but somebody else holds this thread's lock for a moment
+    path = _where_it_is_now(path, thread)
+    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    history = recover(data, bundle, thread)
+    for record in parse_records(data[shown : history.good_bytes], blobs):
+        yield Event(kind="record", body=record)
+    summary = summarise(store, bundle, thread, path)
+    yield Event(kind="status", body={"status": summary.status, "message": summary.message or reason, "steps": summary.steps})
+
+
+def _where_it_is_now(path: Path, thread: ThreadId) -> Path:
+    """The journal's path; it may have been archived, or removed, since it was looked up.
+
+    Raises:
+        NotFoundError: it was removed.
+    """
+    found = next((one for one in (path, path.with_name(path.name + archive.SUFFIX)) if one.exists()), None)
+    if found is None:
+        raise NotFoundError(f"thread {thread} was removed while it was followed")
+    return found
+
+
+def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:
+    """The records between two places of the file."""
+    if flushed <= shown:
+        return [], shown
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.pread(fd, flushed - shown, shown)
+    finally:
+        os.close(fd)
+    return [Event(kind="record", body=record) for record in parse_records(data, blobs)], flushed

@@ -1,0 +1,135 @@
+"""Ended threads can be compressed or removed by age; nothing that a live or resumable thread needs is ever touched."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uncaged_bundles.errors import RefusedError, UncagedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.files import remove_stale_temporaries
+
+from ..journal import archive
+from .observe import ThreadSummary, summarise
+from .removal import remove
+
+if TYPE_CHECKING:
+    from ..api import Engine
+
+ENDED = frozenset(("completed", "failed", "killed"))
+"""A thread at its limit has ended too, but people go on with those; it is only archived or removed by name."""
+
+YOUNG_BLOB_S = 3600
+"""A blob is written before the line that names it: a young one may belong to a thread that is being written now."""
+
+_BLOB_IN_LINE = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    threads: tuple[ThreadId, ...]
+    saved_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    threads: tuple[ThreadId, ...]
+    freed_bytes: int
+
+
+def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: int | None = None) -> Archived:
+    """Compress journals of ended threads.
+
+    Args:
+        threads: ids or prefixes. older_than_ms: instead, all that ended longer ago than this.
+    Raises:
+        RefusedError: a named thread has not ended.
+    """
+    named = [engine.store.locate_thread(text) for text in threads]
+    found = named if older_than_ms is None else _old(engine, older_than_ms)
+    done: list[ThreadId] = []
+    saved = 0
+    for bundle, thread, path in found:
+        if archive.is_archived(path):
+            continue
+        status = summarise(engine.store, bundle, thread, path).status
+        if status not in ENDED | {"limit"}:
+            raise RefusedError(f"thread {thread} is {status}: only an ended thread is archived")
+        before = path.stat().st_size
+        saved += before - archive.compress(path).stat().st_size
+        done.append(thread)
+    return Archived(threads=tuple(done), saved_bytes=saved)
+
+
+def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Pruned:
+    """Remove threads that ended longer ago than *older_than_ms*, then blobs and worktrees that belong to no thread."""
+    gone: list[ThreadId] = []
+    freed = 0
+    for bundle, thread, path in list(_old(engine, older_than_ms)):
+        size = sum(part.stat().st_size for part in path.parent.glob(f"{thread}.*"))
+        if not dry_run:
+            try:
+                remove(engine.store, bundle, thread, path)
+            except RefusedError:
+                continue  # somebody took it up meanwhile
+        gone.append(thread)
+        freed += size
+    if not dry_run:
+        for directory in (engine.store.blobs, *engine.store.logs.iterdir()):
+            remove_stale_temporaries(directory, time.time() - YOUNG_BLOB_S)
+        freed += _sweep_blobs(engine) + _sweep_worktrees(engine)
+    return Pruned(threads=tuple(gone), freed_bytes=freed)
+
+
+def _old(engine: Engine, older_than_ms: int) -> Iterable[tuple[BundleHash, ThreadId, Path]]:
+    now_ms = time.time_ns() // 1_000_000
+    for bundle, thread, path in engine.store.find_threads():
+        summary: ThreadSummary = summarise(engine.store, bundle, thread, path)
+        if summary.status in ENDED and now_ms - summary.updated_ms >= older_than_ms:
+            yield bundle, thread, path
+
+
+def _sweep_blobs(engine: Engine) -> int:
+    """Remove blobs that no journal names."""
+    named: set[str] = set()
+    for _, _, path in engine.store.find_threads():
+        try:
+            data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+        except UncagedError:
+            return 0  # a journal that cannot be read may name any of them
+        named.update(match.decode() for match in _BLOB_IN_LINE.findall(data))
+    freed = 0
+    for blob in engine.store.blobs.iterdir():
+        found = blob.stat()
+        if blob.name not in named and time.time() - found.st_mtime > YOUNG_BLOB_S:
+            blob.unlink()
+            freed += found.st_size
+    return freed
+
+
+def _sweep_worktrees(engine: Engine) -> int:
+    """Remove what is left in `work` of threads that are gone."""
+    alive = {thread for _, thread, _ in engine.store.find_threads()}
+    freed = 0
+    for entry in engine.store.work.iterdir():
+        thread = entry.name.partition(".")[0]
+        if thread in alive or entry.name.startswith("."):
+            continue
+        freed += _size(entry)
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+    return freed
+
+
+def _size(entry: Path) -> int:
+    if not entry.is_dir() or entry.is_symlink():
+        return entry.lstat().st_size
+    return sum(os.lstat(Path(directory) / name).st_size for directory, _, names in os.walk(entry, followlinks=False) for name in names)

@@ -1,0 +1,270 @@
+"""Anybody can see how a thread stands, from its files alone, without touching its lock."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import DamagedError, UncagedError
+from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+
+from ..costs.accounting import NOTHING, Spent
+from ..handlers import handler_for
+from ..journal import archive, chain, lines, lock
+from ..journal.blobs import Blobs
+from ..journal.codec import decode
+from ..journal.recover import History, recover
+from ..steps.known_effects import KNOWN
+from .states import Facts, State, status
+
+WINDOW_BYTES = 4096
+_TIMESTAMP = b',"timestamp":'
+_NAME = re.compile(rb'"name":"([^"\\]*)"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadSummary:
+    """One line of a listing.
+
+    steps: finished ones. success: what a completed thread's result says (True if it says nothing), None for others.
+    spent: what it used up, without what a fork inherited. problem: why the thread cannot be read in full, if it cannot.
+    """
+
+    thread_id: ThreadId
+    hash: BundleHash
+    name: str
+    status: State
+    steps: int
+    started_ms: int
+    updated_ms: int
+    message: str
+    success: bool | None = None
+    spent: Spent = NOTHING
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadView:
+    """A thread in full.
+
+    records: its journal's lines after the start record, in order, without their chains. spent: what agents and models used up in it,
+    without inherited_spent, which a fork copied from its source.
+    """
+
+    summary: ThreadSummary
+    start: Mapping[str, Any]
+    records: list[dict[str, Any]]
+    end: Mapping[str, Any] | None
+    spent: Spent = NOTHING
+    inherited_spent: Spent = NOTHING
+
+
+def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
+    """Read just enough of a journal to list it: its head, and its last lines."""
+    try:
+        if os.fspath(path).endswith(archive.SUFFIX):
+            return _summary_of_all(store, bundle, thread, archive.read(Path(path)), locked=False)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found = os.fstat(fd)
+            locked = lock.held(fd)
+            if found.st_size <= WINDOW_BYTES:
+                return _summary_of_all(store, bundle, thread, os.pread(fd, WINDOW_BYTES, 0), locked=locked)
+            return _summary_of_tail(store, bundle, thread, fd, found.st_size, locked=locked)
+        finally:
+            os.close(fd)
+    except (UncagedError, OSError, ValueError, KeyError) as exc:
+        started = thread_created_ms(thread)
+        return ThreadSummary(
+            thread_id=thread,
+            hash=bundle,
+            name="",
+            status="corrupt",
+            steps=0,
+            started_ms=started,
+            updated_ms=started,
+            message="",
+            problem=str(exc),
+        )
+
+
+def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> ThreadView:
+    """Read the whole of a thread.
+
+    Raises:
+        DamagedError: not even its start can be read.
+    """
+    archived = archive.is_archived(path)
+    locked = not archived and lock.is_live(path)  # before the bytes: a thread that ends in between is not taken for a dead one
+    data = archive.read(path) if archived else path.read_bytes()
+    history = recover(data, bundle, thread)
+    summary = _summary_of(history, store, bundle, thread, data, locked=locked)
+    blobs = Blobs(store.blobs)
+    records = list(parse_records(data[: history.good_bytes], blobs))
+    end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
+    return ThreadView(
+        summary=summary,
+        start=records[0],
+        records=records[1:],
+        end=end,
+        spent=history.spent.minus(history.inherited_spent),
+        inherited_spent=history.inherited_spent,
+    )
+
+
+def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:
+    """Whole sealed lines as records: blobs put back in, chains left out."""
+    records = []
+    for line in data.split(b"\n")[:-1]:
+        record = decode(line)
+        if not isinstance(record, dict):
+            raise DamagedError(f"a journal line is not a mapping: {line[:80]!r}")
+        record.pop("chain", None)
+        records.append(blobs.expand_record(record) if "blob" in record else record)
+    return records
+
+
+def step_records(history: History, blobs: Blobs) -> list[dict[str, Any]]:
+    """The records of all finished steps, in order."""
+    return parse_records(b"".join(history.steps), blobs)
+
+
+def facts_of(history: History, store: Store, bundle: BundleHash) -> Facts:
+    return Facts(
+        end=None if history.end is None else str(history.end["end"]),
+        paused=history.paused,
+        waiting=history.waiting,
+        lacking=history.lacking,
+        open_rule=None if history.open is None else rule_of(history.open.effect, store, bundle),
+        unsettled=history.unsettled,
+        corrupt=history.corrupt,
+    )
+
+
+def rule_of(effect: bytes | None, store: Store, bundle: BundleHash) -> str | None:
+    """What happens to an open intent; None if its effect stands in a blob (the driver reads it then)."""
+    if effect is None:
+        return None
+    try:
+        [(kind, body)] = decode(effect).items()  # type: ignore[attr-defined]  # anything but a mapping is caught below
+        found = store.bundle_path(bundle).stat()
+        return handler_for(kind).rule(body, _bundle(store, bundle, (found.st_ino, found.st_size, found.st_mtime_ns)))
+    except (AttributeError, ValueError, OSError, UncagedError):
+        return None
+
+
+@lru_cache(maxsize=16)
+def _bundle(store: Store, bundle: BundleHash, _file: tuple[int, int, int]) -> Bundle:
+    """A listing asks for the same bundle again and again; *_file* says that its file is still the same."""
+    return store.load_bundle(bundle, KNOWN)
+
+
+def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
+    return _summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=locked)
+
+
+def _summary_of(history: History, store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
+    state = status(facts_of(history, store, bundle), locked=locked)
+    problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
+    return ThreadSummary(
+        thread_id=thread,
+        hash=bundle,
+        name=str(history.start.get("name", "")),
+        status=state,
+        steps=len(history.steps),
+        started_ms=int(history.start["timestamp"]),
+        updated_ms=_last_timestamp(data[: history.good_bytes]),
+        message=_message(history.end) or _void_message(data) if history.lacking else _message(history.end),
+        success=_success(history.end),
+        spent=history.spent.minus(history.inherited_spent),
+        problem=problem,
+    )
+
+
+def _last_timestamp(data: bytes) -> int:
+    """When the last whole line was written; the clock of the files may be another machine's."""
+    end = data.rfind(b"\n")
+    at = data.rfind(_TIMESTAMP, 0, end)
+    return int(data[at + len(_TIMESTAMP) : data.index(b",", at + 1)])
+
+
+def _void_message(data: bytes) -> str:
+    at = data.rfind(b'"void":')
+    line = data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)]
+    record = decode(line)
+    return str(record.get("message", "")) if isinstance(record, dict) else ""
+
+
+def _success(end: Mapping[str, Any] | None) -> bool | None:
+    if end is None or end["end"] != "completed":
+        return None
+    result = end.get("result")
+    return result.get("success") is not False if isinstance(result, dict) else True
+
+
+def _message(end: Mapping[str, Any] | None) -> str:
+    if end is None:
+        return ""
+    if "message" in end:
+        return str(end["message"])
+    for holder in (end.get("result"), end.get("error")):
+        if isinstance(holder, dict) and "message" in holder:
+            return str(holder["message"])
+    return ""
+
+
+def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> ThreadSummary:
+    """From the last lines; the whole file only if they do not tell enough."""
+    tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
+    last = _line_start(tail, len(tail))
+    if _ends_settled(tail, last):
+        end = decode(tail[last:-1])
+        steps = _last_step(tail, last)
+        if isinstance(end, dict) and steps is not None:
+            head = os.pread(fd, 512, 0)
+            name = _NAME.search(head)
+            return ThreadSummary(
+                thread_id=thread,
+                hash=bundle,
+                name=name[1].decode() if name else "",
+                status=status(Facts(end=str(end["end"])), locked=locked),
+                steps=steps,
+                started_ms=thread_created_ms(thread),
+                updated_ms=_last_timestamp(tail),
+                message=_message(end),
+                success=_success(end),
+                spent=NOTHING.plus(end.get("usage")),
+            )
+    return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked)
+
+
+def _ends_settled(tail: bytes, last: int) -> bool:
+    """Whether the line at *last* is a whole end record that follows the line before it."""
+    before = _line_start(tail, last)
+    if not before or not tail.startswith(b'{"end":', last) or not tail.endswith(b"\n"):
+        return False
+    stated = chain.stated(tail[before:last])
+    return stated is not None and chain.check(stated, tail[last:]) is not None
+
+
+def _last_step(tail: bytes, last: int) -> int | None:
+    """How many steps are finished before the line at *last*; None if the lines seen do not tell."""
+    while last := _line_start(tail, last):
+        shape, seq = lines.shape_of(tail[last : last + 64])
+        if shape == "step":
+            return seq - lines.is_sub_step(tail[last : last + 64])
+        if shape == "intent":
+            return seq - 1
+    return None
+
+
+def _line_start(tail: bytes, end: int) -> int:
+    """Where the line that ends at *end* begins; 0 if that is before the window."""
+    return tail.rfind(b"\n", 0, max(end - 1, 0)) + 1

@@ -1,0 +1,126 @@
+"""A thread starts with parameters that its flow can use, or not at all, and each rule that is broken is told in a sentence of its own.
+
+In this order: names in any case; defaults; what is required; text turned into numbers and truths; types; paths with their variables put in,
+absolute; allowed values; patterns; paths that must exist. A schema that says more is checked as JSON Schema after that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.contract import FOR_PEOPLE
+from uncaged_bundles.errors import UsageError
+from uncaged_bundles.values import convert, is_a
+
+from ..scripting.places import expanded
+
+OURS = frozenset({"type", "description", "title", "default", "enum", "pattern", "format", "pathMustExist", "examples", FOR_PEOPLE})
+OURS_OUTSIDE = frozenset({"type", "properties", "required", "additionalProperties", "description", "title", "$schema"})
+PATH = "path"
+
+
+def settle(
+    name: str, schema: Mapping[str, Any], params: Mapping[str, object], *, environment: Mapping[str, str], directory: Path
+) -> dict[str, object]:
+    """Return the parameters as the flow gets them.
+
+    Args:
+        name: the flow, for messages. environment: for variables in paths. directory: what relative paths start from.
+    Raises:
+        UsageError: every rule that is broken, one line each.
+    """
+    if not schema:
+        if params:
+            raise UsageError(f"{name} has no parameter {', '.join(map(repr, sorted(params)))}; it has: none")
+        return {}
+    found = schema.get("properties")
+    properties: dict[str, Any] = dict(found) if isinstance(found, Mapping) else {}
+    named = find_names(name, properties, params)
+    settled: dict[str, object] = {}
+    problems: list[str] = []
+    for key, part in properties.items():
+        if key in named:
+            value = named[key]
+        elif isinstance(part, Mapping) and part.get("default") is not None:
+            value = part["default"]
+        else:
+            if key in schema.get("required", ()):
+                problems.append(f"{key}: is required{_described(part)}")
+            continue
+        settled[key], problem = settle_one(part if isinstance(part, Mapping) else {}, value, environment, directory)
+        problems += [f"{key}: {problem}"] if problem else []
+    if not problems and needs_more(schema, properties):
+        problems = list(check_schema(schema, settled))
+    if problems:
+        raise UsageError("\n".join(f"parameters of {name}: {problem}" for problem in problems))
+    return settled
+
+
+def find_names(flow: str, properties: Mapping[str, object], params: Mapping[str, object]) -> dict[str, object]:
+    """Return the values by the names that the flow declares, in whatever case they were given."""
+    by_lower = {declared.lower(): declared for declared in properties}
+    named: dict[str, object] = {}
+    unknown = []
+    for given, value in params.items():
+        declared = given if given in properties else by_lower.get(given.lower())
+        if declared is None:
+            unknown.append(given)
+        elif declared in named:
+            raise UsageError(f"parameters of {flow}: {declared}: is given twice, in different case")
+        else:
+            named[declared] = value
+    if unknown:
+        names = ", ".join(sorted(properties)) or "none"
+        raise UsageError(f"{flow} has no parameter {', '.join(map(repr, sorted(unknown)))}; it has: {names}")
+    return named
+
+
+def settle_one(part: Mapping[str, Any], value: object, environment: Mapping[str, str], directory: Path) -> tuple[object, str | None]:
+    """Return one value as the flow gets it, and what is wrong with it."""
+    kinds = kinds_of(part)
+    if kinds and "string" not in kinds:
+        value = next((found for kind in kinds if is_a(found := convert(value, kind), kind)), value)
+    if kinds and not any(is_a(value, kind) for kind in kinds):
+        return value, f"must be {' or '.join(kinds)}; {value!r} is not"
+    if part.get("format") == PATH and isinstance(value, str):
+        try:
+            value = os.path.realpath(expanded(value, environment, directory))
+        except ValueError as exc:
+            return value, f"{value!r}: {exc}"
+    allowed = part.get("enum")
+    if isinstance(allowed, list) and not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
+        return value, f"{value!r} is not among the allowed values {', '.join(map(str, allowed))}"
+    pattern = part.get("pattern")
+    if isinstance(pattern, str) and isinstance(value, str) and not re.search(pattern, value):
+        return value, f"{value!r} does not match the pattern {pattern!r}"
+    if part.get("pathMustExist") and isinstance(value, str) and not Path(value).exists():
+        return value, f"the path {value!r} does not exist"
+    return value, None
+
+
+def kinds_of(part: Mapping[str, Any]) -> tuple[str, ...]:
+    kind = part.get("type")
+    return (kind,) if isinstance(kind, str) else tuple(map(str, kind)) if isinstance(kind, list) else ()
+
+
+def needs_more(schema: Mapping[str, Any], properties: Mapping[str, object]) -> bool:
+    """Whether the schema says something that the checks above do not know."""
+    return not OURS_OUTSIDE.issuperset(schema) or any(
+        not isinstance(part, Mapping) or not OURS.issuperset(part) for part in properties.values()
+    )
+
+
+def check_schema(schema: Mapping[str, Any], params: Mapping[str, object]) -> Iterator[str]:
+    from jsonschema import Draft202012Validator  # 50 ms, which few flows pay
+
+    for error in Draft202012Validator(dict(schema)).iter_errors(dict(params)):
+        yield f"{'.'.join(map(str, error.absolute_path)) or 'params'}: {error.message}"
+
+
+def _described(part: object) -> str:
+    text = part.get("description") if isinstance(part, Mapping) else None
+    return f" ({text})" if text else ""

@@ -1,0 +1,47 @@
+"""A removed thread leaves nothing behind: journal, debug log, torn tails, worktree, refs and an empty branch are gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from uncaged_bundles.errors import RefusedError, UncagedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.files import sync_directory
+from uncaged_bundles.storage.store import Store
+
+from ..journal import archive, lock
+from .observe import view
+
+
+def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+    """Delete a thread whose lock is free.
+
+    Raises:
+        RefusedError: somebody took the lock meanwhile.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if not archive.is_archived(path) and not lock.take(fd):
+            raise RefusedError(f"thread {thread} was taken up by a worker just now; kill it first")
+        _remove_workspace(store, bundle, thread, path)
+        for part in (*path.parent.glob(f".{thread}.*"), *sorted(path.parent.glob(f"{thread}.*"))):  # the journal after what a crash left
+            part.unlink()
+        sync_directory(path.parent)
+    finally:
+        os.close(fd)
+
+
+def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+    try:
+        start = view(store, bundle, thread, path).start
+    except UncagedError:
+        return  # an unreadable start names no workspace
+    from ..workspace import Workspace, scratch_of
+
+    workspace = Workspace.of(start, store, thread, environment=os.environ)
+    if workspace is not None:
+        workspace.remove()
+    shutil.rmtree(scratch_of(store, thread), ignore_errors=True)
+    (store.work / f"{thread}.null").unlink(missing_ok=True)

@@ -1,0 +1,86 @@
+"""A journal is proved: this code with these outcomes gives this journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from uncaged_bundles.errors import BundleError, ReplayError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store
+
+from ..cells.cell import Cell, CellDied, CellLimits
+from ..cells.replay import Replay
+from ..journal import archive
+from ..journal.blobs import Blobs, effect_mark
+from ..journal.codec import decode, encode
+from ..journal.recover import History, recover_strictly
+from ..sandbox.mechanism import choose
+from ..steps.known_effects import KNOWN
+from ..steps.loop import Said, mismatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """ok: nothing differs. steps: how many were proved. mechanism: the sandbox that the proof ran in."""
+
+    ok: bool
+    steps: int
+    mechanism: str
+    message: str
+
+
+def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, *, prefer: str, deadline_s: float) -> Verdict:
+    """Check every line, then run the bundle again over the recorded outcomes, in a fresh process, alone."""
+    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    history = recover_strictly(data, bundle_hash, thread)
+    count = len(history.steps)
+    if history.damage is not None:
+        where = "a torn tail" if history.damage.tail else "damage"
+        message = f"{where} at line {history.damage.line}: {history.damage.reason}"
+        return Verdict(ok=False, steps=count, mechanism="none", message=message)
+    bundle = store.load_bundle(bundle_hash, KNOWN)
+    if bundle.trusted:
+        return Verdict(
+            ok=True,
+            steps=count,
+            mechanism="none",
+            message="the chain holds; a trusted bundle is not replayed, so its effects are not proved",
+        )
+    cell = Cell.start(bundle, choose(prefer), limits=CellLimits())
+    try:
+        start = Blobs(store.blobs).expand_record(history.start)
+        replay = Replay(history, start, Blobs(store.blobs), trusted=False)
+        limit_s = deadline_s + count / 1000
+        now = replay.run(cell, 1, deadline_s=limit_s)
+        if now is None:
+            now = replay.run_slowly(cell, 2, data, deadline_s=limit_s)
+        problem = difference_at_the_end(history, now)
+    except (ReplayError, BundleError) as exc:
+        problem = str(exc)
+    except CellDied as died:
+        problem = f"the bundle gave no answer: {died.reason}: {died.detail}"
+    finally:
+        cell.close()
+    message = problem or f"{count} steps replayed: this code with these outcomes gives this journal"
+    return Verdict(ok=problem is None, steps=count, mechanism=cell.mechanism, message=message)
+
+
+def difference_at_the_end(history: History, now: Said) -> str | None:
+    """What the bundle says after the last step must be what the journal goes on with."""
+    if history.pending is not None:
+        mark = effect_mark(now.body) if now.word == "effect" else now.body
+        return None if mark == history.pending.mark else mismatch(len(history.steps) + 1, history.pending.mark, now.body)
+    end = history.end
+    if end is None or end["end"] in ("killed", "limit"):
+        return None
+    if end["end"] == "completed":
+        recorded = encode(end.get("result")).encode()
+        same = now.word == "return" and ("blob" in end or recorded == now.body)
+        return None if same else f"the journal ends with {recorded[:300]!r}, the bundle now with {now.word} {now.body[:300]!r}"
+    error = end["error"]
+    if error["kind"] != "bundle" or "type" not in error:
+        return None
+    raised = decode(now.body) if now.word == "raise" else None
+    same = isinstance(raised, dict) and raised.get("type") == error["type"] and raised.get("message") == error["message"]
+    return None if same else f"the journal ends with {error['type']}: {error['message']}; the bundle now with {now.word} {now.body[:300]!r}"

@@ -1,0 +1,107 @@
+"""What a thread came to, as exit code, words and next command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from uncaged_cli.display.ending import Ending, ending
+
+
+def end_as(
+    status: str, end: Mapping[str, object] | None = None, *, message: str = "", last_void: str = "", repository: str | None = None
+) -> Ending:
+    return ending(thread_id="01T", status=status, end=end, message=message, last_void=last_void, repository=repository)
+
+
+@pytest.mark.parametrize(
+    ("status", "last_void", "code"),
+    [
+        ("completed", "", 0),
+        ("failed", "", 3),
+        ("killed", "killed", 3),
+        ("unknown", "", 3),
+        ("corrupt", "", 3),
+        ("interrupted", "", 3),
+        ("limit", "limit", 6),
+        ("paused", "", 8),
+        ("waiting", "", 8),
+        ("paused", "environment", 4),
+    ],
+)
+def test_each_status_has_its_exit_code(status: str, last_void: str, code: int) -> None:
+    """The codes of the house; a lack of the environment is told apart from a pause that a person asked for."""
+    assert end_as(status, last_void=last_void).exit_code == code
+
+
+def test_a_completed_thread_may_say_that_it_did_not_succeed() -> None:
+    """`success: false` is exit code 3, and the word says it."""
+    last = end_as("completed", {"end": "completed", "result": {"success": False, "message": "no failing test", "data": None}})
+    assert (last.exit_code, last.word, last.message, last.commands) == (
+        3,
+        "unsuccessful",
+        "no failing test",
+        ("uncaged-workflow thread 01T",),
+    )
+
+
+def test_success_with_a_branch_names_the_merge() -> None:
+    """The branch stands in the result's data; the command names the repository when the person stands elsewhere."""
+    end = {"end": "completed", "result": {"success": True, "message": "fixed", "data": {"branch": "uncaged/x/1"}}}
+    assert end_as("completed", end).commands == ("git merge uncaged/x/1",)
+    assert end_as("completed", end, repository="/r s").commands == ("git -C '/r s' merge uncaged/x/1",)
+
+
+@pytest.mark.parametrize("result", [None, "text", 3, {"data": "x"}, {"data": {"branch": 7}}, {"data": {"branch": "--help"}}, {}])
+def test_any_result_is_taken(result: object) -> None:
+    """A bundle may return anything; without a branch there is none to merge."""
+    last = end_as("completed", {"end": "completed", "result": result})
+    assert (last.exit_code, last.branch, last.commands) == (0, None, ())
+
+
+@pytest.mark.parametrize(
+    ("status", "last_void", "words"),
+    [
+        ("failed", "", ["fork 01T"]),
+        ("limit", "", ["resume 01T --max-rounds N"]),
+        ("unknown", "", ["resume 01T --redo", "resume 01T --skip"]),
+        ("killed", "killed", ["resume 01T"]),
+        ("interrupted", "", ["resume 01T"]),
+        ("paused", "", ["resume 01T"]),
+        ("paused", "environment", ["doctor", "resume 01T"]),
+        ("corrupt", "", ["verify 01T", "fork 01T --at N"]),
+    ],
+)
+def test_each_status_has_its_next_command(status: str, last_void: str, words: list[str]) -> None:
+    """The next useful command is named for every way in which a thread stops."""
+    assert end_as(status, last_void=last_void).commands == tuple(f"uncaged-workflow {word}" for word in words)
+
+
+def test_a_bug_of_ours_is_told_apart_from_an_interruption() -> None:
+    """Exit 70, and where the report is; `resume` is still the next command."""
+    last = ending(thread_id="01T", status="interrupted", end=None, message="", last_void="", repository=None, report=Path("/s/run/r.txt"))
+    assert last.exit_code == 70
+    assert "/s/run/r.txt" in last.message
+    assert last.commands == ("uncaged-workflow resume 01T",)
+
+
+def test_the_message_comes_from_where_there_is_one() -> None:
+    """Result, then error, then what the summary knows."""
+    assert end_as("completed", {"result": {"message": "a\x1b[2J"}}).message == "a"
+    assert end_as("failed", {"error": {"kind": "raise", "message": "boom"}}).message == "boom"
+    assert end_as("limit", {"end": "limit", "message": "10 rounds"}).message == "10 rounds"
+    assert end_as("paused", message="no agent").message == "no agent"
+
+
+def test_a_branch_cannot_carry_another_command() -> None:
+    """A name that a bundle chose is quoted for the shell."""
+    end = {"result": {"success": True, "data": {"branch": "x; rm -rf ~"}}}
+    assert end_as("completed", end).commands == ("git merge 'x; rm -rf ~'",)
+
+
+@pytest.mark.parametrize(("limit", "option"), [("maxRounds", "--max-rounds 20"), ("maxSteps", "--max-steps 20")])
+def test_a_limit_is_raised_by_its_own_option(limit: str, option: str) -> None:
+    """The end record says which limit was reached and at what value."""
+    last = end_as("limit", {"end": "limit", "limit": limit, "value": 10, "message": "10 of 10"})
+    assert last.commands == (f"uncaged-workflow resume 01T {option}",)

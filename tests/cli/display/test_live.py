@@ -1,0 +1,76 @@
+"""A followed thread on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+from uncaged_cli.display.ending import Ending
+from uncaged_cli.display.live import LiveView, MovingLine, spell_seconds
+from uncaged_cli.display.plain import Heard
+from uncaged_cli.display.story import OpenStep, Row
+
+STEP = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=1_000)
+
+
+def console(width: int = 60, *, colour: bool = True) -> Console:
+    return Console(
+        file=io.StringIO(), width=width, force_terminal=True, color_system="standard" if colour else None, legacy_windows=False, _environ={}
+    )
+
+
+def written(view_console: Console) -> str:
+    assert isinstance(view_console.file, io.StringIO)
+    return view_console.file.getvalue()
+
+
+def test_the_moving_line_says_what_is_in_flight_and_for_how_long() -> None:
+    """Number, label, seconds, the last word of progress; it never takes more than one line."""
+    moving = MovingLine(lambda: 43_500)
+    moving.step, moving.text = STEP, "tried 14 candidates " * 9
+    target = console(50, colour=False)
+    target.print(moving)
+    line = written(target)
+    assert "2 coder 42 s tried 14 candidates" in line
+    assert line.count("\n") == 1
+
+
+def test_an_attempt_is_named() -> None:
+    """From the second attempt on, the line says which."""
+    moving = MovingLine(lambda: 1_000)
+    moving.step = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=1_000, attempt=2)
+    target = console(colour=False)
+    target.print(moving)
+    assert "coder (attempt 2) 0 s" in written(target)
+
+
+def test_rich_markup_in_an_answer_is_text() -> None:
+    """Square brackets from an agent are shown as they are, and control sequences are gone."""
+    target = console()
+    view = LiveView(target, now_ms=lambda: 0)
+    with view:
+        row = Row(mark="done", seq="1", label="[red]x", detail="[link=http://bad]y[/link] \x1b]0;t\x07", duration_ms=None, by="")
+        view.heard(Heard(record={}, row=row, open=None))
+    assert "[link=http://bad]y[/link]" in written(target)
+    assert "]0;t" not in written(target)
+
+
+def test_the_view_ends_with_the_last_words_and_a_quiet_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """After the ending the cursor is shown again and nothing moves."""
+    target = console()
+    with LiveView(target, now_ms=lambda: 5_000) as view:
+        view.opening({"threadId": "01T", "name": "x", "hash": "H", "sandbox": "bubblewrap"})
+        view.heard(Heard(record={}, row=None, open=STEP))
+        view.progress({"message": "working"})
+        view.ending(Ending(word="limit", exit_code=6, message="10 rounds", branch=None, commands=("resume",)), {"tookMs": 61_000})
+    text = written(target)
+    assert "limit" in text
+    assert "after 1 min 1 s" in text
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
+    assert capsys.readouterr().err == "next: resume\n"
+
+
+def test_seconds_do_not_flicker() -> None:
+    """A running clock has no tenths."""
+    assert [spell_seconds(ms) for ms in (-1, 999, 1_999, 61_900)] == ["0 s", "0 s", "1 s", "1 min 1 s"]

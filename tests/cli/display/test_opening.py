@@ -1,0 +1,47 @@
+"""The first line about a thread."""
+
+from __future__ import annotations
+
+import pytest
+from uncaged_cli.display.opening import agents_in_words, opening
+
+START = {"threadId": "01T", "name": "solve-issue", "hash": "C9NMV6V2TQT81", "sandbox": "bubblewrap"}
+
+
+def test_the_first_line_says_what_runs_where_and_by_whom() -> None:
+    """Thread, version, sandbox, agent and the reason for it."""
+    agents = {"default": {"name": "repair", "use": "repair", "settings": {}, "reason": "no key and no coding agent found"}, "roles": {}}
+    assert opening({**START, "agents": agents}) == (
+        "thread 01T: solve-issue@C9NMV6V2TQT81, sandbox bubblewrap, agent repair (no key and no coding agent found)"
+    )
+
+
+def test_a_fork_says_where_it_came_from() -> None:
+    """The source thread and the step stand in the line."""
+    line = opening({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X"}})
+    assert line.endswith("sandbox bubblewrap, fork of 01S at step 2")
+
+
+@pytest.mark.parametrize(
+    ("agents", "words"),
+    [
+        (None, ""),
+        ({}, ""),
+        ({"default": {"name": "repair", "use": "repair", "reason": ""}, "roles": {}}, "agent repair"),
+        (
+            {
+                "default": {"name": "repair", "reason": "asked for"},
+                "roles": {"coder": {"name": "claude", "reason": "config.yaml: roles.coder"}},
+            },
+            "agent repair (asked for), coder by claude (config.yaml: roles.coder)",
+        ),
+    ],
+)
+def test_agents_are_named_default_first(agents: object, words: str) -> None:
+    """A flow without agents says nothing about them."""
+    assert agents_in_words(agents) == words
+
+
+def test_a_start_record_cannot_steer_the_terminal() -> None:
+    """The line comes from a journal, so it is cleaned."""
+    assert "\x1b" not in opening({**START, "name": "x\x1b[2J\ny"})

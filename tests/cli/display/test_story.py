@@ -1,0 +1,147 @@
+"""From records to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from uncaged_cli.display.story import Row, Story, role_summary, value_summary
+from uncaged_engine.steps.labels import effect_label
+
+
+def tell(*records: Mapping[str, object]) -> tuple[Story, list[Row]]:
+    story = Story()
+    return story, [row for record in records if (row := story.hear(record)) is not None]
+
+
+START = {"format": 1, "name": "solve", "hash": "C9NMV6V2TQT81", "timestamp": 900}
+INTENT = {"seq": 1, "intent": {"role": {"name": "coder"}}, "timestamp": 1_000}
+STEP = {
+    "seq": 1,
+    "role": "coder",
+    "content": "…",
+    "meta": {"status": "phase-done", "summary": "fixed add"},
+    "by": "repair",
+    "timestamp": 4_200,
+}
+
+
+def test_a_role_step_says_status_time_and_who_answered() -> None:
+    """The time runs from the intent to the outcome."""
+    story, rows = tell(START, INTENT, STEP)
+    assert rows == [Row(mark="done", seq="1", label="coder", detail="phase-done: fixed add", duration_ms=3_200, by="repair")]
+    assert (story.steps, story.open) == (1, None)
+
+
+def test_an_open_intent_is_the_step_in_flight() -> None:
+    """Until its outcome comes, the last intent is open."""
+    story, rows = tell(START, INTENT)
+    assert rows == []
+    assert story.open is not None
+    assert (story.open.seq, story.open.label, story.open.started_ms) == (1, "coder", 1_000)
+
+
+def test_an_output_step_has_no_time() -> None:
+    """What the bundle made itself was never in flight."""
+    _story, rows = tell(START, {"seq": 1, "role": "report", "content": "done\nmore", "meta": {}, "by": "bundle", "timestamp": 2})
+    assert rows[0].duration_ms is None
+    assert rows[0].detail == "done"
+
+
+def test_an_error_is_a_failed_step() -> None:
+    """A failure counts as a step and shows kind and message."""
+    story, rows = tell(INTENT, {"seq": 1, "error": {"kind": "timeout", "message": "after 5 s"}, "timestamp": 6_000})
+    assert (rows[0].mark, rows[0].detail, story.steps) == ("failed", "timeout: after 5 s", 1)
+
+
+def test_a_void_leaves_the_intent_open() -> None:
+    """A void is shown and remembered, and is no step."""
+    story, rows = tell(INTENT, {"seq": 1, "void": "environment", "message": "no key", "timestamp": 1_500})
+    assert (rows[0].mark, rows[0].detail) == ("void", "environment: no key")
+    assert (story.last_void, story.steps) == ("environment", 0)
+    assert story.open is not None
+
+
+def test_a_pause_does_not_count_as_time_spent() -> None:
+    """After a resume the clock of an open step starts again."""
+    _story, rows = tell(
+        INTENT,
+        {"seq": 1, "void": "killed", "message": "", "timestamp": 1_500},
+        {"control": "resume", "timestamp": 9_000_000},
+        {**STEP, "timestamp": 9_002_000},
+    )
+    assert rows[-1].duration_ms == 2_000
+
+
+def test_a_resume_takes_back_the_end() -> None:
+    """A limit that was raised is not the end any more."""
+    story, _rows = tell({"end": "limit", "timestamp": 1})
+    assert story.end is not None
+    story.hear({"control": "resume", "timestamp": 2})
+    assert story.end is None
+
+
+def test_a_wait_remembers_the_question() -> None:
+    """The question is known until the thread goes on."""
+    story, rows = tell({"control": "wait", "question": "which?", "schema": {}, "timestamp": 1})
+    assert (rows[0].label, rows[0].detail, story.question) == ("wait", "which?", "which?")
+    story.hear({"control": "answer", "value": 7, "timestamp": 2})
+    assert story.question == ""
+
+
+def test_an_attempt_is_told_and_counted() -> None:
+    """A repaired answer shows which attempt runs and why."""
+    story, rows = tell(INTENT, {"seq": 1, "attempt": 2, "because": "retry", "error": {"message": "HTTP 503"}, "timestamp": 1_200})
+    assert (rows[0].mark, rows[0].detail) == ("attempt", "attempt 2: HTTP 503")
+    assert story.open is not None
+    assert story.open.attempt == 2
+
+
+def test_sub_steps_carry_the_label_of_their_own_effect() -> None:
+    """Steps inside `all` are rows of their own and do not close the whole."""
+    intent = {"seq": 3, "intent": {"all": {"effects": [{"http": {"method": "GET", "url": "http://a"}}, {"null": {}}]}}, "timestamp": 0}
+    story, rows = tell(intent, {"seq": 3, "sub": 0, "outcome": 1, "timestamp": 5}, {"seq": 3, "outcome": [1, None], "timestamp": 9})
+    assert [(row.seq, row.label) for row in rows] == [("3.0", "http GET http://a"), ("3", "all")]
+    assert story.steps == 1
+
+
+def test_rows_are_clean() -> None:
+    """Whatever an agent wrote, a row holds no control character and no line end."""
+    _story, rows = tell({"seq": 1, "role": "a\x1b[2J", "content": "", "meta": {"status": "ok\n\x9b31m"}, "by": "x\u202e", "timestamp": 1})
+    assert (rows[0].label, rows[0].detail, rows[0].by) == ("a", "ok", "x")
+
+
+@pytest.mark.parametrize(
+    ("meta", "line"),
+    [
+        ({"status": "planned", "phases": [{"name": "fix"}, {"name": "test"}]}, "planned: phases fix, test"),
+        ({"status": "approved"}, "approved"),
+        ({"status": "committed", "branch": "b", "commitSha": "abc"}, "committed: branch b; commitSha abc"),
+        ({"status": "rejected", "issues": [{"line": 1}, {"line": 2}]}, "rejected: 2 issues"),
+        ({"files": ["a", "b", "c", "d"]}, "files a, b, c …"),
+        ({"status": "aborted", "reason": "no failing test", "phases": []}, "aborted: no failing test"),
+        ({"files": ["a.py"], "status": "done", "summary": "off by one."}, "done: off by one; files a.py"),
+        ({"score": {"a": 1}}, "score {a}"),
+        ({}, "first line"),
+    ],
+)
+def test_meta_becomes_one_line(meta: Mapping[str, object], line: str) -> None:
+    """Status first, then what else the meta says; without meta, the answer's first line."""
+    assert role_summary({"meta": meta, "content": "\n```json\nfirst line\nsecond"}) == line
+
+
+def test_an_outcome_becomes_one_line() -> None:
+    """Any JSON value has a line."""
+    assert value_summary(None) == ""
+    assert value_summary([1, 2]) == "2 items"
+    assert value_summary({"status": 200, "text": ""}) == "status 200"
+    assert value_summary("a\nb") == "a b"
+
+
+def test_labels_say_what_an_effect_is_about() -> None:
+    """A role by its name, other kinds by what they aim at; a body of any shape will do."""
+    assert effect_label("role", {"name": "coder"}) == "coder"
+    assert effect_label("flow", {"name": "other"}) == "flow other"
+    assert effect_label("http", {"method": "GET", "url": "u", "label": "block 1 of 2"}) == "block 1 of 2: http GET u"
+    assert effect_label("null", None) == "null"
+    assert effect_label("all", [1]) == "all"

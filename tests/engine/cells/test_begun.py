@@ -1,0 +1,71 @@
+"""A worker's first sandbox is started before anybody tried whether it holds; whether it does is found out in time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from testbed.cells import begin, unchecked
+from uncaged_engine.cells.cell import Cell, CellLimits
+from uncaged_engine.cells.shared import start_cells
+from uncaged_engine.sandbox.mechanism import Mechanism, assume, choose
+
+YIELDS = "def run(input, options):\n    yield {'null': 1}\n"
+
+
+def test_what_is_assumed_is_what_would_be_tried_first() -> None:
+    """On a machine where bubblewrap works, looking and assuming come to the same; nothing is assumed of Landlock."""
+    assert assume("auto") == assume("bubblewrap") == choose("bubblewrap")
+    assert assume("landlock") is None
+
+
+@pytest.mark.slow
+def test_a_cell_that_was_begun_is_the_shared_one() -> None:
+    """It gets the bundle that it was started for, and no second process is started."""
+    mechanism = choose()
+    cell = Cell.spawn(mechanism, limits=CellLimits())
+    cells = start_cells(unchecked(YIELDS), "auto", begun=(cell, mechanism))
+    try:
+        assert cells.shared() is cell
+        assert begin(cell).word == "effect"
+    finally:
+        cells.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "program",
+    [
+        "#!/bin/sh\ncat >/dev/null\nexit 1\n",
+        '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec env PYTHONHASHSEED=0 "$@"\n',
+    ],
+    ids=["does not start", "does not hold"],
+)
+def test_a_sandbox_that_was_assumed_in_vain_is_replaced(program: str, tmp_path: Path) -> None:
+    """The bundle runs in one that was tried, never in the one that was not."""
+    fake = tmp_path / "bwrap"
+    fake.write_text(program)
+    fake.chmod(0o755)
+    assumed = Mechanism(name="bubblewrap", machine=os.uname().machine, program=fake, disable_userns=True)
+    cell = Cell.spawn(assumed, limits=CellLimits())
+    cells = start_cells(unchecked(YIELDS), "auto", begun=(cell, assumed))
+    try:
+        assert cells.shared() is not cell
+        assert not cell.alive
+        assert begin(cells.shared()).word == "effect"
+    finally:
+        cells.close()
+
+
+@pytest.mark.slow
+def test_a_trusted_bundle_does_not_get_the_cell_that_was_begun() -> None:
+    """It has no sandbox, and the process that was started in vain is gone."""
+    mechanism = choose()
+    cell = Cell.spawn(mechanism, limits=CellLimits())
+    cells = start_cells(unchecked(YIELDS, trusted=True), "auto", begun=(cell, mechanism))
+    try:
+        assert cells.shared().mechanism == "none"
+        assert not cell.alive
+    finally:
+        cells.close()

@@ -1,0 +1,204 @@
+"""A flow thread keeps its place in a sandbox process, and finds it again in a new one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from testbed.bundles import thread_id
+from testbed.cells import unchecked
+from testbed.journals import NOW_MS, start_fields
+from uncaged_bundles.errors import BundleError, ReplayError
+from uncaged_bundles.ids import ThreadId
+from uncaged_engine.cells.cell import Cell, CellLimits
+from uncaged_engine.cells.seat import Seat
+from uncaged_engine.cells.shared import Cells
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.journal import Journal, create
+from uncaged_engine.sandbox.mechanism import choose
+from uncaged_engine.steps.loop import Said
+
+SOURCE = """
+import textwrap
+
+def run(input, options):
+    word = input["params"].get("word")
+    heard = 0
+    while True:
+        if word == "pollute":
+            textwrap.seen = 1
+        if word == "loop" and heard == 2:
+            while True:
+                pass
+        if word == "slow" and heard == 1:
+            heard += sum(range(4_000_000)) * 0
+        heard += 1
+        yield {"null": {"value": heard + (getattr(textwrap, "seen", 0) if word == "look" else 0)}}
+"""
+PATIENT_S = 20.0
+HASTY_S = 0.3
+
+
+class Flow:
+    """One thread of the bundle, as its driver sees it."""
+
+    def __init__(self, cells: Cells, directory: Path, number: int, word: str | None, deadline_s: float) -> None:
+        self.thread: ThreadId = thread_id(number)
+        bundle = cells.bundle.hash
+        path = directory / bundle / f"{self.thread}.data.jsonl"
+        start = start_fields(bundle, self.thread, params={"word": word})
+        create(path, lines.start(start, NOW_MS), bundle, self.thread)
+        self.journal = Journal.open(path, bundle, self.thread)
+        blobs = Blobs(directory)
+        self.seat = Seat(
+            cells=cells, slot=number, journal=self.journal, thread=self.thread, start=start, blobs=blobs, deadline_s=deadline_s
+        )
+        self._bundle = bundle
+        self.done = 0
+
+    def begin(self) -> Said:
+        return self.seat.begin(self.journal.reread(self._bundle, self.thread))
+
+    def step(self) -> Said:
+        """Answer the effect that is due, and hear the next one."""
+        self.done += 1
+        self.journal.append(lines.intent(self.done, b'{"null":{"value":%d}}' % self.done, NOW_MS))
+        line = self.journal.append(lines.step(self.done, {"outcome": None}, NOW_MS))
+        return self.seat.ask(self.done, line)
+
+
+@pytest.fixture
+def cells() -> Iterator[Cells]:
+    cells = Cells(unchecked(SOURCE), choose(), CellLimits())
+    yield cells
+    cells.close()
+
+
+@pytest.fixture
+def flow(cells: Cells, tmp_path: Path) -> Iterator[Callable[..., Flow]]:
+    flows: list[Flow] = []
+
+    def make(number: int = 1, word: str | None = None, deadline_s: float = PATIENT_S) -> Flow:
+        flows.append(Flow(cells, tmp_path, number, word, deadline_s))
+        return flows[-1]
+
+    yield make
+    for one in flows:
+        one.seat.leave()
+        one.journal.close()
+
+
+def effect(value: int) -> Said:
+    return Said("effect", b'{"null":{"value":%d}}' % value)
+
+
+def end_sandbox(cell: Cell) -> None:
+    """SIGKILL the process behind a cell, and see it dead."""
+    pid = cell._launched.process.pid
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_threads_of_a_bundle_share_one_process(cells: Cells, flow: Callable[..., Flow]) -> None:
+    """Each goes its own way in it."""
+    first, second = flow(1), flow(2)
+    assert (first.begin(), second.begin()) == (effect(1), effect(1))
+    assert [first.step(), first.step(), second.step()] == [effect(2), effect(3), effect(2)]
+    assert cells.shared() is cells.shared()
+
+
+def test_a_killed_sandbox_is_replaced_and_nobody_notices(cells: Cells, flow: Callable[..., Flow]) -> None:
+    """Every thread is replayed and goes on where it was; whoever met the dead process goes on alone, the others together."""
+    first, second, third = flow(1), flow(2), flow(3)
+    for one in (first, second, third):
+        one.begin()
+        one.step()
+    shared = cells.shared()
+    end_sandbox(shared)
+    assert [one.step() for one in (first, second, third)] == [effect(3)] * 3
+    assert first.journal.flushed_bytes == first.journal.size_bytes, "what was performed is on disk before anything is rebuilt"
+    assert cells.shared() is not shared
+    assert [one.step() for one in (third, second, first)] == [effect(4)] * 3
+
+
+@pytest.mark.slow
+def test_a_sandbox_that_dies_again_and_again_between_answers_is_replaced_each_time(flow: Callable[..., Flow]) -> None:
+    """A thread that makes progress is no culprit, however often its process is ended by somebody else."""
+    one = flow()
+    one.begin()
+    for value in range(2, 6):
+        assert one.seat._cell is not None
+        end_sandbox(one.seat._cell)
+        assert one.step() == effect(value)
+
+
+@pytest.mark.slow
+def test_an_endless_loop_is_tried_once_more_alone_and_then_fails(flow: Callable[..., Flow]) -> None:
+    """The error says at which step and how it was tried; what was performed is flushed; the neighbour goes on."""
+    culprit, neighbour = flow(1, "loop", HASTY_S), flow(2)
+    culprit.begin()
+    neighbour.begin()
+    assert culprit.step() == effect(2)
+    with pytest.raises(BundleError, match=rf"thread {culprit.thread}: .* before step 3, and none when it was tried alone \(deadline"):
+        culprit.step()
+    assert culprit.journal.flushed_bytes == culprit.journal.size_bytes
+    assert neighbour.step() == effect(2)
+
+
+@pytest.mark.slow
+def test_resuming_into_an_endless_loop_fails_too(flow: Callable[..., Flow]) -> None:
+    """A replay that leads into the loop is tried alone as well, and ends the same way."""
+    culprit = flow(1, "loop", HASTY_S)
+    for seq in (1, 2):
+        culprit.journal.append(lines.intent(seq, b'{"null":{"value":%d}}' % seq, NOW_MS))
+        culprit.journal.append(lines.step(seq, {"outcome": None}, NOW_MS))
+    with pytest.raises(BundleError, match="tried alone"):
+        culprit.begin()
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_a_difference_counts_only_if_it_shows_alone(steps: int, flow: Callable[..., Flow]) -> None:
+    """Another thread changed the standard library of the shared process: the thread goes on alone, and its effects are as recorded."""
+    polluter, looker = flow(1, "pollute"), flow(2, "look")
+    polluter.begin()
+    for _ in range(steps):
+        looker.done += 1
+        looker.journal.append(lines.intent(looker.done, b'{"null":{"value":%d}}' % looker.done, NOW_MS))
+        looker.journal.append(lines.step(looker.done, {"outcome": None}, NOW_MS))
+    looker.journal.append(lines.intent(steps + 1, b'{"null":{"value":%d}}' % (steps + 1), NOW_MS))
+    assert looker.begin() == effect(steps + 1)
+    assert polluter.step() == effect(2)
+
+
+def test_a_difference_that_shows_alone_is_an_error_with_both_sides(flow: Callable[..., Flow]) -> None:
+    """This code does not yield what this journal holds."""
+    other = flow()
+    other.journal.append(lines.intent(1, b'{"null":{"value":7}}', NOW_MS))
+    other.journal.append(lines.step(1, {"outcome": None}, NOW_MS))
+    with pytest.raises(ReplayError, match=r'step 1: the journal holds .*"value":7.* the bundle now yields .*"value":1'):
+        other.begin()
+
+
+def test_an_outcome_is_flushed_while_the_bundle_computes(flow: Callable[..., Flow]) -> None:
+    """A bundle that does not answer within a few milliseconds keeps no performed effect off the disk; a quick one costs no flush."""
+    slow, quick = flow(1, "slow"), flow(2)
+    for one in (slow, quick):
+        one.begin()
+        one.step()
+    assert slow.journal.flushed_bytes == slow.journal.size_bytes
+    assert quick.journal.flushed_bytes < quick.journal.size_bytes
+
+
+def test_leaving_forgets_the_generator_and_keeps_the_process(cells: Cells, flow: Callable[..., Flow]) -> None:
+    """The next thread finds the same process."""
+    one = flow()
+    one.begin()
+    shared = cells.shared()
+    one.seat.leave()
+    one.seat.leave()
+    assert cells.shared() is shared
+    assert flow(2).begin() == effect(1)

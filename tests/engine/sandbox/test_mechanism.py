@@ -1,0 +1,115 @@
+"""The choice of the sandbox: by trying, and closed where nothing holds. Broken machines are real processes with less than usual."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testbed.cells import MECHANISMS, unchecked
+from uncaged_bundles.errors import SandboxUnavailable, UsageError
+from uncaged_engine.cells.cell import Cell
+from uncaged_engine.sandbox.mechanism import LANDLOCK_ABI, Mechanism, choose, landlock_abi
+
+BARE = """
+import os, sys
+from uncaged_bundles.errors import SandboxUnavailable
+from uncaged_engine.sandbox import lockdown, seccomp
+from uncaged_engine.sandbox.parcel import call_numbers
+machine = os.uname().machine
+numbers = call_numbers(machine)
+rules = seccomp.Rules(refused=sys.argv[2].split(","), rest=seccomp.ALLOW,
+                      checked={"clone": seccomp.Check(argument=0, none_of=seccomp.NAMESPACE_FLAGS)})
+lockdown.syscall(numbers["prctl"], lockdown.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+lockdown.install_filter(numbers["prctl"], seccomp.assemble(rules, machine))
+from uncaged_engine.sandbox.mechanism import choose
+try:
+    print(choose(sys.argv[1]).name)
+except SandboxUnavailable as error:
+    print(error)
+"""
+
+
+def choice_on_a_machine_without(calls: str, prefer: str) -> str:
+    """What is chosen in a process that has no namespaces and none of these calls."""
+    done = subprocess.run([sys.executable, "-c", BARE, prefer, calls], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_each_can_be_preferred(name: str) -> None:
+    """A preference selects between the two real ones."""
+    assert choose(name).name == name
+
+
+def test_bubblewrap_comes_first() -> None:
+    """Where both work, bubblewrap is used."""
+    assert choose().name == "bubblewrap"
+
+
+@pytest.mark.parametrize("word", ["none", "off", "", "Landlock"])
+def test_nothing_else_can_be_preferred(word: str) -> None:
+    """No word switches the sandbox off."""
+    with pytest.raises(UsageError, match="bubblewrap"):
+        choose(word)
+
+
+@pytest.mark.slow
+def test_without_namespaces_landlock_is_used() -> None:
+    """A container that forbids namespaces still has a sandbox."""
+    assert choice_on_a_machine_without("unshare", "auto") == "landlock"
+
+
+@pytest.mark.slow
+def test_without_both_nothing_is_used() -> None:
+    """Closed, with every reason and with what to install."""
+    said = choice_on_a_machine_without("unshare,landlock_create_ruleset", "auto")
+    assert "bubblewrap: " in said
+    assert "Landlock: the kernel offers version 0" in said
+    assert "install bubblewrap" in said
+
+
+@pytest.mark.slow
+def test_a_preference_is_not_replaced_by_the_other() -> None:
+    """Who asks for bubblewrap gets bubblewrap or nothing."""
+    assert "makes no sandbox here" in choice_on_a_machine_without("unshare", "bubblewrap")
+
+
+def test_this_kernel_offers_landlock() -> None:
+    """The probe asks the kernel; these tests need a version that scopes signals."""
+    assert landlock_abi(os.uname().machine) >= LANDLOCK_ABI
+
+
+def test_a_sandbox_with_an_open_door_is_not_used(tmp_path: Path) -> None:
+    """The process tries its own walls before it reads the bundle: a bubblewrap that wraps nothing is found out."""
+    fake = tmp_path / "bwrap"
+    fake.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec env PYTHONHASHSEED=0 "$@"\n')
+    fake.chmod(0o755)
+    broken = Mechanism(name="bubblewrap", machine=os.uname().machine, program=fake)
+    with pytest.raises(SandboxUnavailable, match="read /etc/passwd"):
+        Cell.start(unchecked("def run(input, options):\n    yield {}\n"), broken)
+
+
+def test_a_sandbox_that_does_not_start_says_why(tmp_path: Path) -> None:
+    """What the sandbox's program complains about is in the error."""
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\necho bwrap: no luck today >&2\nexit 1\n")
+    fake.chmod(0o755)
+    broken = Mechanism(name="bubblewrap", machine=os.uname().machine, program=fake)
+    with pytest.raises(SandboxUnavailable, match="no luck today"):
+        Cell.start(unchecked("def run(input, options):\n    yield {}\n"), broken)
+
+
+def test_a_program_that_is_gone_says_so(tmp_path: Path) -> None:
+    """Uninstalled between choice and start."""
+    gone = Mechanism(name="bubblewrap", machine=os.uname().machine, program=tmp_path / "bwrap")
+    with pytest.raises(SandboxUnavailable, match="cannot be started"):
+        Cell.start(unchecked("def run(input, options):\n    yield {}\n"), gone)
+
+
+def test_an_untrusted_bundle_without_a_mechanism_does_not_run() -> None:
+    """Only trusted bundles may go without."""
+    with pytest.raises(SandboxUnavailable, match="not trusted"):
+        Cell.start(unchecked("def run(input, options):\n    yield {}\n"), None)

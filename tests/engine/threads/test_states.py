@@ -1,0 +1,81 @@
+"""The life cycle of a thread is one table, and the state is derived from disk and lock alone."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import get_args
+
+import pytest
+from uncaged_engine.threads.states import COMMANDS, GONE, NEXT_STEP, SAME, TABLE, Event, Facts, State, allowed, refusal, status
+
+STATES: tuple[State, ...] = get_args(State)
+EVENTS: tuple[Event, ...] = get_args(Event)
+
+
+def test_the_table_names_every_state_and_leads_nowhere_else() -> None:
+    """Each state has a row and a next step for people; each cell is a state, `same` or `gone`."""
+    assert set(TABLE) == set(NEXT_STEP) == set(STATES)
+    for row in TABLE.values():
+        assert set(row) <= set(EVENTS)
+        assert set(row.values()) <= {*STATES, SAME, GONE}
+
+
+def test_every_state_can_be_reached() -> None:
+    """From a running thread each state comes about, but `unknown` and `corrupt`, which are found and not caused."""
+    reached: set[str] = {"running"}
+    while new := {target for state in STATES if state in reached for target in TABLE[state].values()} - reached:
+        reached |= new
+    assert set(STATES) - reached == {"unknown", "corrupt"}
+
+
+def test_resumable_states_are_the_documented_ones() -> None:
+    """Resumable: paused, interrupted, unknown, limit, killed; waiting by answer; nothing else."""
+    assert {state for state in STATES if allowed(state, "resume")} == {"paused", "interrupted", "unknown", "limit", "killed"}
+    assert {state for state in STATES if allowed(state, "answer")} == {"waiting"}
+
+
+def test_only_what_does_not_run_can_be_removed_and_all_can_be_forked() -> None:
+    """`remove` refuses a live thread; `fork` only reads, so it is never refused."""
+    assert {state for state in STATES if not allowed(state, "remove")} == {"running"}
+    assert all(allowed(state, "fork") for state in STATES)
+
+
+def test_what_ended_cannot_be_paused_or_killed() -> None:
+    """An end record is left by `resume` or not at all."""
+    for state in ("completed", "failed", "killed", "limit", "corrupt"):
+        assert not allowed(state, "pause")
+        assert not allowed(state, "kill")
+
+
+@pytest.mark.parametrize(("state", "event"), [(state, event) for state, event in product(STATES, COMMANDS) if not allowed(state, event)])
+def test_a_refusal_says_the_state_and_the_next_step(state: State, event: Event) -> None:
+    """Whoever is refused reads what the thread is and what can be done with it."""
+    text = refusal(state, event, "01HX")
+    assert text.startswith(f"thread 01HX is {state}: it cannot be ")
+    assert text.endswith(NEXT_STEP[state])
+
+
+@pytest.mark.parametrize(
+    ("facts", "locked", "expected"),
+    [
+        (Facts(), True, "running"),
+        (Facts(), False, "interrupted"),
+        (Facts(paused=True), True, "running"),
+        (Facts(paused=True), False, "paused"),
+        (Facts(lacking=True), False, "paused"),
+        (Facts(waiting=True), False, "waiting"),
+        (Facts(open_rule="repeat"), False, "interrupted"),
+        (Facts(open_rule="restore"), False, "interrupted"),
+        (Facts(open_rule="probe"), False, "interrupted"),
+        (Facts(open_rule="ask"), False, "unknown"),
+        (Facts(open_rule="ask"), True, "running"),
+        (Facts(open_rule="ask", paused=True), False, "unknown"),
+        (Facts(unsettled=True), False, "unknown"),
+        *((Facts(end=word), locked, word) for word in ("completed", "failed", "killed", "limit") for locked in (True, False)),
+        (Facts(end="completed", corrupt=True), False, "corrupt"),
+        (Facts(end="strange"), False, "corrupt"),
+    ],
+)
+def test_the_state_follows_from_disk_and_lock(facts: Facts, locked: bool, expected: State) -> None:
+    """Damage comes first, then the end record, then whether somebody holds the lock, then what is open, then the controls."""
+    assert status(facts, locked=locked) == expected
