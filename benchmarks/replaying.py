@@ -14,8 +14,8 @@ from uncaged_engine.cells.seat import Seat
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.steps.known_effects import KNOWN
 
 from . import flows
 from .baseline import loads_us

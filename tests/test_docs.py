@@ -10,7 +10,7 @@ import click
 import pytest
 from uncaged_cli.catalog import VERBS
 from uncaged_cli.main import group
-from uncaged_engine.threads.states import TABLE
+from uncaged_engine.state.states import TABLE
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

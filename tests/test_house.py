@@ -24,6 +24,23 @@ MAY_IMPORT = {
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
     "uncaged_cli": set(PARTS) - {"uncaged_cli"},
 }
+ROOMS = (
+    *("outcomes", "plugins", "settings", "effects", "costs", "journal", "processes", "web", "sandbox", "scripting", "workspace"),
+    *("prompts", "models", "agents", "conversation", "handlers", "known_effects", "state", "cells", "steps", "worker", "threads"),
+    *("api", "tools", "mcp"),
+)
+"""The engine's rooms, each above those that it may import."""
+UPWARDS = {
+    ("settings", "web"): "a host in the config is read as a request's host is",
+    ("handlers", "api"): "a flow may start a flow",
+    ("handlers", "state"): "and look how that one stands",
+    ("handlers", "threads"): "and hand its options on",
+    ("agents", "api"): "a model may use a flow as a tool",
+    ("agents", "tools"): "and finds it where every other model does",
+    ("agents", "handlers"): "and it is started as a child",
+    ("threads", "api"): "keeping house and travelling act through the front door",
+}
+"""The only ways up, and why."""
 HEAVY = ("acp", "anthropic", "httpx", "httpx2", "jsonschema", "markdownify", "mcp", "playwright", "pydantic", "pytest", "rich", "zstandard")
 
 
@@ -49,6 +66,31 @@ def test_a_part_imports_only_what_the_rule_allows(part: str) -> None:
         if (strange := imports(path) & set(PARTS) - {part} - MAY_IMPORT[part])
     }
     assert wrong == {}
+
+
+def test_a_room_of_the_engine_imports_only_rooms_below_it() -> None:
+    """The order of the rooms holds but for the named ways up, and no way up stands there in vain."""
+    engine = PARTS["uncaged_engine"]
+    entries = {path.stem for path in engine.iterdir() if (path.is_dir() and not path.name.startswith(".")) or path.suffix == ".py"} - {
+        "__init__",
+        "__pycache__",
+    }
+    assert entries == set(ROOMS)
+    upwards = {(room, other) for room in ROOMS for other in rooms_imported(engine, room) if ROOMS.index(other) > ROOMS.index(room)}
+    assert upwards == set(UPWARDS)
+
+
+def rooms_imported(engine: Path, room: str) -> set[str]:
+    """The other rooms of the engine that the modules of *room* import."""
+    found: set[str] = set()
+    for path in sorted((engine / room).rglob("*.py")) or [engine / f"{room}.py"]:
+        inside = ("uncaged_engine", *path.relative_to(engine).parts[:-1])
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                begun = inside[: len(inside) - node.level + 1] if node.level else ()
+                named = [*begun, *(node.module.split(".") if node.module else ())]
+                found.update([*named, alias.name][1] for alias in node.names if named[0] == "uncaged_engine")
+    return found & set(ROOMS) - {room}
 
 
 def test_outer_folders_hold_one_package_and_nothing_loose() -> None:

@@ -1,1 +1,1 @@
-"""uncaged_bundles."""
+"""What a bundle is, and how one is made, checked and kept."""

@@ -1,1 +1,1 @@
-"""uncaged_cli."""
+"""The `uncaged-workflow` command."""

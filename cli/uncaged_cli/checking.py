@@ -19,7 +19,7 @@ EXIT_DIVERGED = 1
 def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> int:
     """Replay the past threads of *flow* against *source*, say how each would have gone, and return 0 if all went alike."""
     from uncaged_bundles.validation.validate import read_bundle
-    from uncaged_engine.steps.known_effects import KNOWN
+    from uncaged_engine.known_effects import KNOWN
 
     bundle = read_bundle(source, KNOWN)
     checked = engine.check(flow, bundle)

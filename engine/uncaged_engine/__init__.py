@@ -1,1 +1,1 @@
-"""uncaged_engine."""
+"""What runs a bundle; `api` is its front door."""

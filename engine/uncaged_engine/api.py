@@ -30,19 +30,19 @@ from .journal import archive, chain, lines
 from .journal.blobs import Blobs
 from .journal.journal import Journal, JournalBusy, create
 from .journal.recover import recover
+from .known_effects import KNOWN
 from .sandbox.mechanism import choose
 from .settings.config import Config, load
-from .steps.known_effects import KNOWN
-from .threads import states
+from .state import states
+from .state.observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
 from .threads.answering import check_answer
 from .threads.following import Event, follow
 from .threads.forking import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
-from .threads.observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
 from .threads.starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
-    from .costs.estimate import Estimate
+    from .threads.estimate import Estimate
     from .threads.proof import Checked
     from .threads.verify import Verdict
 
@@ -117,7 +117,7 @@ class Engine:
 
     def estimate(self, flow: str) -> Estimate:
         """What past threads of the flow's present version took."""
-        from .costs.estimate import estimate
+        from .threads.estimate import estimate
 
         return estimate(self.registry.resolve(flow)[1], self.threads())
 

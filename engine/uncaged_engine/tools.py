@@ -21,7 +21,7 @@ from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 
-from .steps.known_effects import KNOWN
+from .known_effects import KNOWN
 
 if TYPE_CHECKING:
     from .api import Engine, Event, RunOptions

@@ -11,7 +11,7 @@ from testbed.steering import settle
 from uncaged_bundles.errors import RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Cut, Engine, RunOptions
-from uncaged_engine.threads.states import GONE, SAME, TABLE, Event, State
+from uncaged_engine.state.states import GONE, SAME, TABLE, Event, State
 
 Build = Callable[[Script], Script]
 FIRST = {"null": {"value": 1}}

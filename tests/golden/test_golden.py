@@ -16,7 +16,7 @@ from uncaged_bundles.ids import bundle_hash, parse_bundle_hash, parse_thread_id
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Cut, Engine
 from uncaged_engine.journal.recover import recover, recover_strictly
-from uncaged_engine.steps.known_effects import KNOWN
+from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.threads.verify import verify
 
 GOLDEN = Path(__file__).parent

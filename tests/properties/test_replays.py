@@ -15,10 +15,10 @@ from testbed.strategies import plans
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.cells.cell import Cell
 from uncaged_engine.cells.replay import Replay, said, start_body
+from uncaged_engine.cells.said import Said
 from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.steps.known_effects import KNOWN
-from uncaged_engine.steps.loop import Said
 
 pytestmark = pytest.mark.slow
 DEADLINE_S = 20.0

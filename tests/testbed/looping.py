@@ -7,13 +7,14 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from uncaged_engine.cells.said import Said
 from uncaged_engine.effects import Rule
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash, effect_mark
 from uncaged_engine.journal.codec import encode
 from uncaged_engine.journal.recover import History, recover
 from uncaged_engine.outcomes import Answer, Failure, Outcome
-from uncaged_engine.steps.loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from uncaged_engine.steps.loop import Ask, Command, Flush, Perform, Position, Probe, Spill, Write, run_loop
 
 from .journals import NOW_MS, Script
 

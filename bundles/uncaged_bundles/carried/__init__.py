@@ -1,1 +1,1 @@
-"""uncaged_bundles.carried."""
+"""Code that a builder copies word for word into the bundles that need it."""

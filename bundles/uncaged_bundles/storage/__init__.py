@@ -1,1 +1,1 @@
-"""uncaged_bundles.storage."""
+"""Where bundles, names and their history are kept on disk."""

@@ -1,1 +1,1 @@
-"""uncaged_bundles.validation."""
+"""What a file must be before it is a bundle."""

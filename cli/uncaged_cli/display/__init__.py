@@ -1,1 +1,1 @@
-"""uncaged_cli.display."""
+"""How things look on a terminal, on a pipe and as JSON."""

@@ -8,7 +8,7 @@ from .durations import spell
 
 if TYPE_CHECKING:
     from uncaged_engine.costs.accounting import Spent
-    from uncaged_engine.costs.estimate import Estimate, Figure
+    from uncaged_engine.threads.estimate import Estimate, Figure
 
 
 def money(cost: float, *, unpriced: bool) -> str:

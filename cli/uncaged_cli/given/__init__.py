@@ -1,1 +1,1 @@
-"""uncaged_cli.given."""
+"""What a person hands over: arguments, parameters, files, versions, a yes."""

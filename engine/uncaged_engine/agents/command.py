@@ -13,7 +13,7 @@ from pathlib import Path
 from uncaged_bundles.errors import EnvironmentLacks
 
 from ..processes.programs import Finished, run_program
-from . import settings as check
+from ..settings import agent as check
 from .request import AgentAnswer, AgentFailed, AgentRequest
 
 KIND = "command"

@@ -15,7 +15,7 @@ from ..models.errors import ModelFailed
 from ..models.loop import MAX_TURNS, Bounds, NoTools, Talk, Tools
 from ..models.opening import opened
 from ..models.patience import Stopped
-from . import settings as check
+from ..settings import agent as check
 from .request import AgentAnswer, AgentFailed, AgentRequest
 from .tools.commands import Commands
 from .tools.flows import FlowTools

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from ..settings.agent import known
 from .request import AgentAnswer, AgentRequest, AgentWaits
-from .settings import known
 
 
 class PersonAgent:

@@ -23,7 +23,7 @@ from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 
-from . import settings as check
+from ..settings import agent as check
 from .request import AgentAnswer, AgentFailed, AgentRequest
 
 KIND = "scripted"

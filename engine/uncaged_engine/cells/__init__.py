@@ -1,1 +1,1 @@
-"""uncaged_engine.cells."""
+"""The locked-down process of a bundle: it is asked, replayed, and replaced when it dies."""

@@ -14,8 +14,8 @@ from uncaged_bundles.errors import ReplayError
 from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, effect_marks
-from ..steps.loop import Said, mismatch, shown
 from .cell import Cell, Reply
+from .said import Said, mismatch, shown
 
 
 def start_body(start: Mapping[str, Any], steps: list[bytes]) -> bytes:

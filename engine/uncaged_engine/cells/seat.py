@@ -18,9 +18,9 @@ from uncaged_bundles.ids import ThreadId
 from ..journal.blobs import Blobs
 from ..journal.journal import Journal
 from ..journal.recover import History
-from ..steps.loop import Said
 from .cell import Cell, CellDied
 from .replay import Replay, said
+from .said import Said
 from .shared import Cells
 
 

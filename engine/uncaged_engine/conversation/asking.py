@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from ..agents.request import Agent, AgentFailed, AgentRequest, Repair
-from .extract import Check, Unfit, extract
-from .prompt import repair_prompt, repair_wording
+from ..prompts.extract import Check, Unfit, extract
+from ..prompts.prompt import repair_prompt, repair_wording
 
 MAX_REPAIRS = 2
 

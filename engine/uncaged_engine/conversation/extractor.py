@@ -17,9 +17,9 @@ from ..models.errors import ModelFailed
 from ..models.loop import Bounds, NoTools, Talk
 from ..models.opening import opened
 from ..models.patience import Stopped
+from ..prompts.fences import fenced
+from ..prompts.history import cut
 from ..settings import secrets
-from .fences import fenced
-from .history import cut
 
 MAX_ANSWER_CHARACTERS = 60_000
 SYSTEM = """\

@@ -16,10 +16,10 @@ from ..effects import EffectContext
 from ..journal.infolog import InfoLog
 from ..models.settings import with_key
 from ..processes.leftovers import MARK
+from ..prompts.prompt import build_prompt
 from ..settings import secrets
 from ..settings.config import NOTHING
 from ..workspace import Workspace
-from .prompt import build_prompt
 
 if TYPE_CHECKING:
     from ..agents.tools.flows import FlowTools

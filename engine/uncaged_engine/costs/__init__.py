@@ -1,1 +1,1 @@
-"""uncaged_engine.costs."""
+"""What was used up, what that cost, and when it is too much."""

@@ -14,7 +14,6 @@ from typing import Any, cast
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.validation.validate import Bundle
 
-from ..conversation.fences import fenced
 from ..effects import EffectContext, Rule
 from ..models.choice import Chosen, choose, choose_name
 from ..models.conversation import Conversation, said
@@ -24,6 +23,7 @@ from ..models.loop import Bounds, NoTools, Talk
 from ..models.opening import opened
 from ..models.patience import Stopped
 from ..outcomes import Answer, Failure, Outcome, Void
+from ..prompts.fences import fenced
 from ..settings import secrets
 
 KEYS = frozenset({"prompt", "input", "model", "schema", "system", "maxTokens", "timeout_s"})

@@ -21,11 +21,11 @@ from ..agents import factory_of
 from ..agents.request import AgentFailed, AgentWaits
 from ..agents.turns import Cancelled, turn
 from ..conversation.asking import Asked, add_usage, ask
-from ..conversation.extract import checker
 from ..conversation.question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
 from ..processes.leftovers import kill_leftovers, ledger_of
+from ..prompts.extract import checker
 from ..workspace import Workspace, last_snapshot, scratch_of
 
 

@@ -15,7 +15,7 @@ from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void
 
 if TYPE_CHECKING:
-    from ..threads.observe import ThreadView
+    from ..state.observe import ThreadView
 
 LONGEST_S = 366 * 24 * 3600
 

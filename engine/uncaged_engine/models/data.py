@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..conversation.extract import Unfit, checker, extract
-from ..conversation.fields import describe_fields
+from ..prompts.extract import Unfit, checker, extract
+from ..prompts.fields import describe_fields
 from .conversation import said
 from .loop import Talk
 

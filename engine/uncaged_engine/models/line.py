@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from ..web.proxies import proxy_for
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -77,18 +79,6 @@ class Line:
 def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)  # not the method of a TLS socket, which would forget its TLS half-way
-
-
-def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy that the caller's variables name for *url*, if any."""
-    from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # there, but typeshed does not know it
-
-    parts = urlsplit(url)
-    without = environment.get("no_proxy") or environment.get("NO_PROXY")
-    if without and proxy_bypass_environment(parts.netloc.rpartition("@")[2], {"no": without}):
-        return None
-    names = (f"{parts.scheme}_proxy", f"{parts.scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
-    return next((environment[name] for name in names if environment.get(name)), None)
 
 
 def _certificates(url: str, environment: Mapping[str, str]) -> Any:

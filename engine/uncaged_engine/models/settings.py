@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from uncaged_bundles.errors import UsageError
 
-from ..agents import settings as check
+from ..settings import agent as check
 from ..settings.config import NOTHING
 
 Wire = Literal["anthropic", "openai"]

@@ -1,1 +1,1 @@
-"""uncaged_engine.processes."""
+"""Programs and event loops that the engine starts, and that end with it."""

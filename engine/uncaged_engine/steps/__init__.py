@@ -1,1 +1,1 @@
-"""uncaged_engine.steps."""
+"""The step loop, and the one thread of execution that makes its commands real."""

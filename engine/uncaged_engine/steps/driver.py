@@ -16,6 +16,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.storage.store import Store
 
+from ..cells.said import Said
 from ..cells.seat import Seat
 from ..cells.shared import Cells
 from ..costs.spending import Spending
@@ -26,10 +27,10 @@ from ..journal.infolog import InfoLog
 from ..journal.journal import Journal
 from ..journal.recover import LIMITS, History, extend
 from ..settings.config import Config
-from ..threads.observe import facts_of
-from ..threads.states import allowed, status
-from ..threads.states import refusal as state_refusal
-from .loop import Ask, Command, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from ..state.observe import facts_of
+from ..state.states import allowed, status
+from ..state.states import refusal as state_refusal
+from .loop import Ask, Command, Flush, Perform, Position, Probe, Spill, Write, run_loop
 from .performer import Performer
 
 

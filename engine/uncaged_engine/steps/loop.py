@@ -16,6 +16,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
+from ..cells.said import Said, mismatch, shown
 from ..effects import Rule
 from ..journal import lines
 from ..journal.blobs import effect_mark
@@ -74,14 +75,6 @@ class Probe:
 
 
 Command = Write | Flush | Spill | Ask | Perform | Probe
-
-
-@dataclass(slots=True)
-class Said:
-    """What the bundle said last. word: effect, return or raise; body: its JSON."""
-
-    word: str
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,13 +340,3 @@ def _end(desk: Desk, word: lines.EndWord, fields: Mapping[str, object]) -> bytes
 def _fail(desk: Desk, error: Mapping[str, object]) -> Generator[Command, Any, str]:
     yield Write(_end(desk, "failed", {"error": error}), flush=True)
     return "failed"
-
-
-def mismatch(seq: int, recorded: bytes, yielded: bytes) -> str:
-    """The sentence that shows both sides of a difference."""
-    return f"step {seq}: the journal holds {shown(recorded)}, the bundle now yields {shown(yielded)}"
-
-
-def shown(raw: bytes) -> str:
-    text = raw.decode("utf-8", "replace")
-    return text if len(text) <= 300 else f"{text[:300]}… ({len(raw)} bytes)"

@@ -29,7 +29,7 @@ from ..journal.journal import Journal
 from ..journal.recover import History
 from ..outcomes import Answer, Failure, Outcome, Void
 from ..settings.config import Config
-from ..threads.observe import step_records
+from ..state.observe import step_records
 from .loop import Perform, Probe
 
 OURS = frozenset({"retry", "label"})

@@ -16,8 +16,8 @@ from uncaged_bundles.storage.store import Store
 from ..journal import archive, lock
 from ..journal.blobs import Blobs
 from ..journal.recover import recover
+from ..state.observe import parse_records, summarise
 from ..worker.client import following
-from .observe import parse_records, summarise
 
 PAUSE_S = 0.02
 

@@ -16,7 +16,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import remove_stale_temporaries
 
 from ..journal import archive
-from .observe import ThreadSummary, summarise
+from ..state.observe import ThreadSummary, summarise
 from .removal import remove
 
 if TYPE_CHECKING:

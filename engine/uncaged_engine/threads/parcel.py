@@ -23,7 +23,7 @@ from ..journal import archive
 from ..journal.blobs import Blobs, blob_hash
 from ..journal.codec import CodecError, decode
 from ..journal.recover import recover_strictly
-from ..steps.known_effects import KNOWN
+from ..known_effects import KNOWN
 
 if TYPE_CHECKING:
     from ..api import Engine

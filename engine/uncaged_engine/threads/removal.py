@@ -12,7 +12,7 @@ from uncaged_bundles.storage.files import sync_directory
 from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, lock
-from .observe import view
+from ..state.observe import view
 
 
 def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:

@@ -20,9 +20,9 @@ from uncaged_bundles.version import __version__
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.codec import encode
+from ..known_effects import KNOWN
 from ..sandbox.mechanism import choose
 from ..settings.config import Config
-from ..steps.known_effects import KNOWN
 
 ENTROPY_BYTES = 10
 

@@ -11,13 +11,13 @@ from uncaged_bundles.storage.store import Store
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay
+from ..cells.said import Said, mismatch
 from ..journal import archive
 from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, recover_strictly
+from ..known_effects import KNOWN
 from ..sandbox.mechanism import choose
-from ..steps.known_effects import KNOWN
-from ..steps.loop import Said, mismatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,7 +152,7 @@ class Session:
 
     def _proxy(self, target: Target) -> str | None:
         """The caller's proxy for *target*. It looks names up by itself, so that behind one nobody here can check an address."""
-        from ..models.line import proxy_for
+        from .proxies import proxy_for
 
         address = literal(target.host)
         if target.host == "localhost" or (address is not None and judge(address).reach != "public"):

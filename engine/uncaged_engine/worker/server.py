@@ -25,10 +25,10 @@ from uncaged_bundles.storage.store import Store
 from ..cells.cell import Cell
 from ..cells.shared import start_cells
 from ..journal.journal import Journal
+from ..known_effects import KNOWN
 from ..sandbox.mechanism import Mechanism
 from ..settings.config import load
 from ..steps.driver import Driver, Request, Surroundings
-from ..steps.known_effects import KNOWN
 from . import address
 from .hub import Hub
 from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack

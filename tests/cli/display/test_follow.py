@@ -8,7 +8,7 @@ import pytest
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_cli.display.follow import report_of, repository_elsewhere
 from uncaged_engine.api import ThreadSummary
-from uncaged_engine.threads.states import State
+from uncaged_engine.state.states import State
 
 
 def summary(status: State, updated_ms: int) -> ThreadSummary:

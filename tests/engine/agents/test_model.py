@@ -19,9 +19,9 @@ from uncaged_engine.agents import factory_of
 from uncaged_engine.agents.local import find_server, first_model
 from uncaged_engine.agents.request import AgentFailed, AgentRequest
 from uncaged_engine.conversation.asking import ask
-from uncaged_engine.conversation.extract import checker
-from uncaged_engine.conversation.prompt import build_prompt
 from uncaged_engine.models.settings import Wire
+from uncaged_engine.prompts.extract import checker
+from uncaged_engine.prompts.prompt import build_prompt
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from testbed.roles import request, role_spec
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.agents.request import AgentAnswer, AgentFailed
 from uncaged_engine.agents.scripted import ScriptedAgent
-from uncaged_engine.conversation.extract import Extracted, checker, extract
 from uncaged_engine.effects import Cancel
+from uncaged_engine.prompts.extract import Extracted, checker, extract
 
 ORDERED = """
 - role: planner

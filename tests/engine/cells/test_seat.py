@@ -14,13 +14,13 @@ from testbed.journals import NOW_MS, start_fields
 from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.cells.cell import Cell, CellLimits
+from uncaged_engine.cells.said import Said
 from uncaged_engine.cells.seat import Seat
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.journal.journal import Journal, create
 from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.steps.loop import Said
 
 SOURCE = """
 import textwrap

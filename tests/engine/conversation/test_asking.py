@@ -10,8 +10,8 @@ import pytest
 from testbed.roles import SCHEMA, request
 from uncaged_engine.agents.request import AgentAnswer, AgentFailed, AgentRequest
 from uncaged_engine.conversation.asking import Asked, add_usage, ask
-from uncaged_engine.conversation.extract import checker
 from uncaged_engine.effects import Cancel
+from uncaged_engine.prompts.extract import checker
 
 GOOD = 'Done.\n```json\n{"status": "done"}\n```'
 BAD = 'Done.\n```json\n{"status": "finished"}\n```'

@@ -10,7 +10,7 @@ from testbed.bundles import COUNT, granted, place_script, script_of
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import archive
-from uncaged_engine.threads.observe import summarise, view
+from uncaged_engine.state.observe import summarise, view
 from uncaged_engine.threads.verify import verify
 
 

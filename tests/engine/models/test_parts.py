@@ -13,10 +13,10 @@ from uncaged_engine.models.anthropic import retry_after_s
 from uncaged_engine.models.conversation import Call, Conversation, Raw, Result, Text, said
 from uncaged_engine.models.conversation import Turn as Said
 from uncaged_engine.models.errors import ModelFailed, TooLong
-from uncaged_engine.models.line import proxy_for
 from uncaged_engine.models.openai import Draft
 from uncaged_engine.models.schemas import closed
 from uncaged_engine.models.settings import MODELS, read_settings, with_key
+from uncaged_engine.web.proxies import proxy_for
 
 
 def test_a_conversation_is_taken_up_as_it_was_put_away(tmp_path: Path) -> None:

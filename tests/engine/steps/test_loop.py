@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from testbed.journals import Script, fields_of, records_of
 from testbed.looping import Crash, EffectError, Table
+from uncaged_engine.cells.said import Said
 from uncaged_engine.effects import Rule
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash
 from uncaged_engine.outcomes import Answer, Failure, Outcome, Void, Wait
-from uncaged_engine.steps.loop import Ask, Flush, Perform, Position, Probe, Said, Spill, Write, run_loop
+from uncaged_engine.steps.loop import Ask, Flush, Perform, Position, Probe, Spill, Write, run_loop
 
 Flow = Generator[Any, Any, Any]
 

@@ -16,9 +16,9 @@ from uncaged_engine.journal import lines
 from uncaged_engine.journal.journal import Journal
 from uncaged_engine.outcomes import Answer, Failure, Void, Wait
 from uncaged_engine.settings.config import load
+from uncaged_engine.state.observe import view
 from uncaged_engine.steps.loop import Perform
 from uncaged_engine.steps.performer import Performer, Retry
-from uncaged_engine.threads.observe import view
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageEr
 
 from ...processes.edge import EDGE
 from ...sandbox.mechanism import choose
-from .. import settings as check
+from ...settings import agent as check
 from ..command import empty_directory, find_program
 from ..program.table import Row, row_for
 from ..request import AgentAnswer, AgentRequest, AgentWaits

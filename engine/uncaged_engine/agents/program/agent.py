@@ -11,7 +11,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 
 from ...processes.leftovers import kill_leftovers
 from ...processes.programs import Finished, run_program
-from .. import settings as check
+from ...settings import agent as check
 from ..command import empty_directory, tail
 from ..request import AgentAnswer, AgentFailed, AgentRequest
 from .reading import MAX_VALUE_CHARACTERS, Flood, Reader, Reading

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 
-from .. import settings as check
+from ...settings import agent as check
 
 FILE = Path(__file__).parent / "programs.yaml"
 

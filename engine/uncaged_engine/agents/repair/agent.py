@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from uncaged_bundles.errors import EnvironmentLacks
 
 from ...processes.programs import Finished, run_program
-from .. import settings as check
+from ...settings import agent as check
 from ..request import AgentAnswer, AgentFailed, AgentRequest
 from .task import KIND, ROLES, Task, limits_of
 

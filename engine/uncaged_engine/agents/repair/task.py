@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from .. import settings as check
+from ...settings import agent as check
 
 KIND = "repair"
 KEYS = ("budgetSeconds", "maxCandidates", "testSeconds", "suiteSeconds", "testCommand")

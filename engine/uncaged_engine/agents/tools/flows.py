@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import UncagedError, UsageError
 
-from ...conversation.history import cut
 from ...costs.accounting import Spent
 from ...costs.prices import priced
 from ...effects import Cancel, EffectContext
@@ -22,6 +21,7 @@ from ...handlers import flow as children
 from ...models.client import Tool
 from ...models.conversation import Call, Result, clean
 from ...outcomes import Answer, Failure
+from ...prompts.history import cut
 from ...tools import Called, called_of, split, tools
 from .toolbox import MAX_RESULT_CHARACTERS, NETWORK, TOOLS
 

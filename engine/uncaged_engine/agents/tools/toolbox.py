@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from ...conversation.extract import checker
-from ...conversation.history import cut
 from ...models.client import Tool
 from ...models.conversation import Call, Result, clean
+from ...prompts.extract import checker
+from ...prompts.history import cut
 from . import files
 from .commands import Commands
 from .commit import commit

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from uncaged_engine.agents.repair.answers import FIRST_LINE, answer, counted, listed
-from uncaged_engine.conversation.extract import Extracted, checker, extract
+from uncaged_engine.prompts.extract import Extracted, checker, extract
 from uncaged_roles.coder import role as coder
 from uncaged_roles.committer import role as committer
 from uncaged_roles.planner import role as planner

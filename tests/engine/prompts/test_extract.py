@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from testbed.roles import SCHEMA
-from uncaged_engine.conversation.extract import Extracted, Unfit, checker, extract
 from uncaged_engine.journal.codec import decode, encode
+from uncaged_engine.prompts.extract import Extracted, Unfit, checker, extract
 
 DONE = '```json\n{"status": "done"}\n```'
 STUCK = '```json\n{"status": "stuck"}\n```'

@@ -6,7 +6,7 @@ from itertools import product
 from typing import get_args
 
 import pytest
-from uncaged_engine.threads.states import COMMANDS, GONE, NEXT_STEP, SAME, TABLE, Event, Facts, State, allowed, refusal, status
+from uncaged_engine.state.states import COMMANDS, GONE, NEXT_STEP, SAME, TABLE, Event, Facts, State, allowed, refusal, status
 
 STATES: tuple[State, ...] = get_args(State)
 EVENTS: tuple[Event, ...] = get_args(Event)

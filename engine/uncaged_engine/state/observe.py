@@ -21,7 +21,7 @@ from ..journal import archive, chain, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, recover
-from ..steps.known_effects import KNOWN
+from ..known_effects import KNOWN
 from .states import Facts, State, status
 
 WINDOW_BYTES = 4096

@@ -14,7 +14,7 @@ from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.journal import lines, lock
-from uncaged_engine.threads.observe import ThreadSummary, summarise, view
+from uncaged_engine.state.observe import ThreadSummary, summarise, view
 
 ASKING = {"null": {"value": 1, "mark": True, "rule": "ask"}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from uncaged_engine.conversation.fences import blocks_of, fenced
+from uncaged_engine.prompts.fences import blocks_of, fenced
 
 
 def found(text: str) -> list[tuple[str, str]]:

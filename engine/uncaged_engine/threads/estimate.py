@@ -8,7 +8,7 @@ from statistics import median
 
 from uncaged_bundles.ids import BundleHash
 
-from ..threads.observe import ThreadSummary
+from ..state.observe import ThreadSummary
 
 ENDED = frozenset(("completed", "failed"))
 

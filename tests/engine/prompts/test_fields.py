@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from uncaged_engine.conversation.fields import describe_fields
+from uncaged_engine.prompts.fields import describe_fields
 
 
 def test_fields_are_listed_with_type_need_and_description() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from uncaged_engine.conversation.fences import blocks_of
-from uncaged_engine.conversation.history import cut, tell_history
+from uncaged_engine.prompts.fences import blocks_of
+from uncaged_engine.prompts.history import cut, tell_history
 
 
 def step(seq: int, role: str, content: str, **meta: object) -> dict[str, object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from testbed.roles import role_spec
-from uncaged_engine.conversation.extract import Unfit, checker, extract
-from uncaged_engine.conversation.prompt import build_prompt, repair_prompt, repair_wording
+from uncaged_engine.prompts.extract import Unfit, checker, extract
+from uncaged_engine.prompts.prompt import build_prompt, repair_prompt, repair_wording
 
 STEPS = [{"seq": 1, "role": "planner", "content": "The plan.", "meta": {"status": "done"}}]
 

@@ -1,0 +1,1 @@
+"""How a thread stands, told from its files alone."""
