@@ -162,7 +162,7 @@ def commit_changes(git: Git, head: str, now_ms: int) -> str:
     with tempfile.TemporaryDirectory(prefix="uncaged-index-") as private:
         copy = Path(private) / "index"
         if index.exists():
-            shutil.copyfile(index, copy)
+            shutil.copy2(index, copy)
         own_index = {"GIT_INDEX_FILE": str(copy)}
         git.run("add", "--all", more=own_index)
         tree = git.run("write-tree", more=own_index).decode().strip()

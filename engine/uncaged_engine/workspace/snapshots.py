@@ -92,7 +92,7 @@ class Snapshots:
         self._speak("clean", "-ffdq")
         kept = self._kept_index(commit)
         if kept.exists():
-            shutil.copyfile(kept, self.admin / "index")
+            shutil.copy2(kept, self.admin / "index")
         elif head.commit is not None:
             self._worktree().run("read-tree", "--reset", head.commit)
 
@@ -129,7 +129,7 @@ class Snapshots:
         """Begin with the worktree's own index, which knows the files that were checked out; or have all files read again."""
         own = self.admin / "index"
         if own.exists():
-            shutil.copyfile(own, self.private / "index")
+            shutil.copy2(own, self.private / "index")
         else:
             (self.private / "index").unlink(missing_ok=True)
         if read_all:
@@ -220,7 +220,7 @@ class Snapshots:
         index, kept = self.admin / "index", self._kept_index(commit)
         if index.exists():
             half = kept.with_suffix(".half")
-            shutil.copyfile(index, half)
+            shutil.copy2(index, half)
             half.replace(kept)
         for older in self.private.glob("*.staged"):
             if older != kept:

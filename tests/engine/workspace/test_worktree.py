@@ -84,6 +84,19 @@ def test_dependencies_are_linked_and_git_sees_nothing_of_them(store: Store, tmp_
     assert (workspace.tree / "node_modules" / "m" / "i.js").read_text("utf-8") == "1"
 
 
+def test_a_change_in_the_instant_of_the_commit_is_included(store: Store, tmp_path: Path) -> None:
+    """Same size, same time as git's index: git looks twice because of the index's own time, and a copy of the index keeps that."""
+    repository = make_repository(tmp_path / "r", {"a": "1"})
+    git(repository, "config", "core.trustctime", "false")  # or the test could not put the clock back
+    instant = (repository / "a").stat().st_mtime_ns
+    write(repository, {"a": "2"})
+    for path in (repository / "a", repository / ".git" / "index"):
+        os.utime(path, ns=(instant, instant))
+    workspace = workspace_of(start_of(repository, include_changes=True), store)
+    workspace.ensure(None, now_ms=2000)
+    assert contents(workspace.tree) == {"a": b"2"}
+
+
 def test_included_changes_are_the_beginning(store: Store, tmp_path: Path) -> None:
     """The worktree has them committed, so that what an agent does stands apart from them."""
     repository = make_repository(tmp_path / "r", {"a": "1"})
