@@ -60,14 +60,6 @@ def test_a_snapshot_holds_all_files_but_ignored_ones(tmp_path: Path, opened: Ope
     )
 
 
-def test_the_private_index_has_the_time_of_the_one_it_began_as(tmp_path: Path, opened: Open) -> None:
-    """By its index's time git knows which files may have changed in that same instant; a younger copy would hide such a change."""
-    workspace = opened(make_repository(tmp_path / "r"))
-    [private] = workspace.scratch.rglob("index")
-    own = Path(git(workspace.tree, "rev-parse", "--path-format=absolute", "--git-path", "index").strip())
-    assert private.stat().st_mtime_ns == own.stat().st_mtime_ns
-
-
 def test_a_snapshot_is_not_seen_in_status_or_branch(tmp_path: Path, opened: Open) -> None:
     """Index, branch and checkout are the agent's; a snapshot is made beside them."""
     repository = make_repository(tmp_path / "r")

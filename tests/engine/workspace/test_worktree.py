@@ -88,7 +88,9 @@ def test_a_change_in_the_instant_of_the_commit_is_included(store: Store, tmp_pat
     """Same size, same time as git's index: git looks twice because of the index's own time, and a copy of the index keeps that."""
     repository = make_repository(tmp_path / "r", {"a": "1"})
     git(repository, "config", "core.trustctime", "false")  # or the test could not put the clock back
-    instant = (repository / "a").stat().st_mtime_ns
+    instant = 1_000_000_000_000_000_000
+    os.utime(repository / "a", ns=(instant, instant))
+    git(repository, "update-index", "--refresh")
     write(repository, {"a": "2"})
     for path in (repository / "a", repository / ".git" / "index"):
         os.utime(path, ns=(instant, instant))
