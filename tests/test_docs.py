@@ -10,10 +10,13 @@ import click
 import pytest
 from uncaged_cli.catalog import VERBS
 from uncaged_cli.main import group
+from uncaged_engine.agents import BUILT_IN
+from uncaged_engine.agents.program.table import table
 from uncaged_engine.state.states import TABLE
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+PARTS = ("bundles", "engine", "roles", "templates", "cli")
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -47,6 +50,17 @@ def test_every_command_and_option_is_documented() -> None:
         if f"`{option}" not in section(name) and f", {option}" not in section(name)
     ]
     assert lacking == []
+
+
+def test_advice_names_what_there_is() -> None:
+    """A command or an agent that a message or a page tells people to use is one that they can use."""
+    places = [*ROOT.glob("docs/*.md"), ROOT / "README.md", *(path for part in PARTS for path in (ROOT / part).rglob("*.py"))]
+    texts = {path: path.read_text("utf-8") for path in places}
+    verbs = {(path, word) for path, text in texts.items() for word in re.findall(r"[`']uncaged-workflow ([a-z][a-z-]*)", text)}
+    assert {(path, word) for path, word in verbs if word not in VERBS} == set()
+    agents = {(path, word) for path, text in texts.items() for word in re.findall(r"--agent (?:[a-z]+=)?([a-z][a-z-]*)", text)}
+    assert {(path, word) for path, word in agents if word not in {*BUILT_IN, *table(), "names"}} == set()  # "names": the verb
+    assert any(path.name == "planner.py" for path, _word in agents)
 
 
 def test_the_life_cycle_in_the_docs_is_the_engines() -> None:

@@ -161,7 +161,9 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
     if row is None:
         known = sorted({*config.agents, *BUILT_IN, *kinds(), *table()})
         near = get_close_matches(name, known, n=3) or known
-        raise NotFoundError(f"there is no agent {name!r} (known: {', '.join(near)}); define it under agents in config.yaml")
+        raise NotFoundError(
+            f"there is no agent {name!r} (known: {', '.join(near)}); `uncaged-workflow agents` lists all, config.yaml may define more"
+        )
     return Choice(name=name, use=row.use, settings={"row": name}, reason=reason)
 
 
@@ -169,7 +171,7 @@ def words_of(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as exc:
-        raise UsageError(f"command:{text}: {exc}") from exc
+        raise UsageError(f"the command of the agent, {text!r}, is not well quoted: {exc}") from exc
 
 
 def absolute(settings: Mapping[str, object], directory: Path) -> dict[str, object]:

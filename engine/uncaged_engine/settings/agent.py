@@ -34,7 +34,7 @@ def seconds(settings: Mapping[str, object], key: str, default: float, *, kind: s
 def texts(settings: Mapping[str, object], key: str, *, kind: str) -> tuple[str, ...]:
     value = settings.get(key)
     if not isinstance(value, list | tuple) or not value or not all(isinstance(item, str) for item in value):
-        raise UsageError(f"an agent that uses {kind!r} needs {key}: a list of texts such as [claude, -p], not {value!r}")
+        raise UsageError(f"an agent that uses {kind!r} needs {key}: a list of texts such as [my-agent, --fast], not {value!r}")
     return tuple(value)
 
 

@@ -13,7 +13,7 @@ from uncaged_engine.agents.scripted import ScriptedAgent
 @pytest.mark.parametrize(
     ("agent", "settings", "words"),
     [
-        (CommandAgent, {"argv": "claude -p"}, "needs argv: a list of texts such as [claude, -p], not 'claude -p'"),
+        (CommandAgent, {"argv": "claude -p"}, "needs argv: a list of texts such as [my-agent, --fast], not 'claude -p'"),
         (CommandAgent, {}, "needs argv"),
         (CommandAgent, {"argv": []}, "needs argv"),
         (CommandAgent, {"argv": ["a", 1]}, "needs argv"),

@@ -13,8 +13,7 @@ from .task import Progress, Task
 MAX_PHASES = 6
 SHOWN_PLACES = 6
 OTHER_AGENT = (
-    "To work from a description, configure an agent in config.yaml, for example: "
-    "agents: {claude: {use: command, argv: [claude, -p]}} and agent: claude; "
+    "To work from a description, run it with another agent, as in --agent claude (`uncaged-workflow agents` lists those that are here); "
     "or add a test that fails because of the problem, commit it, and run again"
 )
 

@@ -66,8 +66,8 @@ def test_without_a_failing_test_another_agent_is_named(make_repository: Make) ->
     """The built-in repair needs a failing test; it says how to work from a description."""
     said = reason(make_repository({"code_of.py": CODE.replace("x + 2", "x * 2"), "test_code.py": TESTS}))
     assert said.startswith("all 2 tests pass")
-    assert "config.yaml" in said
-    assert "agents:" in said
+    assert "--agent claude" in said
+    assert "`uncaged-workflow agents`" in said
 
 
 def test_no_tests_at_all(make_repository: Make) -> None:
