@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,9 +99,17 @@ def python_prefixes(program: Path) -> list[Path]:
         found.append(home)
     for path in {program, Path(os.path.realpath(program)), *_homes(settings)}:
         prefix = path.parent.parent
-        if any(prefix.glob("lib*/python3*/os.py")) and prefix not in (Path("/"), Path("/usr")):
+        if str(prefix) not in ("/", "/usr") and any(prefix.glob("lib*/python3*/os.py")):
             found.append(prefix)
     return found
+
+
+def above(path: Path) -> Iterator[str]:
+    """The directories that an absolute path lies in, the nearest first, without the root directory."""
+    text = str(path)
+    while (end := text.rfind("/")) > 0:
+        text = text[:end]
+        yield text
 
 
 def _homes(settings: Path) -> list[Path]:
@@ -113,22 +122,24 @@ def _homes(settings: Path) -> list[Path]:
     return [Path(os.path.realpath(Path(value.strip(), "python3"))) for key, _, value in pairs if key.strip() == "home"]
 
 
-def _loaders() -> list[Path]:
-    return [
+@functools.cache
+def _loaders() -> tuple[Path, ...]:
+    return tuple(
         path for name in ("/lib64", "/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu") for path in Path(name).glob("ld-*")
-    ]
+    )
 
 
 def _existing(paths: Iterable[Path]) -> list[Path]:
-    return [Path(os.path.abspath(path)) for path in paths if path.exists()]  # noqa: PTH100 - a link's own place is what programs use
+    found = (os.path.abspath(path) for path in paths if os.path.exists(path))  # noqa: PTH100, PTH110 - a link's own place is what programs use
+    return [Path(text) for text in dict.fromkeys(found)]
 
 
 def _uncovered(paths: Sequence[Path], writable: Sequence[Path]) -> tuple[Path, ...]:
     """Sorted, without duplicates and without what lies in another of them, unless a writable one lies between."""
-    kept: list[Path] = []
+    walls = {str(path) for path in writable}
+    kept: dict[str, Path] = {}
     for path in sorted(set(paths) - set(writable), key=lambda item: item.parts):
-        above = [other for other in (*kept, *writable) if path.is_relative_to(other)]
-        nearest = max(above, key=lambda item: len(item.parts), default=None)
-        if nearest is None or nearest in writable:
-            kept.append(path)
-    return tuple(kept)
+        nearest = next((directory for directory in (*above(path), "/") if directory in kept or directory in walls), None)
+        if nearest is None or nearest in walls:
+            kept[str(path)] = path
+    return tuple(kept.values())

@@ -84,6 +84,8 @@ def script_command(
         accounts_fd: an inherited descriptor with the script's /etc/passwd. info_fd: one to which bubblewrap writes its process 1.
         arguments: the stage's command.
     """
+    from .bounds import above  # a bundle's process, which starts with every worker, does without
+
     command = [str(program), "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     command += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--info-fd", str(info_fd)]
     if root:
@@ -98,14 +100,14 @@ def script_command(
         command += ["--symlink", target, str(link)]
     temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs"]
     command += ["--dev", "/dev", *temporary, "/dev/shm", "--remount-ro", "/dev", "--proc", "/proc", *temporary, "/tmp"]  # noqa: S108 - private
-    places = [(path, "--ro-bind") for path in view.read] + [(path, "--bind") for path in view.write]
+    read = {str(path) for path in view.read}
+    places = {str(path): "--bind" for path in view.write} | dict.fromkeys(read, "--ro-bind")
     for path in (interpreter.executable, *interpreter.libraries, *interpreter.stdlib, *interpreter.files):
-        if not any(path.is_relative_to(other) for other in view.read):
-            places.append((path, "--ro-bind"))
-    places.sort(key=lambda place: place[0].parts)
-    for parent in sorted({parent for path, _ in places for parent in path.parents if parent != Path("/")}, key=lambda path: path.parts):
-        command += ["--perms", "0755", "--dir", str(parent)]  # by itself bubblewrap closes them to others, and the script is another
-    for path, option in places:
-        command += [option, str(path), str(path)]
+        if read.isdisjoint((str(path), *above(path), "/")):
+            places[str(path)] = "--ro-bind"
+    for directory in sorted({directory for place in places for directory in above(Path(place))}, key=lambda text: text.split("/")):
+        command += ["--perms", "0755", "--dir", directory]  # by itself bubblewrap closes them to others, and the script is another
+    for place in sorted(places, key=lambda text: text.split("/")):
+        command += [places[place], place, place]
     command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd", "--chdir", "/", "--remount-ro", "/", "--"]
     return [*command, *arguments]
