@@ -27,7 +27,7 @@ MAY_IMPORT = {
 ROOMS = (
     *("outcomes", "plugins", "settings", "effects", "costs", "journal", "processes", "web", "sandbox", "scripting", "workspace"),
     *("prompts", "models", "agents", "conversation", "handlers", "known_effects", "state", "cells", "steps", "worker", "threads"),
-    *("api", "tools", "mcp"),
+    *("shipped", "api", "tools", "mcp"),
 )
 """The engine's rooms, each above those that it may import."""
 UPWARDS = {

@@ -9,15 +9,14 @@ for event in engine.follow(thread):
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
-from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
+from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.names import FlowName, parse_flow_name
 from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.registry import Registry
@@ -26,37 +25,26 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_bundles.version import __version__
 
 from .handlers.sleep import is_due
-from .journal import archive, chain, lines
-from .journal.blobs import Blobs
-from .journal.journal import Journal, JournalBusy, create
-from .journal.recover import recover
+from .journal import archive, lines
+from .journal.journal import Journal, create
 from .known_effects import KNOWN
 from .sandbox.mechanism import choose
 from .settings.config import Config, load
-from .state import states
-from .state.observe import ThreadSummary, ThreadView, facts_of, step_records, summarise, view
+from .shipped import shipped_flows
+from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer
+from .threads.cutting import Cut, Instead
 from .threads.following import Event, follow
-from .threads.forking import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
-from .threads.starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, new_start, pin_workspace, start_line
+from .threads.forking import make_fork
+from .threads.resuming import resume_fields
+from .threads.starting import Chance, RunOptions, granted_bundle, new_start, pin_workspace, start_line
+from .threads.steering import require, require_still, steer
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
     from .threads.estimate import Estimate
     from .threads.proof import Checked
     from .threads.verify import Verdict
-
-FLAGS = {
-    "maxRounds": "--max-rounds",
-    "maxSteps": "--max-steps",
-    "maxCost": "--max-cost",
-    "maxTokens": "--max-tokens",
-    "maxSeconds": "--max-time",
-}
-TEMPLATES = "uncaged_workflow.templates"
-MAX_NOTE_CHARACTERS = 100_000
-STEER_TIMEOUT_S = 10.0
-STEER_PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +69,7 @@ class Engine:
     def open(cls, root: Path | None = None, chance: Chance | None = None) -> Engine:
         """Open (or make) a store; at the first open of an engine version the shipped flows are put in."""
         engine = cls(Store.open(root), chance)
-        engine.registry.seed(__version__, _shipped_flows, now_ms=engine._chance.clock_ms())
+        engine.registry.seed(__version__, shipped_flows, now_ms=engine._chance.clock_ms())
         return engine
 
     @property
@@ -183,11 +171,11 @@ class Engine:
 
     def pause(self, text: str) -> ThreadId:
         """Stop a thread before its next effect; on disk when this returns."""
-        return self._steer(text, "pause", lambda now: lines.control("pause", {}, now))
+        return steer(self.store, text, "pause", lambda now: lines.control("pause", {}, now), self._chance.clock_ms)
 
     def kill(self, text: str) -> ThreadId:
         """End a thread: what is in flight is cancelled, its processes are ended."""
-        return self._steer(text, "kill", lambda now: lines.end("killed", {}, now))
+        return steer(self.store, text, "kill", lambda now: lines.end("killed", {}, now), self._chance.clock_ms)
 
     def resume(
         self,
@@ -208,20 +196,14 @@ class Engine:
         """
         if redo and skip:
             raise UsageError("--redo and --skip exclude each other")
-        if note is not None and len(note) > MAX_NOTE_CHARACTERS:
-            raise UsageError(f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file")
         bundle_hash, thread, path = self.store.locate_thread(text)
         found = view(self.store, bundle_hash, thread, path)
-        self._allowed(found.summary, "resume")
-        if found.summary.status == "unknown" and not (redo or skip):
-            raise RefusedError(f"thread {thread} is unknown: {states.NEXT_STEP['unknown']}")
         chosen = options or RunOptions()
-        fields: dict[str, object] = {**chosen.limits(), **({} if note is None else {"note": note})}
-        _higher(found, fields)
+        fields, decided = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.limits())
+        require(found.summary, "resume")
         granted_bundle(self.store, self.registry, bundle_hash)
         if archive.is_archived(path):
             archive.restore(path)
-        decided: dict[str, Any] = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
         self._drive(bundle_hash, thread, chosen, resume={**fields, **decided}, **decided)
         return thread
 
@@ -238,11 +220,11 @@ class Engine:
         """
         bundle_hash, thread, path = self.store.locate_thread(text)
         found = view(self.store, bundle_hash, thread, path)
-        self._allowed(found.summary, "answer")
+        require(found.summary, "answer")
         check_answer(found.records, value)
         journal = Journal.open(path, bundle_hash, thread)
         try:
-            self._still_allowed(journal, bundle_hash, thread, "answer")
+            require_still(journal, self.store, bundle_hash, thread, "answer")
             journal.append(lines.control("answer", {"value": value}, self._chance.clock_ms()))
             journal.flush()
         finally:
@@ -268,33 +250,22 @@ class Engine:
             instead: takes the place of the last kept step's outcome. start: False leaves it paused before its next effect.
         """
         chosen = options or RunOptions()
-        source_hash, source, path = self.store.locate_thread(text)
-        data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
-        history = recover(data, source_hash, source)
-        record = view(self.store, source_hash, source, path).start
-        target = source_hash if on is None else self.registry.resolve(str(record["name"]) if on == "head" else on)[1]
-        bundle = granted_bundle(self.store, self.registry, target)
-        kept = kept_steps(history, cut or Cut(), source)
-        if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
-            raise RefusedError(
-                f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
-            )
-        now = self._chance.clock_ms()
-        thread = new_thread_id(now, self._chance.entropy(ENTROPY_BYTES))
-        begin: dict[str, Any] = fork_start(record, history, kept, thread=thread, target=target)
-        self._refit(begin, bundle, chosen)
-        if instead is not None:
-            begin["forkFrom"] = {**begin["forkFrom"], "instead": True}
-        pin_workspace(begin, step_records(history, Blobs(self.store.blobs))[:kept], self.store, chosen)
-        line = start_line(self.store, begin, now)
-        made_up = None if instead is None else replacement_of(instead.value, history, kept)
-        copied = copied_lines(data[: history.good_bytes], kept, chain.link(chain.seed(target, thread), line), made_up)
-        create(self.store.data_path(target, thread), line, target, thread, more=copied)
+        made = make_fork(
+            self.store,
+            self.registry,
+            text,
+            config=self.config,
+            chance=self._chance,
+            cut=cut or Cut(),
+            on=on,
+            instead=instead,
+            options=chosen,
+        )
         if start:
-            self._drive(target, thread, chosen)
+            self._drive(*made, chosen)
         else:
-            self.pause(thread)
-        return thread
+            self.pause(made[1])
+        return made[1]
 
     def verify(self, text: str) -> Verdict:
         """Prove a thread: check each line, and replay the bundle over the recorded outcomes."""
@@ -322,12 +293,15 @@ class Engine:
         from .threads.removal import remove
 
         bundle_hash, thread, path = self.store.locate_thread(text)
-        self._allowed(summarise(self.store, bundle_hash, thread, path), "remove")
+        require(summarise(self.store, bundle_hash, thread, path), "remove")
         remove(self.store, bundle_hash, thread, path)
         return thread
 
     def working(self) -> list[dict[str, Any]]:
-        """What the live workers do at this moment: ``{hash, pid, threadId, doing, sinceMs}`` for each live thread."""
+        """What the live workers do at this moment: ``{hash, pid, threadId, doing, sinceMs, queued}`` for each live thread.
+
+        queued: how many of its agents wait because others work already, on the whole machine.
+        """
         found = []
         for bundle in {one.hash for one in self.threads() if one.status == "running"}:
             answer = client.request(self.store, bundle, {"op": "list"}, start=False)
@@ -345,82 +319,6 @@ class Engine:
         environment = self.config.carried(options.environment)
         message = {"op": "drive", "threadId": thread, "environment": environment, "directory": str(options.directory), **more}
         client.request(self.store, bundle, message, start=True, launching=launching)
-
-    def _steer(self, text: str, event: states.Event, written: Callable[[int], bytes]) -> ThreadId:
-        """Let the worker do it, or, where there is none, take the lock and write it down ourselves."""
-        bundle_hash, thread, path = self.store.locate_thread(text)
-        self._allowed(summarise(self.store, bundle_hash, thread, path), event)
-        journal = self._ask_or_take(bundle_hash, thread, path, event)
-        if journal is None:
-            return thread
-        try:
-            self._still_allowed(journal, bundle_hash, thread, event)
-            now = self._chance.clock_ms()
-            pending = journal.history.open
-            if event == "kill" and pending is not None:
-                journal.append(lines.void(pending.seq, "killed", "killed while nobody ran it", {}, now))
-            journal.append(written(now))
-            journal.flush()
-        finally:
-            journal.close()
-        return thread
-
-    def _ask_or_take(self, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event) -> Journal | None:
-        """None if the thread's worker did it; else the journal, which is ours now."""
-        deadline = time.monotonic() + STEER_TIMEOUT_S
-        while True:
-            with suppress(NotFoundError):  # a worker lives, and does not drive this thread
-                if client.request(self.store, bundle, {"op": event, "threadId": thread}, start=False) is not None:
-                    return None
-            try:
-                return Journal.open(path, bundle, thread)
-            except JournalBusy:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(STEER_PAUSE_S)  # its worker is just coming, or just leaving
-
-    def _allowed(self, summary: ThreadSummary, event: states.Event) -> None:
-        if not states.allowed(summary.status, event):
-            raise RefusedError(states.refusal(summary.status, event, summary.thread_id))
-
-    def _still_allowed(self, journal: Journal, bundle: BundleHash, thread: ThreadId, event: states.Event) -> None:
-        """The same, once nobody else can change it."""
-        state = states.status(facts_of(journal.history, self.store, bundle), locked=False)
-        if not states.allowed(state, event):
-            raise RefusedError(states.refusal(state, event, thread))
-
-    def _refit(self, begin: dict[str, Any], bundle: Bundle, options: RunOptions) -> None:
-        """What a fork may change of its source's start record: limits and agents; and it works on a branch of its own."""
-        begin["parameters"] = {**begin["parameters"], "options": {**begin["parameters"]["options"], **options.limits()}}
-        if options.agents:
-            begin["agents"] = bind_agents(self.config, bundle, str(begin["name"]), options)
-        if "workspace" in begin:
-            from .workspace import forked
-
-            begin["workspace"] = forked(begin["workspace"], thread_id=begin["threadId"], flow=str(begin["name"]))
-
-
-def _higher(found: ThreadView, fields: Mapping[str, object]) -> None:
-    """A thread at its limit needs a higher one, or it would stop at once."""
-    end = found.end
-    if end is None or end.get("end") != "limit" or "value" not in end:
-        return
-    name, value = str(end["limit"]), float(end["value"])
-    given = fields.get(name)
-    if not isinstance(given, int | float) or given <= value:
-        where = f"thread {found.summary.thread_id} is at its limit ({end.get('message')})"
-        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}")
-
-
-def _shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
-    from importlib.metadata import entry_points
-
-    from uncaged_bundles.build import build_workflow
-
-    for entry in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
-        found = entry.load()
-        for name, source in found() if callable(found) else [(entry.name, found)]:  # a function gives several flows, each with its name
-            yield parse_flow_name(name), read_bundle(source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN)
 
 
 __all__ = ["Added", "Cut", "Engine", "Event", "Instead", "RunOptions", "ThreadSummary", "ThreadView"]

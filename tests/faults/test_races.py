@@ -17,9 +17,9 @@ from testbed.judging import judge_the_rest
 from testbed.processes import end
 from testbed.steering import marks
 from testbed.windows import place as code_at
-from uncaged_engine import api
 from uncaged_engine.api import Engine
 from uncaged_engine.journal.recover import recover
+from uncaged_engine.threads import steering
 from uncaged_engine.worker import client
 from uncaged_engine.worker.wire import pack, receive_line, unpack
 
@@ -130,7 +130,7 @@ def test_many_openers_of_one_journal(engine: Engine, placed: Placed) -> None:
 
 def test_who_takes_the_lock_looks_again(engine: Engine, placed: Placed) -> None:
     """Between a look at the thread and its lock somebody else paused it: the second word is refused, not written behind the first."""
-    at = code_at(Path(api.__file__), "journal = self._ask_or_take(")
+    at = code_at(Path(steering.__file__), "journal = _ask_or_take(")
     words = [sys.executable, *dying(at, "testbed.acting", deed="hold"), str(engine.store.root), "pause", placed.thread]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as late:

@@ -1,130 +1,81 @@
-"""A fork starts where another thread stood after one of its steps; the source is only read."""
+"""A fork is a new journal on disk before anything is driven: its start record, the kept steps of its source, and a workspace of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from uncaged_bundles.errors import NotFoundError, UsageError
-from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
 
-from ..journal import chain, lines
-from ..journal.codec import decode
-from ..journal.recover import History
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """Where to cut: after step *at*, or after the first (or *last*) step of *role*; neither drops the last step."""
-
-    at: int | None = None
-    role: str | None = None
-    last: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Instead:
-    """An outcome that a person made up, to see where it would have led."""
-
-    value: object
+from ..journal import archive, chain
+from ..journal.blobs import Blobs
+from ..journal.journal import create
+from ..journal.recover import History, recover
+from ..settings.config import Config
+from ..state.observe import step_records, view
+from .cutting import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
+from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, pin_workspace, start_line
 
 
-def kept_steps(history: History, cut: Cut, thread: ThreadId) -> int:
-    """How many steps a fork keeps.
-
-    Raises:
-        UsageError: more than there are. NotFoundError: no step of that role; the message lists those there are.
-    """
-    count = len(history.steps)
-    if cut.role is not None:
-        roles = [_role(line) for line in history.steps]
-        places = [number for number, role in enumerate(roles, start=1) if role == cut.role]
-        if not places:
-            known = ", ".join(dict.fromkeys(role for role in roles if role)) or "none"
-            raise NotFoundError(f"thread {thread} has no step of role {cut.role!r}; it has: {known}")
-        return places[-1] if cut.last else places[0]
-    if cut.at is None:
-        return max(count - 1, 0)
-    if not 0 <= cut.at <= count:
-        raise UsageError(f"thread {thread} has {count} whole steps; --at {cut.at} is not among 0 to {count}")
-    return cut.at
-
-
-def _role(line: bytes) -> str | None:
-    if not lines.is_role_step(line):
-        return None
-    record = decode(line[:-1])
-    return str(record["role"]) if isinstance(record, dict) else None
-
-
-def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread: ThreadId, target: BundleHash) -> dict[str, object]:
-    """The start record of the fork: the source's options whole, and where it came from."""
-    same = target == source["hash"]
-    handed_over = min(history.handed_over, kept) if same else kept
-    line = history.steps[kept - 1] if kept else b""
-    start = {key: value for key, value in source.items() if key not in ("format", "timestamp", "chain", "forkFrom", "blob")}
-    start["hash"] = target
-    start["threadId"] = thread
-    start["forkFrom"] = {
-        "threadId": source["threadId"],
-        "hash": source["hash"],
-        "seq": kept,
-        "chain": line[-3 - chain.CHAIN_CHARACTERS : -3].decode() if kept else "",
-        "handedOver": handed_over,
-    }
-    return start
-
-
-def replacement_of(value: object, history: History, kept: int) -> dict[str, object]:
-    """The fields of a step whose outcome a person made up.
+def make_fork(
+    store: Store,
+    registry: Registry,
+    text: str,
+    *,
+    config: Config,
+    chance: Chance,
+    cut: Cut,
+    on: str | None,
+    instead: Instead | None,
+    options: RunOptions,
+) -> tuple[BundleHash, ThreadId]:
+    """Write a fork's journal, which nobody drives yet.
 
     Args:
-        value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the outcome itself.
+        text: names the source. on: the version to go on with: a hash, a flow name, or ``head``; None: the source's.
     Raises:
-        UsageError: there is no step to replace, or the value does not fit it.
+        RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`, before anything is written.
     """
-    if kept == 0:
-        raise UsageError("there is no step whose outcome could be replaced; keep at least one with --at N")
-    before = decode(history.steps[kept - 1][:-1])
-    if not isinstance(before, dict) or "role" not in before:
-        return {"outcome": value}
-    if not isinstance(value, Mapping):
-        raise UsageError(f"step {kept} is a role's: give its meta as a mapping, or content and meta")
-    given = value if set(value) <= {"content", "meta"} else {"meta": value}
-    if not isinstance(given.get("content", ""), str) or not isinstance(given.get("meta", {}), Mapping):
-        raise UsageError(f"step {kept} is a role's: content is text, meta is a mapping")
-    own = {key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before}
-    return {**own, **given}
+    source_hash, source, path = store.locate_thread(text)
+    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    history = recover(data, source_hash, source)
+    record = view(store, source_hash, source, path).start
+    target = source_hash if on is None else registry.resolve(str(record["name"]) if on == "head" else on)[1]
+    bundle = granted_bundle(store, registry, target)
+    kept = kept_steps(history, cut, source)
+    if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
+        raise RefusedError(
+            f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
+        )
+    now_ms = chance.clock_ms()
+    thread = new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
+    start = _refitted(fork_start(record, history, kept, thread=thread, target=target), bundle, config, options)
+    if instead is not None:
+        start["forkFrom"] = {**start["forkFrom"], "instead": True}
+    pin_workspace(start, step_records(history, Blobs(store.blobs))[:kept], store, options)
+    line = start_line(store, start, now_ms)
+    begun = chain.link(chain.seed(target, thread), line)
+    create(store.data_path(target, thread), line, target, thread, more=_copied(data, history, kept, begun, instead))
+    return target, thread
 
 
-def copied_lines(data: bytes, kept: int, start_digest: bytes, replacement: Mapping[str, object] | None = None) -> bytes:
-    """The source's lines of its first *kept* steps, sealed anew behind the fork's start record; their timestamps stay.
-
-    Args:
-        data: the whole part of the source's journal. start_digest: the digest of the fork's start line.
-        replacement: what stands instead of the outcome of step *kept*.
-    """
-    copied = bytearray()
-    digest = start_digest
-    done = 0
-    for text in data.split(b"\n")[1:-1]:
-        if done == kept:
-            break
-        shape, seq = lines.shape_of(text)
-        if shape in ("control", "end"):
-            continue
-        whole = shape == "step" and not lines.is_sub_step(text)
-        body = text[: 1 - chain.SEAL_BYTES]
-        if whole and seq == kept and replacement is not None:
-            body = lines.step(seq, replacement, _timestamp(text))
-        line, digest = chain.seal(digest, body)
-        copied += line
-        if whole:
-            done = seq
-    return bytes(copied)
+def _copied(data: bytes, history: History, kept: int, begun: bytes, instead: Instead | None) -> bytes:
+    """The source's lines of the kept steps, chained anew to the fork's start."""
+    made_up = None if instead is None else replacement_of(instead.value, history, kept)
+    return copied_lines(data[: history.good_bytes], kept, begun, made_up)
 
 
-def _timestamp(text: bytes) -> int:
-    record = decode(text)
-    return int(record["timestamp"]) if isinstance(record, dict) else 0
+def _refitted(start: dict[str, Any], bundle: Bundle, config: Config, options: RunOptions) -> dict[str, Any]:
+    """What a fork may change of its source's start record: limits and agents; and it works on a branch of its own."""
+    parameters = start["parameters"]
+    fitted = {**start, "parameters": {**parameters, "options": {**parameters["options"], **options.limits()}}}
+    if options.agents:
+        fitted["agents"] = bind_agents(config, bundle, str(start["name"]), options)
+    if "workspace" in start:
+        from ..workspace import forked
+
+        fitted["workspace"] = forked(start["workspace"], thread_id=start["threadId"], flow=str(start["name"]))
+    return fitted

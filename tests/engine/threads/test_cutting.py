@@ -10,7 +10,7 @@ from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, bundle_hash
 from uncaged_engine.journal import chain, lines
 from uncaged_engine.journal.recover import History, recover
-from uncaged_engine.threads.forking import Cut, copied_lines, fork_start, kept_steps
+from uncaged_engine.threads.cutting import Cut, copied_lines, fork_start, kept_steps
 
 FORK = ThreadId("01HX5WBE0000000000000000ZZ")
 OTHER = bundle_hash(b"another version")

@@ -1,0 +1,130 @@
+"""A fork starts where another thread stood after one of its steps; the source is only read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId
+
+from ..journal import chain, lines
+from ..journal.codec import decode
+from ..journal.recover import History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Where to cut: after step *at*, or after the first (or *last*) step of *role*; neither drops the last step."""
+
+    at: int | None = None
+    role: str | None = None
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """An outcome that a person made up, to see where it would have led."""
+
+    value: object
+
+
+def kept_steps(history: History, cut: Cut, thread: ThreadId) -> int:
+    """How many steps a fork keeps.
+
+    Raises:
+        UsageError: more than there are. NotFoundError: no step of that role; the message lists those there are.
+    """
+    count = len(history.steps)
+    if cut.role is not None:
+        roles = [_role(line) for line in history.steps]
+        places = [number for number, role in enumerate(roles, start=1) if role == cut.role]
+        if not places:
+            known = ", ".join(dict.fromkeys(role for role in roles if role)) or "none"
+            raise NotFoundError(f"thread {thread} has no step of role {cut.role!r}; it has: {known}")
+        return places[-1] if cut.last else places[0]
+    if cut.at is None:
+        return max(count - 1, 0)
+    if not 0 <= cut.at <= count:
+        raise UsageError(f"thread {thread} has {count} whole steps; --at {cut.at} is not among 0 to {count}")
+    return cut.at
+
+
+def _role(line: bytes) -> str | None:
+    if not lines.is_role_step(line):
+        return None
+    record = decode(line[:-1])
+    return str(record["role"]) if isinstance(record, dict) else None
+
+
+def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread: ThreadId, target: BundleHash) -> dict[str, object]:
+    """The start record of the fork: the source's options whole, and where it came from."""
+    same = target == source["hash"]
+    handed_over = min(history.handed_over, kept) if same else kept
+    line = history.steps[kept - 1] if kept else b""
+    start = {key: value for key, value in source.items() if key not in ("format", "timestamp", "chain", "forkFrom", "blob")}
+    start["hash"] = target
+    start["threadId"] = thread
+    start["forkFrom"] = {
+        "threadId": source["threadId"],
+        "hash": source["hash"],
+        "seq": kept,
+        "chain": line[-3 - chain.CHAIN_CHARACTERS : -3].decode() if kept else "",
+        "handedOver": handed_over,
+    }
+    return start
+
+
+def replacement_of(value: object, history: History, kept: int) -> dict[str, object]:
+    """The fields of a step whose outcome a person made up.
+
+    Args:
+        value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the outcome itself.
+    Raises:
+        UsageError: there is no step to replace, or the value does not fit it.
+    """
+    if kept == 0:
+        raise UsageError("there is no step whose outcome could be replaced; keep at least one with --at N")
+    before = decode(history.steps[kept - 1][:-1])
+    if not isinstance(before, dict) or "role" not in before:
+        return {"outcome": value}
+    if not isinstance(value, Mapping):
+        raise UsageError(f"step {kept} is a role's: give its meta as a mapping, or content and meta")
+    given = value if set(value) <= {"content", "meta"} else {"meta": value}
+    if not isinstance(given.get("content", ""), str) or not isinstance(given.get("meta", {}), Mapping):
+        raise UsageError(f"step {kept} is a role's: content is text, meta is a mapping")
+    own = {key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before}
+    return {**own, **given}
+
+
+def copied_lines(data: bytes, kept: int, start_digest: bytes, replacement: Mapping[str, object] | None = None) -> bytes:
+    """The source's lines of its first *kept* steps, sealed anew behind the fork's start record; their timestamps stay.
+
+    Args:
+        data: the whole part of the source's journal. start_digest: the digest of the fork's start line.
+        replacement: what stands instead of the outcome of step *kept*.
+    """
+    copied = bytearray()
+    digest = start_digest
+    done = 0
+    for text in data.split(b"\n")[1:-1]:
+        if done == kept:
+            break
+        shape, seq = lines.shape_of(text)
+        if shape in ("control", "end"):
+            continue
+        whole = shape == "step" and not lines.is_sub_step(text)
+        body = text[: 1 - chain.SEAL_BYTES]
+        if whole and seq == kept and replacement is not None:
+            body = lines.step(seq, replacement, _timestamp(text))
+        line, digest = chain.seal(digest, body)
+        copied += line
+        if whole:
+            done = seq
+    return bytes(copied)
+
+
+def _timestamp(text: bytes) -> int:
+    record = decode(text)
+    return int(record["timestamp"]) if isinstance(record, dict) else 0

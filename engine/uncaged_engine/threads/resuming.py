@@ -1,0 +1,49 @@
+"""A thread is resumed with what lets it go on: a higher limit where it is at one, and a decision where nobody knows what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uncaged_bundles.errors import RefusedError, UsageError
+
+from ..state import states
+from ..state.observe import ThreadView
+
+FLAGS = {
+    "maxRounds": "--max-rounds",
+    "maxSteps": "--max-steps",
+    "maxCost": "--max-cost",
+    "maxTokens": "--max-tokens",
+    "maxSeconds": "--max-time",
+}
+MAX_NOTE_CHARACTERS = 100_000
+
+
+def resume_fields(
+    found: ThreadView, *, redo: bool, skip: bool, note: str | None, limits: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, Any]]:
+    """What the resume record says, and what was decided of an effect that nobody knows to be performed.
+
+    Raises:
+        UsageError: a note that is too long. RefusedError: none where one is needed, or a limit that is no higher.
+    """
+    if note is not None and len(note) > MAX_NOTE_CHARACTERS:
+        raise UsageError(f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file")
+    if found.summary.status == "unknown" and not (redo or skip):
+        raise RefusedError(f"thread {found.summary.thread_id} is unknown: {states.NEXT_STEP['unknown']}")
+    fields = {**limits, **({} if note is None else {"note": note})}
+    _require_higher(found, fields)
+    return fields, {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
+
+
+def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:
+    """A thread at its limit needs a higher one, or it would stop at once."""
+    end = found.end
+    if end is None or end.get("end") != "limit" or "value" not in end:
+        return
+    name, value = str(end["limit"]), float(end["value"])
+    given = fields.get(name)
+    if not isinstance(given, int | float) or given <= value:
+        where = f"thread {found.summary.thread_id} is at its limit ({end.get('message')})"
+        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}")

@@ -1,0 +1,75 @@
+"""A word for a thread is carried out by its worker or, where there is none, written down by whoever holds the journal's lock instead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store
+
+from ..journal import lines
+from ..journal.journal import Journal, JournalBusy
+from ..state import states
+from ..state.observe import ThreadSummary, facts_of, summarise
+from ..worker import client
+
+TIMEOUT_S = 10.0
+PAUSE_S = 0.02
+
+
+def steer(store: Store, text: str, event: states.Event, written: Callable[[int], bytes], clock_ms: Callable[[], int]) -> ThreadId:
+    """Have *event* happen to a thread; it is on disk when this returns.
+
+    Args:
+        written: the line that says it, for a moment in milliseconds; used where no worker drives the thread.
+    Raises:
+        RefusedError: the thread's state forbids it.
+    """
+    bundle, thread, path = store.locate_thread(text)
+    require(summarise(store, bundle, thread, path), event)
+    journal = _ask_or_take(store, bundle, thread, path, event)
+    if journal is None:
+        return thread
+    try:
+        require_still(journal, store, bundle, thread, event)
+        now_ms = clock_ms()
+        pending = journal.history.open
+        if event == "kill" and pending is not None:
+            journal.append(lines.void(pending.seq, "killed", "killed while nobody ran it", {}, now_ms))
+        journal.append(written(now_ms))
+        journal.flush()
+    finally:
+        journal.close()
+    return thread
+
+
+def require(summary: ThreadSummary, event: states.Event) -> None:
+    """Refuse what the thread's state forbids."""
+    if not states.allowed(summary.status, event):
+        raise RefusedError(states.refusal(summary.status, event, summary.thread_id))
+
+
+def require_still(journal: Journal, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event) -> None:
+    """The same, once nobody else can change it."""
+    state = states.status(facts_of(journal.history, store, bundle), locked=False)
+    if not states.allowed(state, event):
+        raise RefusedError(states.refusal(state, event, thread))
+
+
+def _ask_or_take(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event) -> Journal | None:
+    """None if the thread's worker did it; else the journal, which is ours now."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        with suppress(NotFoundError):  # a worker lives, and does not drive this thread
+            if client.request(store, bundle, {"op": event, "threadId": thread}, start=False) is not None:
+                return None
+        try:
+            return Journal.open(path, bundle, thread)
+        except JournalBusy:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(PAUSE_S)  # its worker is just coming, or just leaving
