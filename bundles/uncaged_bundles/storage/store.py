@@ -14,7 +14,6 @@ from ..ids import (
     BundleHash,
     ThreadId,
     bundle_hash,
-    decode_crockford,
     is_bundle_hash,
     is_thread_id,
     parse_bundle_hash,
@@ -159,14 +158,13 @@ class Store:
         """The thread with this id, with the only id that starts like this (in any case), or the ``latest``.
 
         Raises:
-            UsageError: the text is no part of an id, or several threads start with it; they are listed.
-            NotFoundError: no thread's id starts with it.
+            UsageError: the text is empty, too long, or the start of several threads' ids; they are listed.
+            NotFoundError: no thread's id starts with it, or none could.
         """
         if text == LATEST:
             return self._latest()
         if not text or len(text) > THREAD_ID_LENGTH:
             raise UsageError(f"{text[:80]!r} is neither a thread id, nor the start of one, nor {LATEST!r}")
-        decode_crockford(text)
         prefix = text.upper()
         found = [thread for thread in self.find_threads() if thread[1].startswith(prefix)]
         if not found:
