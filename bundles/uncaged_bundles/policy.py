@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from . import shapes
+from . import rights, shapes
 
 KNOWN_EFFECTS: Mapping[str, frozenset[str]] = {
-    "role": frozenset({"workspace", "timeout_s", "tools"}),
+    "role": frozenset({"workspace", "timeout_s"}) | rights.KEYS,
     "null": frozenset(),
     "http": frozenset({"hosts", "secrets", "private", "maxBytes", "timeout_s"}),
     "fetch": frozenset({"hosts", "private", "maxBytes", "timeout_s"}),
@@ -54,7 +54,7 @@ def parse_policy(raw: object, known_effects: Mapping[str, frozenset[str]] = KNOW
         shapes.known_keys(limits[kind], known_effects[kind], (*path, kind))
         for key, limit in limits[kind].items():
             shapes.json_data(limit, (*path, kind, key))
-            check = _SHAPES.get(key) if kind in KNOWN_EFFECTS else None
+            check = (_ROLE_SHAPES.get(key) if kind == "role" else None) or _SHAPES.get(key) if kind in KNOWN_EFFECTS else None
             if check is not None:
                 check(limit, (*path, kind, key))
     return Policy(limits=limits, trusted=trusted)
@@ -84,15 +84,29 @@ def _widening(before: Policy | None, after: Policy) -> Iterator[str]:
     former = before.limits if before else {}
     for kind, limits in after.limits.items():
         if kind not in former:
-            yield f"{kind}: may {_MEANING.get(kind, f'perform the effect {kind!r}')}" + _spelled_out(_with_hosts(kind, limits))
-            continue
-        for key, limit in limits.items():
-            if key not in former[kind]:
-                yield f"{kind}: {key} is now set to {_spelled(limit)} (was left to the default)"
-            elif not _is_within(key, limit, former[kind][key]):
-                yield f"{kind}: {key} " + _difference(former[kind][key], limit)
-        for key in sorted(former[kind].keys() - limits.keys() - {"workspace"}):  # no workspace named is none at all
-            yield f"{kind}: {key} is no longer set (was {_spelled(former[kind][key])})"
+            sentence = f"{kind}: may {_MEANING.get(kind, f'perform the effect {kind!r}')}" + _spelled_out(
+                _with_hosts(kind, _plain(kind, limits))
+            )
+            yield sentence + (rights.told_at_first(limits) if kind == "role" else "")
+        else:
+            yield from _wider(kind, _plain(kind, former[kind]), _plain(kind, limits))
+        if kind == "role":
+            yield from rights.widened(former.get(kind, {}), limits)
+
+
+def _wider(kind: str, former: Mapping[str, object], limits: Mapping[str, object]) -> Iterator[str]:
+    for key, limit in limits.items():
+        if key not in former:
+            yield f"{kind}: {key} is now set to {_spelled(limit)} (was left to the default)"
+        elif not _is_within(key, limit, former[key]):
+            yield f"{kind}: {key} " + _difference(former[key], limit)
+    for key in sorted(former.keys() - limits.keys() - {"workspace"}):  # no workspace named is none at all
+        yield f"{kind}: {key} is no longer set (was {_spelled(former[key])})"
+
+
+def _plain(kind: str, limits: Mapping[str, object]) -> Mapping[str, object]:
+    """Without the limits that are said in words of their own."""
+    return {key: limit for key, limit in limits.items() if kind != "role" or key not in rights.KEYS}
 
 
 def _with_hosts(kind: str, limits: Mapping[str, object]) -> Mapping[str, object]:
@@ -174,7 +188,15 @@ _SHAPES: Mapping[str, Callable[[object, shapes.Path], object]] = {
     "workspace": shapes.one_of(*WORKSPACE_LEVELS),
     "secrets": _hosts_by_secret,
     "private": shapes.truth,
-    **dict.fromkeys(("hosts", "tools", "models", "names", "network"), shapes.texts),
+    **dict.fromkeys(("hosts", "models", "names", "network"), shapes.texts),
     **dict.fromkeys(("executables", "modules", "read", "write", "environment"), shapes.texts),
     **dict.fromkeys(("timeout_s", "maxBytes", "maxDepth", "memoryBytes", "processes"), shapes.positive),
+}
+
+
+_ROLE_SHAPES: Mapping[str, Callable[[object, shapes.Path], object]] = {
+    "tools": rights.tools_words,
+    "network": shapes.truth,
+    "sandbox": shapes.truth,
+    "outside": shapes.one_of(*rights.OUTSIDE),
 }

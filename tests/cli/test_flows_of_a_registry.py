@@ -66,6 +66,23 @@ def test_a_definition_is_built_on_the_way(command: Command, tmp_path: Path) -> N
     assert '-->|"no"|' in graph
 
 
+def test_what_a_role_may_do_is_said_before_anything_runs(command: Command, tmp_path: Path) -> None:
+    """A wrong word is refused by `add`, `show` says what is allowed, and the first line of a run who is only told."""
+    path = tmp_path / "judged.py"
+    path.write_text(DEFINITION.replace("moderator=table", 'moderator=table, policy={"role": {"tools": ["read", "serach"]}}'))
+    refused = command("add", "judged", str(path), "--accept")
+    assert (refused.returncode, "'serach' is no tool; did you mean 'search'?" in refused.stderr) == (1, True)
+    path.write_text(path.read_text().replace("serach", "search"))
+    assert command("add", "judged", str(path), "--accept").returncode == 0
+    shown = command("show", "judged").stdout
+    assert "role: may ask agents to answer for roles; tools: read, search" in shown
+    assert "are held to this in what they ask of us" in " ".join(shown.split())
+    (tmp_path / "answer").write_text('```json\n{"status": "yes"}\n```\n')
+    ran = command("run", "judged", "--prompt", "x", "--agent", f"command:cat {tmp_path / 'answer'}")
+    assert ran.returncode == 0
+    assert "agent command (asked for; told of the policy's tools, not held to it)" in ran.stdout + ran.stderr
+
+
 def test_a_built_bundle_is_written_whole(command: Command, tmp_path: Path) -> None:
     """--output writes the bytes that standard output would get."""
     path, target = tmp_path / "judged.py", tmp_path / "bundle.py"

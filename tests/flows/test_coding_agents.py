@@ -138,7 +138,7 @@ ASKING = source(
 """,
     kind="workflow",
     roles={"coder": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
-    policy={"role": {"workspace": "write", "tools": ["ask"]}},
+    policy={"role": {"workspace": "write", "outside": "ask"}},
 )
 
 

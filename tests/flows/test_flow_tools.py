@@ -89,7 +89,7 @@ def test_a_role_calls_the_flows_that_its_policy_names(engine: Engine) -> None:
 def test_a_direct_output_is_the_answer(engine: Engine) -> None:
     """The raw result is the step's content, word for word; only its data is still asked for, and nothing after it is begun."""
     with serving([calls(("raw", {}), ("double", {"n": 1})), says("As asked.\n", DONE)]) as server:
-        thread = start(engine, server, "raw", "double")
+        thread = start(engine, server, "flow:raw", "flow:double")
         result = finish(engine, thread)
         assert len(server.asked) == 2
     assert (result["message"], result["data"]) == ("the raw result", {"status": "done"})
@@ -101,7 +101,7 @@ def test_flows_are_called_ten_times_at_most(engine: Engine) -> None:
     """The eleventh call of an answer is told so."""
     script = [calls(*[("double", {"n": number}) for number in range(11)]), says(DONE)]
     with serving(script) as server:
-        thread = start(engine, server, "double")
+        thread = start(engine, server, "flow:double")
         finish(engine, thread)
         answers = results(server.asked[1])
     assert [json.loads(answer)["data"] for answer in answers[:10]] == [2 * number for number in range(10)]
@@ -114,7 +114,7 @@ def test_a_call_that_a_crash_left_open_finds_its_thread_again(engine: Engine) ->
     with serving(
         [calls(("double", {"n": 4, "first_s": 600})), calls(("double", {"n": 4, "first_s": 600})), says("Eight.\n", DONE)]
     ) as server:
-        thread = start(engine, server, "double")
+        thread = start(engine, server, "flow:double")
         wait_for(engine, thread, lambda event: event.kind == "progress" and "step 1 of" in str(event.body.get("text")))
         end_workers(engine.store.root)
         engine.resume(thread)
@@ -126,7 +126,7 @@ def test_a_call_that_a_crash_left_open_finds_its_thread_again(engine: Engine) ->
 def test_a_kill_reaches_the_flows_that_a_model_called(engine: Engine) -> None:
     """Nothing runs on."""
     with serving([calls(("double", {"n": 4, "first_s": 600}))]) as server:
-        thread = start(engine, server, "double")
+        thread = start(engine, server, "flow:double")
         wait_for(engine, thread, lambda event: event.kind == "progress" and "step 1 of" in str(event.body.get("text")))
         engine.kill(thread)
         assert settle(engine, thread)["status"] == "killed"

@@ -31,4 +31,5 @@ def agents_in_words(agents: object) -> str:
 def _agent(agent: object) -> str:
     if not isinstance(agent, Mapping):
         return str(agent)
-    return f"{agent.get('name')} ({agent['reason']})" if agent.get("reason") else str(agent.get("name"))
+    why = [str(agent[key]) for key in ("reason", "limits") if agent.get(key)]
+    return f"{agent.get('name')} ({'; '.join(why)})" if why else str(agent.get("name"))

@@ -19,6 +19,10 @@ from ..given.versions import find_version
 from ..session import open_engine
 
 PURE = "nothing: it only computes, the world cannot notice it"
+FOREIGN = (
+    "Agents that are other people's programs are held to this in what they ask of us, or by options of their own, or only told; the first"
+    " line of a run says which."
+)
 
 
 @click.command()
@@ -27,6 +31,7 @@ PURE = "nothing: it only computes, the world cannot notice it"
 def command(flow: str, as_json: bool) -> None:
     """Show the flow (or the bundle with that hash): description, version, policy in words, roles, parameters."""
     from uncaged_bundles.policy import widening
+    from uncaged_bundles.rights import Rights
 
     engine = open_engine()
     entry, bundle_hash = find_version(engine.registry, flow)
@@ -58,6 +63,8 @@ def command(flow: str, as_json: bool) -> None:
     heading("It may")
     for sentence in allowed:
         paragraph(sentence, bullet="- ")
+    if descriptor.roles and Rights.of(descriptor.policy.limits.get("role", {})).is_narrowed:
+        paragraph(FOREIGN)
     if descriptor.roles:
         heading("Roles")
         for role in descriptor.roles.values():

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 from ..settings.config import NOTHING, Config, FlowSettings
 from . import BUILT_IN, factory_of, kinds
+from .holding import not_held
 
 if TYPE_CHECKING:
     from .program.table import Row
@@ -32,17 +34,27 @@ class Choice:
     settings: Mapping[str, object]
     reason: str
 
-    def recorded(self) -> dict[str, object]:
-        return {"name": self.name, "use": self.use, "settings": dict(self.settings), "reason": self.reason}
+    def recorded(self, rights: Rights = ALL_TOOLS) -> dict[str, object]:
+        fields: dict[str, object] = {"name": self.name, "use": self.use, "settings": dict(self.settings), "reason": self.reason}
+        limits = not_held(self.use, self.settings, rights)
+        return fields if limits is None else {**fields, "limits": limits}
 
 
 def bind(
-    config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
+    config: Config,
+    *,
+    flow: str,
+    roles: Iterable[str],
+    asked: Mapping[str, str],
+    environment: Mapping[str, str],
+    directory: Path,
+    rights: Rights = ALL_TOOLS,
 ) -> dict[str, object]:
     """Return the ``agents`` of a start record: the default, and each role that another agent answers for.
 
     Args:
         asked: what the person said for this run: role to agent, the empty key for all roles. directory: where relative paths in it start.
+        rights: what the flow's policy allows its roles; the record says how far each agent can be held to it.
     Raises:
         NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings that the agent does not understand.
     """
@@ -57,7 +69,7 @@ def bind(
     used = [*others.values()] if len(others) == len(names) > 0 else [default, *others.values()]
     for choice in used:
         factory_of(choice.use)(choice.settings)  # says now what would otherwise stop the thread later
-    return {"default": default.recorded(), "roles": {role: choice.recorded() for role, choice in others.items()}}
+    return {"default": default.recorded(rights), "roles": {role: choice.recorded(rights) for role, choice in others.items()}}
 
 
 def choose(

@@ -20,7 +20,7 @@ from .request import AgentAnswer, AgentFailed, AgentRequest
 from .tools.commands import Commands
 from .tools.flows import FlowTools
 from .tools.place import Place
-from .tools.toolbox import NETWORK, Toolbox
+from .tools.toolbox import Toolbox
 
 WORKING = """\
 You work on your own, in a git working tree: nobody answers questions or confirms anything before you are done. Use the tools to look, to
@@ -79,11 +79,11 @@ def toolbox(request: AgentRequest) -> Tools:
         environment=request.environment,
         reads=request.reads,
         writable=request.writable,
-        network=request.tools is not None and NETWORK in request.tools,
+        network=request.rights.network,
         sandbox=request.sandbox,
         cancel=request.cancel,
     )
-    box = Toolbox(commands, request.tools)
+    box = Toolbox(commands, request.rights)
     return box if request.flows is None else Both(box, request.flows)
 
 
@@ -115,7 +115,7 @@ def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, 
             return known, request.session
     role = f"# Your role: {request.role.name}\n\n{request.role.system_prompt.strip()}"
     inside = request.prompt.startswith(role)
-    network = ONLINE if request.tools is not None and NETWORK in request.tools else OFFLINE
+    network = ONLINE if request.rights.network else OFFLINE
     how = TALKING if not tools.described else CALLING if request.worktree is None else WORKING.format(network=network)
     system = f"{how}\n\n{role}" if inside else how
     prompt = request.prompt.removeprefix(role).lstrip("\n") if inside else request.prompt

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from uncaged_bundles.contract import RoleSpec
+from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 from ..effects import Cancel
 
@@ -36,8 +37,8 @@ class AgentRequest:
     session: what the agent's answer before a repair carried, for its own use; before the first answer of a step the text that the same
     agent's last answer for this role carried, if this thread was the one that asked. scratch: a directory for its private files.
     sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
-    tools: what the role may use of an agent's tools, by name; None: all. reads: directories outside that the worktree's links lead to.
-    flows: the flows among those tools, ready to be called.
+    rights: what the role may do besides. reads: directories outside that the worktree's links lead to.
+    flows: those that the role may use as tools, ready to be called.
     said: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
     """
 
@@ -64,7 +65,7 @@ class AgentRequest:
     sandbox: str = "auto"
     said: object = None
     writable: bool = True
-    tools: tuple[str, ...] | None = None
+    rights: Rights = ALL_TOOLS
     flows: FlowTools | None = None
     reads: tuple[Path, ...] = ()
     remark: Callable[[str], None] = lambda _text: None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
 
 from ..agents.request import AgentRequest
@@ -102,8 +103,7 @@ def compose(
     environment = context.config.for_agents(context.environment)
     test_command = context.start.get("testCommand")
     info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
-    allowed = context.bundle.descriptor.policy.limits.get("role", {}).get("tools")
-    tools = tuple(str(name) for name in cast("Sequence[object]", allowed)) if allowed is not None else None
+    rights = rights_of(context.bundle)
     return AgentRequest(
         thread_id=context.thread_id,
         key=context.key,
@@ -116,6 +116,7 @@ def compose(
             extra=question.extra,
             note=context.note,
             max_history_characters=context.config.limits.history_chars,
+            rights=rights,
         ),
         task=task,
         params=params,
@@ -137,16 +138,16 @@ def compose(
         sandbox=context.config.sandbox,
         said=context.answer,
         writable=workspace_level(context.bundle) == "write",
-        tools=tools,
-        flows=flows_of(context, tools) if tools else None,
+        rights=rights,
+        flows=flows_of(context, rights.flows) if rights.flows else None,
         reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),
     )
 
 
-def flows_of(context: EffectContext, tools: Sequence[str]) -> FlowTools | None:
-    from ..agents.tools.flows import flow_tools  # few roles have tools by name
+def flows_of(context: EffectContext, names: Sequence[str]) -> FlowTools:
+    from ..agents.tools.flows import flow_tools  # few roles have flows as tools
 
-    return flow_tools(context, tools)
+    return flow_tools(context, names)
 
 
 def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]) -> str | None:
@@ -182,6 +183,10 @@ def calls_of(step: Mapping[str, object]) -> int:
 
 def redacted(fields: Mapping[str, object], binding: Binding) -> dict[str, object]:
     return cast("dict[str, object]", secrets.redact(dict(fields), binding.known))
+
+
+def rights_of(bundle: Bundle) -> Rights:
+    return Rights.of(bundle.descriptor.policy.limits.get("role", {}))
 
 
 def workspace_level(bundle: Bundle) -> str:

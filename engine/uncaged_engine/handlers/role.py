@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.rights import KEYS
 from uncaged_bundles.validation.validate import Bundle
 
 from ..agents import factory_of
@@ -31,7 +32,7 @@ from ..workspace import Workspace, last_snapshot, scratch_of
 
 class RoleHandler:
     kind = "role"
-    limits = frozenset({"workspace", "timeout_s", "tools"})
+    limits = frozenset({"workspace", "timeout_s"}) | KEYS
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat" if workspace_level(bundle) == "none" else "restore"

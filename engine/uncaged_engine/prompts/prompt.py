@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from uncaged_bundles.contract import RoleSpec
+from uncaged_bundles.rights import TOOLS, Rights
 
 from .fences import fenced
 from .fields import describe_fields
@@ -23,11 +24,13 @@ def build_prompt(
     extra: str | None,
     note: str | None,
     max_history_characters: int,
+    rights: Rights | None = None,
 ) -> str:
     """Return the whole prompt for one step of *role*.
 
     Args:
         steps: the role steps so far. extra: what the bundle adds for this step. note: what a person said with ``resume --note``.
+        rights: what is told to those who cannot be held to it, too.
     """
     parts = [f"# Your role: {role.name}", role.system_prompt.strip(), "# The task", task.strip() or "(No task was given in words.)"]
     if params:
@@ -35,10 +38,31 @@ def build_prompt(
     parts += ["# What happened so far", tell_history(steps, role.name, max_history_characters)]
     if extra:
         parts += ["# For this step", extra.strip()]
+    if rights is not None and rights.tools is not None:
+        parts += ["# What you may do here", allowed_in_words(rights)]
     if note:
         parts += ["# A note from the person who runs this", note.strip()]
     parts += ["# How to answer", answer_format(role)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+DOING = {
+    "list": "list directories",
+    "read": "read files",
+    "search": "search files",
+    "edit": "change parts of files",
+    "write": "write, move and delete files",
+    "run": "run commands",
+    "commit": "commit",
+}
+
+
+def allowed_in_words(rights: Rights) -> str:
+    doing = [DOING[tool] for tool in TOOLS if rights.may(tool)]
+    network = " You may use the network." if rights.network else " You may not use the network."
+    return (
+        f"You may do this and nothing else in your role: {', '.join(doing)}." if doing else "You may use no tools in your role."
+    ) + network
 
 
 def answer_format(role: RoleSpec) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
+from uncaged_bundles.rights import Rights
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -166,7 +167,13 @@ def bind_agents(config: Config, bundle: Bundle, name: str, options: RunOptions) 
     from ..agents.choose import bind
 
     return bind(
-        config, flow=name, roles=bundle.descriptor.roles, asked=options.agents, environment=options.environment, directory=options.directory
+        config,
+        flow=name,
+        roles=bundle.descriptor.roles,
+        asked=options.agents,
+        environment=options.environment,
+        directory=options.directory,
+        rights=Rights.of(bundle.descriptor.policy.limits.get("role", {})),
     )
 
 

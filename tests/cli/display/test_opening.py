@@ -35,6 +35,10 @@ def test_a_fork_says_where_it_came_from() -> None:
             },
             "agent repair (asked for), coder by claude (config.yaml: roles.coder)",
         ),
+        (
+            {"default": {"name": "codex", "reason": "asked for", "limits": "told of the policy's tools, not held to it"}, "roles": {}},
+            "agent codex (asked for; told of the policy's tools, not held to it)",
+        ),
     ],
 )
 def test_agents_are_named_default_first(agents: object, words: str) -> None:

@@ -17,12 +17,15 @@ from testbed.processes import await_end
 from testbed.roles import request
 from testbed.turns import Bench, argv
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_bundles.rights import Rights
 from uncaged_engine.agents.acp.agent import AcpAgent
 from uncaged_engine.agents.request import AgentWaits, Repair
 from uncaged_engine.effects import Cancel
 from uncaged_engine.sandbox.mechanism import choose
 
 AGENT = Path(sys.executable).name
+
+ASK = Rights(ask=True)
 
 pytestmark = pytest.mark.slow
 
@@ -90,29 +93,62 @@ def test_the_policy_says_what_a_role_may_do(bench: Bench) -> None:
     """A role that reads the workspace changes nothing through us; one with a list of tools gets no others."""
     (bench.worktree / "a").write_text("a")
     words = ("ask:edit=a", "ask:read=a", "force:a=b", "read:a", "run:echo ran")
-    text = bench.text(*words, writable=False, tools=("read", "search", "ask"))
+    text = bench.text(*words, writable=False, rights=Rights(tools=frozenset({"read", "search"}), ask=True))
     allowed = "the flow's policy allows read, search"
     assert text == f"[edit a: ]\n\n[read a: yes][{allowed}, not 'edit'][a][{allowed}, not 'execute']"
     assert "[edit a: ]\n\n[read a: yes][the flow's policy lets this role read" in bench.text(*words[:3], writable=False)
+
+
+def test_what_a_role_needs_for_each_kind_of_call(bench: Bench) -> None:
+    """Deleting takes write, committing a command, fetching the network; thinking is free, and of what is unknown nothing is allowed."""
+    asked = ("delete=a", "execute=", "fetch=", "think=", "other=", "edit=a")
+    words = [f"ask:{request}" for request in asked]
+    yes = [
+        text.partition(":")[0]
+        for text in bench.text(*words, rights=Rights(tools=frozenset({"write", "commit"}))).split("[")
+        if ": yes" in text
+    ]
+    assert yes == ["delete a", "execute ", "think ", "edit a"]
+    only = bench.text(*words, rights=Rights(tools=frozenset({"edit"}), network=True))
+    assert [text.partition(":")[0] for text in only.split("[") if ": yes" in text] == ["fetch ", "think ", "edit a"]
+    every = bench.text(*words)
+    assert [text.partition(":")[0] for text in every.split("[") if ": yes" in text] == [
+        "delete a",
+        "execute ",
+        "think ",
+        "other ",
+        "edit a",
+    ]
+
+
+def test_a_command_of_a_role_that_reads_cannot_write(bench: Bench) -> None:
+    """Whatever the policy says of a sandbox: nothing else would keep it from that."""
+    choose()
+    (bench.worktree / ".git").rmdir()
+    subprocess.run(["git", "init", "--quiet", str(bench.worktree)], check=True)
+    text = bench.text("run:ls -A; touch new", writable=False)
+    assert text.startswith("[1: .git\n")
+    assert "Read-only file system" in text or "Permission denied" in text
+    assert not (bench.worktree / "new").exists()
 
 
 def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
     """The turn ends, the thread can wait; a yes and a no are told in the same session, and neither is asked about twice."""
     outside = str(bench.root / "outside")
     with pytest.raises(AgentWaits) as caught:
-        bench.ask("ask:edit=inside", f"ask:read={outside}", "say:never", tools=("ask",))
+        bench.ask("ask:edit=inside", f"ask:read={outside}", "say:never", rights=ASK)
     name = Path(sys.executable).name
     assert caught.value.details == {
         "question": f"{name} asks, as coder: read {outside} ({outside} is outside). Allow it?",
         "schema": {"type": "string", "enum": ["yes", "no"]},
     }
     with pytest.raises(AgentWaits) as caught:
-        bench.ask("heard", f"ask:read={outside}", "ask:read=../other", tools=("ask",), said="yes")
+        bench.ask("heard", f"ask:read={outside}", "ask:read=../other", rights=ASK, said="yes")
     assert "../other" in str(caught.value.details["question"])
     words = ("heard", f"ask:read={outside}", "ask:read=../other", "ask:read=../other", "ask:edit=.git/config", "say:end")
     with pytest.raises(AgentWaits):
-        bench.ask(*words, tools=("ask",), said="no")
-    text = bench.text(*words, tools=("ask",), said="no")
+        bench.ask(*words, rights=ASK, said="no")
+    text = bench.text(*words, rights=ASK, said="no")
     assert text.startswith("heard The person did not allow what you asked for: edit .git/config. Go on with your task")
     assert "in session-1, which has 4 prompts" in text
     assert f"[read {outside}: yes]" in text
@@ -146,7 +182,9 @@ def test_a_terminal_of_a_role_with_sandbox_is_locked_in(bench: Bench) -> None:
     (bench.worktree / ".git").rmdir()
     subprocess.run(["git", "init", "--quiet", str(bench.worktree)], check=True)
     outside = bench.root / "outside"
-    text = bench.text("run:echo in > inside; cat inside; echo $MINE", f"run:echo out > {outside}", "killed:sleep 600", tools=("sandbox",))
+    text = bench.text(
+        "run:echo in > inside; cat inside; echo $MINE", f"run:echo out > {outside}", "killed:sleep 600", rights=Rights(sandbox=True)
+    )
     assert text.startswith("[0: in\nm]")
     assert re.search(r"\[SIG(KILL|TERM)\]$", text)
     assert not outside.exists()

@@ -15,6 +15,7 @@ from testbed.repositories import make_repository
 from testbed.roles import SCHEMA, request, role_spec
 from testbed.talks import KEY, WIRES
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_bundles.rights import Rights
 from uncaged_engine.agents import factory_of
 from uncaged_engine.agents.local import find_server, first_model
 from uncaged_engine.agents.request import AgentFailed, AgentRequest
@@ -138,7 +139,7 @@ def test_without_a_workspace_it_only_talks(asked: AgentRequest, wire: Wire) -> N
 def test_a_role_gets_what_its_policy_names(asked: AgentRequest, wire: Wire) -> None:
     """The tools by name, and the network for its commands if that is named."""
     with serving([says(DONE)]) as server:
-        agent_for(server, wire).answer(replace(asked, tools=("read", "run", "network")))
+        agent_for(server, wire).answer(replace(asked, rights=Rights(tools=frozenset({"read", "run"}), network=True)))
         described = [tool["name"] if wire == "anthropic" else tool["function"]["name"] for tool in server.asked[0]["tools"]]
         assert described == ["read", "run"]
         assert "Commands may use the network." in texts(server, wire)[0]
@@ -155,7 +156,7 @@ def test_commands_of_a_role_have_a_network_only_by_its_policy(asked: AgentReques
         return calls(("run", {"command": f'python3 -c "{program}"'}))
 
     with serving(script) as server:
-        agent_for(server, "anthropic").answer(replace(asked, tools=("run", *(["network"] if network else []))))
+        agent_for(server, "anthropic").answer(replace(asked, rights=Rights(tools=frozenset({"run"}), network=network)))
         assert ("[exit code 0]\\n200" in json.dumps(server.asked[1]["messages"])) is network
 
 

@@ -17,6 +17,7 @@ from testbed.processes import await_end
 from testbed.roles import request, role_spec
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.ids import new_thread_id
+from uncaged_bundles.rights import Rights
 from uncaged_engine.agents.program.agent import MAX_ARGUMENT_BYTES, ProgramAgent
 from uncaged_engine.agents.request import AgentAnswer, AgentFailed, Repair
 from uncaged_engine.effects import Cancel
@@ -109,6 +110,54 @@ def test_rights_follow_the_workspace_and_arguments_the_config(stage: Stage) -> N
     first, second = (call["argv"][4:] for call in stage.calls)
     assert first == ["--allowedTools", "Read,Glob,Grep", "--disallowedTools", "Edit,Write,NotebookEdit"]
     assert second == ["--mine", "--model", "haiku"]
+
+
+@pytest.mark.parametrize(
+    ("row", "rights", "more", "expected"),
+    [
+        (
+            "claude",
+            Rights(tools=frozenset({"read", "search", "commit"})),
+            {},
+            [
+                *("--allowedTools", "Read,Grep,Glob,Bash(git add:*),Bash(git commit:*)"),
+                *("--disallowedTools", "Edit,NotebookEdit,Write,WebFetch,WebSearch"),
+            ],
+        ),
+        (
+            "claude",
+            Rights(network=True),
+            {"writable": False},
+            ["--allowedTools", "Glob,Read,Grep,WebFetch,WebSearch", "--disallowedTools", "Edit,NotebookEdit,Write,Bash"],
+        ),
+        (
+            "claude",
+            Rights(tools=frozenset()),
+            {},
+            ["--disallowedTools", "Glob,Read,Grep,Edit,NotebookEdit,Write,Bash,WebFetch,WebSearch"],
+        ),
+        (
+            "gemini-headless",
+            Rights(tools=frozenset({"read", "edit"})),
+            {},
+            ["--approval-mode", "default", "--allowed-tools", "replace"],
+        ),
+        ("gemini-headless", Rights(tools=frozenset({"read"})), {}, ["--approval-mode", "default", "-p"]),
+        ("codex", Rights(tools=frozenset({"read", "search"})), {}, ["--sandbox", "read-only"]),
+        ("codex", Rights(tools=frozenset({"run"})), {}, ["--sandbox", "danger-full-access"]),
+    ],
+    ids=["claude", "claude reads", "claude has nothing", "gemini", "gemini reads", "codex reads", "codex runs"],
+)
+def test_tools_of_a_policy_are_passed_on(stage: Stage, row: str, rights: Rights, more: dict[str, Any], expected: list[str]) -> None:
+    """By the program's own options where it has some; a role that changes and runs nothing gets what a reader gets."""
+    stage.ask(row, rights=rights, **more)
+    assert " ".join(expected) in " ".join(stage.calls[0]["argv"])
+
+
+def test_a_person_s_rights_go_before_the_policy_s_tools(stage: Stage) -> None:
+    """Who writes them into the config has said what is to be passed on."""
+    stage.ask("claude", rights=Rights(tools=frozenset({"read"})), settings={"rights": ["--mine"]})
+    assert stage.calls[0]["argv"][4:] == ["--mine"]
 
 
 def test_is_error_counts_not_the_exit_code(stage: Stage) -> None:

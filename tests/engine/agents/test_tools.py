@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from testbed.repositories import git, make_repository
 from testbed.talks import Clock
+from uncaged_bundles.rights import ALL_TOOLS, Rights
 from uncaged_engine.agents.tools.access import hand_over
 from uncaged_engine.agents.tools.commands import Commands, program_places
 from uncaged_engine.agents.tools.place import Place, ToolError
@@ -34,7 +35,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def box(tree: Path, allowed: tuple[str, ...] | None = None, cancel: Cancel | None = None, **more: Any) -> Toolbox:
+def box(tree: Path, rights: Rights = ALL_TOOLS, cancel: Cancel | None = None, **more: Any) -> Toolbox:
     usual: dict[str, Any] = {
         "place": Place.around(tree),
         "environment": {"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
@@ -44,7 +45,7 @@ def box(tree: Path, allowed: tuple[str, ...] | None = None, cancel: Cancel | Non
         "sandbox": "auto",
         "cancel": cancel or Cancel(),
     }
-    return Toolbox(Commands(**(usual | more)), allowed)
+    return Toolbox(Commands(**(usual | more)), rights)
 
 
 @pytest.fixture
@@ -186,7 +187,7 @@ def test_arguments_that_are_no_object_are_answered(tree: Path) -> None:
 def test_a_role_has_only_the_tools_that_it_may_use(tree: Path) -> None:
     """By the policy's names; those that change files are gone where files may not be changed."""
     assert [tool.name for tool in box(tree).described] == ["list", "read", "search", "edit", "write", "run", "commit"]
-    assert [tool.name for tool in box(tree, ("read", "edit", "network")).described] == ["read", "edit"]
+    assert [tool.name for tool in box(tree, Rights(tools=frozenset({"edit", "read"}), network=True)).described] == ["read", "edit"]
     looking = box(tree, writable=False)
     assert [tool.name for tool in looking.described] == ["list", "read", "search", "run"]
     assert looking.use(Call(id="1", name="write", arguments='{"path": "x", "text": "x"}')).failed

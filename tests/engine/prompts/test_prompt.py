@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from testbed.roles import role_spec
+from uncaged_bundles.rights import Rights
 from uncaged_engine.prompts.extract import Unfit, checker, extract
 from uncaged_engine.prompts.prompt import build_prompt, repair_prompt, repair_wording
 
@@ -22,6 +24,26 @@ def prompt(**more: Any) -> str:
         "max_history_characters": 10_000,
     }
     return build_prompt(**(usual | more))
+
+
+@pytest.mark.parametrize(
+    ("rights", "said"),
+    [
+        (Rights(), None),
+        (Rights(sandbox=True, network=True), None),
+        (
+            Rights(tools=frozenset({"search", "read", "commit"})),
+            "You may do this and nothing else in your role: read files, search files, commit. You may not use the network.",
+        ),
+        (Rights(tools=frozenset(), network=True), "You may use no tools in your role. You may use the network."),
+    ],
+    ids=["all", "not the tools", "some tools", "none"],
+)
+def test_the_tools_of_the_policy_are_told_to_whoever_answers(rights: Rights, said: str | None) -> None:
+    """Some cannot be held to them, and none can be without being told."""
+    text = prompt(rights=rights)
+    assert ("# What you may do here" in text) is (said is not None)
+    assert f"# What you may do here\n\n{said}\n\n# How to answer" in text or said is None
 
 
 def test_everything_stands_in_its_order() -> None:

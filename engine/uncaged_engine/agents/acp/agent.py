@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
+from uncaged_bundles.rights import Rights
 
 from ...processes.edge import EDGE
 from ...sandbox.mechanism import choose
@@ -18,13 +19,11 @@ from ..program.table import Row, row_for
 from ..request import AgentAnswer, AgentRequest, AgentWaits
 from ..tools.commands import Commands
 from ..tools.place import Place
-from ..tools.toolbox import NETWORK
 from .boxed import BoxedTerminal
 from .client import Client
 from .conversation import Asking, Prompt, Turn
 from .heard import Heard, one_line
 from .leave import ANSWERS, Leave
-from .permission import Rights
 from .process import AgentProcess
 from .session import Terms
 from .terminal import OpenTerminal, Start, Terminals
@@ -73,7 +72,15 @@ class AcpAgent:
         heard = Heard(ground.place, request.progress, request.remark)
         terminals = Terminals(ground.place, ground.start)
         leave = Leave.of(request.scratch, request.key, request.said) if ground.rights.ask else Leave()
-        client = Client(place=ground.place, rights=ground.rights, leave=leave, heard=heard, terminals=terminals, remark=request.remark)
+        client = Client(
+            place=ground.place,
+            rights=ground.rights,
+            writable=ground.writable,
+            leave=leave,
+            heard=heard,
+            terminals=terminals,
+            remark=request.remark,
+        )
         terms = Terms(
             name=self._title,
             login=self._row.how_to_log_in if self._row is not None else "log in with its own command",
@@ -118,30 +125,35 @@ def prompt_of(request: AgentRequest, leave: Leave) -> Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What an agent stands on: where it works, what it may do there, and how its terminals are started."""
+    """What an agent stands on: where it works, what it may do there, and how its terminals are started.
+
+    A role that only reads has its terminals in the sandbox, whatever the policy says: nothing else keeps a command from writing.
+    """
 
     place: Place
     rights: Rights
+    writable: bool
     start: Start
 
     @classmethod
     def of(cls, request: AgentRequest, directory: Path, environment: Mapping[str, str]) -> Ground:
         """Raises: EnvironmentLacks: the policy wants terminals in the sandbox, and no sandbox holds here."""
-        place = Place.around(directory)
-        rights = Rights.of(request.tools or (), writable=request.writable or request.worktree is None)
-        if not rights.sandbox:
-            return cls(place=place, rights=rights, start=partial(OpenTerminal, environment=environment))
+        place, rights = Place.around(directory), request.rights
+        writable = request.writable or request.worktree is None
+        if writable and not rights.sandbox:
+            return cls(place=place, rights=rights, writable=writable, start=partial(OpenTerminal, environment=environment))
         try:
-            choose(request.sandbox)
+            if rights.sandbox:
+                choose(request.sandbox)
         except SandboxUnavailable as exc:
             raise EnvironmentLacks(str(exc)) from exc
         commands = Commands(
             place=place,
             environment=environment,
             reads=request.reads,
-            writable=rights.writable,
-            network=NETWORK in (request.tools or ()),
+            writable=writable,
+            network=rights.network,
             sandbox=request.sandbox,
             cancel=request.cancel,
         )
-        return cls(place=place, rights=rights, start=partial(BoxedTerminal, commands=commands))
+        return cls(place=place, rights=rights, writable=writable, start=partial(BoxedTerminal, commands=commands))

@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from uncaged_bundles.rights import Rights
+
 from ..tools.place import Place, ToolError
 from .confine import read_part
 from .heard import Heard
 from .leave import Leave
-from .permission import Call, Rights, option_for, outside, refusal, withheld
+from .permission import Call, option_for, outside, refusal, withheld
 from .terminal import Terminals, signal_name
 
 if TYPE_CHECKING:
@@ -31,7 +33,15 @@ class Client:
     """Our side of one turn; `handle` is what the protocol library calls for each message."""
 
     def __init__(
-        self, *, place: Place, rights: Rights, leave: Leave, heard: Heard, terminals: Terminals, remark: Callable[[str], None]
+        self,
+        *,
+        place: Place,
+        rights: Rights,
+        writable: bool,
+        leave: Leave,
+        heard: Heard,
+        terminals: Terminals,
+        remark: Callable[[str], None],
     ) -> None:
         from acp import schema
 
@@ -41,6 +51,7 @@ class Client:
         self.asking = asyncio.Event()
         self._place = place
         self._rights = rights
+        self._writable = writable
         self._heard = heard
         self._terminals = terminals
         self._leave = leave
@@ -79,9 +90,9 @@ class Client:
     async def _permission(self, request: RequestPermissionRequest) -> Mapping[str, object]:
         asked = request.tool_call
         call = self._heard.call(asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True))
-        why = refusal(self._rights, self._place, call, self._leave.granted)
+        why = refusal(self._rights, self._place, call, writable=self._writable, granted=self._leave.granted)
         unknown = [path for path in outside(self._place, call) if path not in self._leave.granted + self._leave.denied]
-        if unknown and self._rights.ask and withheld(self._rights, call) is None:
+        if unknown and self._rights.ask and withheld(self._rights, call, writable=self._writable) is None:
             self.wanted = replace(self._leave, title=call.title or call.kind, asked=tuple(unknown))
             self.asking.set()
             return {"outcome": {"outcome": "cancelled"}}
@@ -126,7 +137,7 @@ class Client:
         return {}
 
     def _allowed(self, kind: str) -> None:
-        why = refusal(self._rights, self._place, Call(kind=kind))
+        why = refusal(self._rights, self._place, Call(kind=kind), writable=self._writable)
         if why is not None:
             raise ToolError(why)
 

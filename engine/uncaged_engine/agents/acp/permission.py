@@ -1,26 +1,33 @@
 """What an agent asks leave for is answered by the flow's policy alone: inside the worktree yes, outside no, and never more than once.
 
-The words of a policy's ``role.tools``: kinds of tool calls (when there is one, all others are refused), ``sandbox`` (terminals run in the
-script sandbox), ``ask`` (what would be refused because it lies outside is asked of a person).
+The protocol has kinds of tool calls of its own; each is one or more of the tools that a policy names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.rights import TOOLS, Rights
+
 from ..tools.place import Place
-from ..tools.toolbox import NETWORK
 from .confine import refused
 
 if TYPE_CHECKING:
     from acp.schema import PermissionOption
 
-SANDBOX = "sandbox"
-ASK = "ask"
-KINDS = {"list": "read", "write": "edit", "run": "execute", "commit": "execute"}
-"""What the tools of our own agents are called among the protocol's kinds."""
+TOOLS_OF: Mapping[str, frozenset[str]] = {
+    "read": frozenset({"list", "read"}),
+    "search": frozenset({"list", "search"}),
+    "edit": frozenset({"edit", "write"}),
+    "delete": frozenset({"write"}),
+    "move": frozenset({"write"}),
+    "execute": frozenset({"run", "commit"}),  # agents commit with a command
+}
+"""One of these tools is enough for a kind of call. Thinking is free, fetching takes the network; of other kinds nothing is known."""
+FREE = frozenset({"think", "switch_mode"})
+FETCH = "fetch"
 CHANGING = frozenset({"edit", "delete", "move"})
 ALLOWING = ("allow_once", "allow_always")
 REFUSING = ("reject_once", "reject_always")
@@ -29,22 +36,6 @@ PATH_KEYS = frozenset(
     | {"old_path", "new_path", "oldPath", "newPath", "source", "destination"}
 )
 """Under these names agents put paths into the input of their tools."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rights:
-    """What a role's agent may do. writable: the worktree. kinds: of tool calls; None: all. sandbox: terminals. ask: what is outside."""
-
-    writable: bool
-    kinds: frozenset[str] | None
-    sandbox: bool
-    ask: bool
-
-    @classmethod
-    def of(cls, tools: Iterable[str], *, writable: bool) -> Rights:
-        words = frozenset(tools)
-        kinds = frozenset(KINDS.get(word, word) for word in words - {SANDBOX, ASK, NETWORK})
-        return cls(writable=writable, kinds=kinds or None, sandbox=SANDBOX in words, ask=ASK in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,21 +68,24 @@ def paths_of(fields: Mapping[str, object]) -> Iterator[str]:
         yield from (value for key, value in given.items() if key in PATH_KEYS and isinstance(value, str))
 
 
-def refusal(rights: Rights, place: Place, call: Call, granted: Collection[str] = ()) -> str | None:
+def refusal(rights: Rights, place: Place, call: Call, *, writable: bool, granted: Collection[str] = ()) -> str | None:
     """Why a tool call is refused, in words for the log; None if it is allowed.
 
     Args:
-        granted: paths outside that a person allowed.
+        writable: whether the role may change the workspace. granted: paths outside that a person allowed.
     """
-    why = withheld(rights, call)
+    why = withheld(rights, call, writable=writable)
     return why if why is not None else next((refused(place, path) for path in outside(place, call) if path not in granted), None)
 
 
-def withheld(rights: Rights, call: Call) -> str | None:
+def withheld(rights: Rights, call: Call, *, writable: bool) -> str | None:
     """Why the policy has this kind of call refused, wherever it leads."""
-    if rights.kinds is not None and call.kind not in rights.kinds:
-        return f"the flow's policy allows {', '.join(sorted(rights.kinds))}, not {call.kind!r}"
-    if not rights.writable and call.kind in CHANGING:
+    if call.kind == FETCH:
+        return None if rights.network else "the flow's policy gives this role no network"
+    if rights.tools is not None and call.kind not in FREE and rights.tools.isdisjoint(TOOLS_OF.get(call.kind, ())):
+        named = ", ".join(tool for tool in TOOLS if tool in rights.tools)
+        return f"the flow's policy allows {named or 'no tools'}, not {call.kind!r}"
+    if not writable and call.kind in CHANGING:
         return "the flow's policy lets this role read the workspace, not change it"
     return None
 

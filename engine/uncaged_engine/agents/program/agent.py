@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.rights import CHANGING
 
 from ...processes.leftovers import kill_leftovers
 from ...processes.programs import Finished, run_program
@@ -80,7 +81,7 @@ class ProgramAgent:
     def _argv(self, request: AgentRequest, prompt: str, session: str | None, environment: Mapping[str, str]) -> list[str]:
         row = self._row
         parts: dict[str, Sequence[str]] = {
-            "rights": self._rights if self._rights is not None else row.rights.get(level_of(request), ()),
+            "rights": self._rights if self._rights is not None else rights_of(row, request),
             "more": self._more,
             "continue": [word.replace("{session}", session) for word in row.continuing] if session is not None else (),
             "schema": schema_arguments(row, request),
@@ -135,9 +136,35 @@ class LostSession(Exception):
     """The session to go on with is gone."""
 
 
+def rights_of(row: Row, request: AgentRequest) -> Sequence[str]:
+    """The arguments that let the program do what the flow lets its roles do, as far as it has any for that."""
+    rights, level = request.rights, level_of(request)
+    if not row.named or (rights.tools is None and not rights.network):
+        return row.rights.get(level, ())
+    usable = {
+        *(() if level == "none" else rights.usable(writable=level == "write")),
+        *(("network",) if rights.network else ()),
+    } - ({"run"} if level == "read" else set())  # nothing would keep its commands from writing
+    allowed = dict.fromkeys(name for tool, names in row.tools.items() if tool in usable for name in names)
+    partly = {name.partition("(")[0] for name in allowed}
+    others = dict.fromkeys(name for names in row.tools.values() for name in names if "(" not in name and name not in partly)
+    lists = {"{allowed}": allowed, "{others}": others}
+    words: list[str] = []
+    for word in row.named:
+        if word not in lists:
+            words.append(word)
+        elif lists[word]:
+            words.append(",".join(lists[word]))
+        else:
+            words.pop()  # the option's name
+    return words
+
+
 def level_of(request: AgentRequest) -> str:
     """What the flow lets the role do with the workspace."""
-    return "none" if request.worktree is None else "write" if request.writable else "read"
+    if request.worktree is None:
+        return "none"
+    return "write" if request.writable and any(map(request.rights.may, (*CHANGING, "run"))) else "read"
 
 
 def take_patterns(row: Row, stderr: bytes, reading: Reading) -> None:

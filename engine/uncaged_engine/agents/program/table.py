@@ -49,6 +49,8 @@ class Row:
     authenticate: str | None = None
     prompt: Literal["stdin", "argument"] = "stdin"
     rights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
     continuing: tuple[str, ...] = ()
     schema: tuple[str, ...] = ()
     output: Literal["lines", "json", "text"] = "text"
@@ -121,6 +123,8 @@ def row_of(name: str, fields: Mapping[str, Any]) -> Row:
         authenticate=fields.get("authenticate"),
         prompt=fields.get("prompt", "stdin"),
         rights={level: tuple(words) for level, words in fields.get("rights", {}).items()},
+        tools={tool: tuple(names) for tool, names in fields.get("tools", {}).items()},
+        named=tuple(fields.get("named", ())),
         continuing=tuple(fields.get("continue", ())),
         schema=tuple(fields.get("schema", ())),
         output=fields.get("output", "text"),

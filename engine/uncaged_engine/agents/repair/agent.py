@@ -16,6 +16,8 @@ from .task import KIND, ROLES, Task, limits_of
 GRACE_S = 10.0
 MAX_ANSWER_BYTES = 4 << 20
 WRITERS = ("coder", "committer")
+LOOKING = ("read", "run")
+NEEDED = {"coder": (*LOOKING, "edit"), "committer": ("commit",)}
 
 
 class RepairAgent:
@@ -32,6 +34,9 @@ class RepairAgent:
             raise AgentFailed(f"the built-in repair plays {', '.join(ROLES)}, not {request.role.name!r}; bind another agent to that role")
         if not request.writable and request.role.name in WRITERS:
             raise AgentFailed(f"the built-in repair cannot play {request.role.name!r} where the flow's policy lets roles only read")
+        missing = ", ".join(tool for tool in NEEDED.get(request.role.name, LOOKING) if not request.rights.may(tool))
+        if missing:
+            raise AgentFailed(f"the built-in repair cannot play {request.role.name!r}: its tools in the flow's policy lack {missing}")
         if request.worktree is None:
             raise AgentFailed("the built-in repair works in a git repository; start the flow with --workspace DIR")
         task = Task(

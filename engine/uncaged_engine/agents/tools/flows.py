@@ -1,13 +1,13 @@
 """A flow that a role may use is a tool of its agent: each call is a child thread, and a call that a crash left open finds its thread again.
 
-A role's policy names flows among its tools, as ``top-stories`` or ``flow:top-stories``. A flow's direct output is the agent's answer.
+A role's policy names flows among its tools, as ``flow:top-stories``. A flow's direct output is the agent's answer.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -23,30 +23,21 @@ from ...models.conversation import Call, Result, clean
 from ...outcomes import Answer, Failure
 from ...prompts.history import cut
 from ...tools import Called, called_of, split, tools
-from .toolbox import MAX_RESULT_CHARACTERS, NETWORK, TOOLS
+from .toolbox import MAX_RESULT_CHARACTERS, TOOLS
 
 if TYPE_CHECKING:
     from ... import tools as offered
     from ...api import Engine
 
 MOST_CALLS = 10
-PREFIX = "flow:"
 
 
-def flow_names(allowed: Collection[str]) -> list[str]:
-    """The flows among the tools that a policy lists."""
-    return [name.removeprefix(PREFIX) for name in allowed if name not in TOOLS and name != NETWORK]
-
-
-def flow_tools(context: EffectContext, allowed: Collection[str] | None) -> FlowTools | None:
-    """The flows that a role may use; None if its policy names none."""
-    names = flow_names(allowed or ())
-    if not names:
-        return None
+def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
+    """The flows of these names."""
     from ...api import Engine
 
     engine = Engine(context.store)
-    return FlowTools(engine, context, tools(engine, reserved=(*TOOLS, NETWORK), flows=names))
+    return FlowTools(engine, context, tools(engine, reserved=TOOLS, flows=names))
 
 
 class FlowTools:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from uncaged_bundles.rights import Rights
 
 from ...models.client import Tool
 from ...models.conversation import Call, Result, clean
@@ -20,10 +22,6 @@ LONGEST_COMMAND_S = 1800
 SHOWN_CHARACTERS = 160
 SEARCH_S = 60.0
 MAX_HITS = 300
-
-WRITING = frozenset({"edit", "write", "commit"})
-NETWORK = "network"
-"""Not a tool: a role that may use it has the network in its commands."""
 
 
 def _object(required: Sequence[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,8 +98,7 @@ TOOLS: Mapping[str, Tool] = {
 class Toolbox:
     """The tools of one answer."""
 
-    def __init__(self, commands: Commands, allowed: Collection[str] | None) -> None:
-        """Args: allowed: names of tools; None allows all. Those that change files are there only where files may be changed."""
+    def __init__(self, commands: Commands, rights: Rights) -> None:
         self._commands = commands
         self._place = commands.place
         self._left_s = float("inf")
@@ -114,9 +111,7 @@ class Toolbox:
             "run": self._run,
             "commit": lambda arguments: commit(self._place, commands.environment, arguments),
         }
-        self.described: tuple[Tool, ...] = tuple(
-            tool for name, tool in TOOLS.items() if (allowed is None or name in allowed) and (commands.writable or name not in WRITING)
-        )
+        self.described: tuple[Tool, ...] = tuple(TOOLS[name] for name in rights.usable(writable=commands.writable))
         self._names = tuple(tool.name for tool in self.described)
 
     def use(self, call: Call, left_s: float = float("inf")) -> Result:

@@ -15,6 +15,7 @@ import psutil
 import pytest
 from testbed.roles import request, role_spec
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_bundles.rights import Rights
 from uncaged_engine.agents import factory_of
 from uncaged_engine.agents.repair.agent import Forward, RepairAgent
 from uncaged_engine.agents.repair.answers import FIRST_LINE
@@ -131,6 +132,8 @@ def test_other_roles_and_flows_without_a_workspace_are_refused(tmp_path: Path) -
         agent.answer(request(tmp_path, role=role_spec("coder"), worktree=None))
     with pytest.raises(AgentFailed, match="only read"):
         agent.answer(request(tmp_path, role=role_spec("coder"), writable=False))
+    with pytest.raises(AgentFailed, match="lack run, edit"):
+        agent.answer(request(tmp_path, role=role_spec("coder"), rights=Rights(tools=frozenset({"read"}))))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,141 @@
+"""What the agents of a flow's roles may do is said in few words that mean the same whoever answers, and a wrong word names the right one.
+
+``tools`` names what an agent may use, and nothing else is allowed; left out, it may use all tools. ``network``, ``sandbox`` and ``outside``
+stand beside it: none of them is a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import cast
+
+from . import shapes
+from .errors import UsageError
+from .names import parse_flow_name
+
+TOOLS = ("list", "read", "search", "edit", "write", "run", "commit")
+CHANGING = frozenset({"edit", "write", "commit"})
+"""They change the workspace, so that a role that may only read it has none of them."""
+FLOW_PREFIX = "flow:"
+OUTSIDE = ("refuse", "ask")
+KEYS = frozenset({"tools", "network", "sandbox", "outside"})
+
+INSTEAD = {
+    "execute": "'run'",
+    "bash": "'run'",
+    "shell": "'run'",
+    "terminal": "'run'",
+    "delete": "'write'",
+    "move": "'write'",
+    "grep": "'search'",
+    "glob": "'list'",
+    "network": '"network": True beside tools',
+    "fetch": '"network": True beside tools',
+    "web": '"network": True beside tools',
+    "sandbox": '"sandbox": True beside tools',
+    "ask": '"outside": "ask" beside tools',
+}
+"""What people write when they mean one of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """tools: None means all; flows are not among them. flows: by name. sandbox: commands are locked in, whoever runs them.
+
+    network: tools and locked-in commands may use it. ask: what lies outside the workspace may be asked of a person.
+    """
+
+    tools: frozenset[str] | None = None
+    flows: tuple[str, ...] = ()
+    network: bool = False
+    sandbox: bool = False
+    ask: bool = False
+
+    @classmethod
+    def of(cls, limits: Mapping[str, object]) -> Rights:
+        """The rights that a checked policy's ``role`` gives."""
+        named = cast("Sequence[str] | None", limits.get("tools"))
+        return cls(
+            tools=None if named is None else frozenset(named).intersection(TOOLS),
+            flows=tuple(word.removeprefix(FLOW_PREFIX) for word in named or () if word.startswith(FLOW_PREFIX)),
+            network=limits.get("network") is True,
+            sandbox=limits.get("sandbox") is True,
+            ask=limits.get("outside") == "ask",
+        )
+
+    def may(self, tool: str) -> bool:
+        return self.tools is None or tool in self.tools
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether there is something that an agent has to be held to."""
+        return self.tools is not None or self.sandbox
+
+    def usable(self, *, writable: bool) -> tuple[str, ...]:
+        """The tools that are left in a workspace that can be written, or only read."""
+        return tuple(tool for tool in TOOLS if self.may(tool) and (writable or tool not in CHANGING))
+
+
+ALL_TOOLS = Rights()
+"""What a policy gives that says nothing about it."""
+
+
+def tools_words(value: object, path: shapes.Path) -> None:
+    """Refuse a word that is no tool and no flow."""
+    for index, word in enumerate(shapes.texts(value, path)):
+        where = (*path, index)
+        if word in TOOLS:
+            continue
+        if word.startswith(FLOW_PREFIX):
+            if not is_flow(word.removeprefix(FLOW_PREFIX)):
+                raise shapes.ShapeError(where, f"{shapes.shown(word)} names no flow; a flow among the tools is written 'flow:top-stories'")
+            continue
+        raise shapes.ShapeError(where, f"{shapes.shown(word)} is no tool; {_instead(word)}")
+
+
+def _instead(word: str) -> str:
+    if word.lower() in INSTEAD:
+        return f"did you mean {INSTEAD[word.lower()]}?"
+    near = get_close_matches(word.lower(), TOOLS, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    flow = f", and a flow is written {FLOW_PREFIX + word!r}" if is_flow(word) else ""
+    return f"tools are {', '.join(TOOLS)}{flow}"
+
+
+def is_flow(name: str) -> bool:
+    try:
+        parse_flow_name(name)
+    except UsageError:
+        return False
+    return True
+
+
+def told_at_first(limits: Mapping[str, object]) -> str:
+    """The end of the first sentence about a role's limits: what narrows it."""
+    rights = Rights.of(limits)
+    words = "" if rights.tools is None else f"; tools: {_tools(limits)}"
+    return words + ("; commands: in the sandbox alone" if rights.sandbox else "")
+
+
+def widened(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    """What agents may do by *after* that they could not by *before*, one sentence each."""
+    old, new = Rights.of(before), Rights.of(after)
+    if new.tools is None and old.tools is not None:
+        yield f"role: its agents may now use all tools (before: {_tools(before)})"
+    elif old.tools is not None and new.tools is not None and (more := [tool for tool in TOOLS if tool in new.tools - old.tools]):
+        yield f"role: its agents may now also use {', '.join(more)} (before: {_tools(before)})"
+    if more := [flow for flow in new.flows if flow not in old.flows]:
+        yield f"role: its agents may start the flow{'s' if len(more) > 1 else ''} {', '.join(more)}"
+    if new.network and not old.network:
+        yield "role: its agents' tools and commands may use the network"
+    if old.sandbox and not new.sandbox:
+        yield "role: commands of coding agents no longer have to run in the sandbox"
+    if new.ask and not old.ask:
+        yield "role: its agents may ask you for what lies outside the workspace"
+
+
+def _tools(limits: Mapping[str, object]) -> str:
+    return ", ".join(tool for tool in TOOLS if tool in cast("Sequence[str]", limits["tools"])) or "none"
