@@ -16,9 +16,11 @@ from uncaged_engine.api import Engine
 def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The home directory and the default store are empty temporary ones, for this process and all that it starts."""
     home = tmp_path_factory.mktemp("home")
+    runtime = tmp_path_factory.mktemp("runtime")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("UNCAGED_WORKFLOW_HOME", str(home / "store"))
+        patch.setenv("XDG_RUNTIME_DIR", str(runtime))  # agents of other test processes must not take places from ours
         for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
             patch.delenv(name, raising=False)
         yield

@@ -70,7 +70,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     store = tmp_path / "store"
     store.mkdir(mode=0o700)
     (store / "workflow.yaml").write_text(f'seeded: "{__version__}"\n')
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "COVERAGE_PROCESS_START")}
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "XDG_RUNTIME_DIR", "COVERAGE_PROCESS_START")}
     yield {**kept, "HOME": str(tmp_path), "UNCAGED_WORKFLOW_HOME": str(store), "TERM": "xterm"}
     assert end_workers(store) == []
 

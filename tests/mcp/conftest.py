@@ -64,7 +64,8 @@ def filled(engine: Engine) -> Engine:
 
 
 def environment(engine: Engine) -> dict[str, str]:
-    return {"UNCAGED_WORKFLOW_HOME": str(engine.store.root), "HOME": os.environ["HOME"], "PATH": os.environ["PATH"]}
+    kept = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_RUNTIME_DIR")}
+    return {**kept, "UNCAGED_WORKFLOW_HOME": str(engine.store.root)}
 
 
 @contextmanager

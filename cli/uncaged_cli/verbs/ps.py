@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -21,7 +22,7 @@ HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """List the threads that run now."""
+    """List the threads that run now, and what each is doing; one whose agents have to wait for others says so."""
     engine = open_engine()
     running = [thread for thread in engine.threads() if thread.status == "running"]
     work = {str(one["threadId"]): one for one in engine.working()}
@@ -52,3 +53,15 @@ def command(as_json: bool) -> None:
         )
     for line in render(HEADERS, rows, width=width):
         result(*line)
+    queued = sum(int(one.get("queued") or 0) for one in work.values())
+    if queued:
+        note(queue_note(queued, engine.config.limits.agents))
+
+
+def queue_note(queued: int, limit: int) -> str:
+    """Why agents wait, and what can be done about it."""
+    from uncaged_engine.agents.turns import places_directory, working
+
+    at_work = working(places_directory(os.environ))
+    waits, others = ("1 agent is" if queued == 1 else f"{queued} agents are"), ("1 works" if at_work == 1 else f"{at_work} work")
+    return f"{waits} queued: {others} on this machine, all stores counted, and limits.agents in config.yaml is {limit}"

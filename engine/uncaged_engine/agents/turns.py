@@ -1,50 +1,104 @@
-"""No more agents work at once than the config allows, over all workers of a store; the others wait and can be killed meanwhile."""
+"""No more agents of one user work at once on this machine than the config allows, over all stores; the others wait and can be killed.
+
+A place is a lock on a file, so a worker that dies gives its places back. Whoever got one looks whether others, whose config allows more,
+have gone beyond its own limit, and then steps back.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from ..effects import Cancel
+from ..journal import lock
+from ..processes.runtime import runtime_directory
 
 POLL_S = 0.2
+SUFFIX = ".place"
+
+Progress = Callable[[Mapping[str, object]], None]
 
 
 class Cancelled(Exception):
     """It was killed while it waited."""
 
 
-@contextmanager
-def turn(directory: Path, places: int, cancel: Cancel, progress: Callable[[Mapping[str, object]], None]) -> Iterator[None]:
-    """Hold one of *places* while the block runs; a place is a lock file, so a worker that dies gives its places back.
+class Turn:
+    """One of *places* in *directory*, held inside its ``with`` block."""
 
-    Raises:
-        Cancelled: a kill came first.
-    """
-    place = _free(directory, places)
-    if place is None:
-        progress({"text": f"queued: {places} agents work already", "queued": True})
-    while place is None:
-        if cancel.wait(POLL_S):
-            raise Cancelled
-        place = _free(directory, places)
-    try:
-        yield
-    finally:
-        os.close(place)
+    def __init__(self, directory: Path, places: int, cancel: Cancel, progress: Progress) -> None:
+        self._directory = directory
+        self._places = places
+        self._cancel = cancel
+        self._progress = progress
+        self._place: int | None = None
 
+    def __enter__(self) -> Self:
+        """Raises: Cancelled: a kill came first."""
+        self._wait()
+        return self
 
-def _free(directory: Path, places: int) -> int | None:
-    """A descriptor that holds the lock of a free place, or None."""
-    for number in range(places):
-        place = os.open(directory / f"agent-{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def __exit__(self, *_: object) -> None:
+        self._give_back()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Others may have the place while the block runs: whoever waits for agents must not keep them from working."""
+        self._give_back()
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            yield
+        finally:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Return when there is a place; followers are told while there is none."""
+        self._place = self._free()
+        if self._place is not None:
+            return
+        self._progress({**self._told(), "queued": True})
+        try:
+            while self._place is None:
+                if self._cancel.wait(POLL_S):
+                    raise Cancelled
+                self._place = self._free()
+                if self._place is None:
+                    self._progress(self._told())  # somebody may have begun to follow
+        finally:
+            self._progress({"queued": False})
+
+    def _told(self) -> dict[str, object]:
+        count = working(self._directory)
+        return {"text": f"queued: {'1 agent works' if count == 1 else f'{count} agents work'} on this machine already"}
+
+    def _give_back(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
             os.close(place)
-        else:
-            return place
-    return None
+
+    def _free(self) -> int | None:
+        """A descriptor that holds the lock of a free place, or None."""
+        for number in range(self._places):
+            place = os.open(self._directory / f"{number}{SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if lock.take(place):
+                if working(self._directory) <= self._places:  # our own is among them
+                    os.utime(place)  # what tidies old files away leaves it alone
+                    return place
+                os.close(place)
+                return None
+            os.close(place)
+        return None
+
+
+def working(directory: Path) -> int:
+    """How many places are held at this moment."""
+    return sum(lock.is_live(path) for path in directory.iterdir() if path.suffix == SUFFIX)
+
+
+def places_directory(environment: Mapping[str, str]) -> Path:
+    """Where the places of this user are on this machine."""
+    directory = runtime_directory(environment) / "agents"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    return directory

@@ -10,6 +10,7 @@ Rule 3: no secret that was handed to an agent is in anything that is returned or
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..agents import factory_of
 from ..agents.request import AgentFailed, AgentWaits
-from ..agents.turns import Cancelled, turn
+from ..agents.turns import Cancelled, Turn, places_directory
 from ..conversation.asking import Asked, add_usage, ask
 from ..conversation.question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
 from ..effects import EffectContext, Rule
@@ -105,7 +106,9 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
     request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
     progress({})
     try:
-        with turn(context.store.run, context.config.limits.agents, context.cancel, progress):
+        with Turn(places_directory(os.environ), context.config.limits.agents, context.cancel, progress) as turn:
+            if request.flows is not None:
+                request.flows.lent = turn.lent
             asked = ask(agent, request, checker(question.role.schema), record)
         if asked.meta is None and not context.cancel.requested:
             asked = extracted(asked, question, context, record)

@@ -45,7 +45,7 @@ class FlowSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """bundle_s: how long a generator may compute between two effects. agent_s: how long one answer of an agent may take.
-    agents: how many of them work at once, over all threads of the store. max_cost: US dollars per thread."""
+    agents: how many of them work at once, over all stores of the user on this machine. max_cost: US dollars per thread."""
 
     max_rounds: int = 10
     max_steps: int = 10_000

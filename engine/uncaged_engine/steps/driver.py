@@ -6,6 +6,7 @@ Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,8 +64,10 @@ class Driver:
 
     def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, around: Surroundings) -> None:
         self.thread = thread
-        self.doing: str | None = None
         self.since_ms = 0
+        self._doing: str | None = None
+        self._queued = 0
+        self._counting = threading.Lock()
         self._slot = slot
         self._journal = journal
         self._request = request
@@ -115,6 +118,18 @@ class Driver:
     def close(self) -> None:
         """Give the journal's lock back."""
         self._journal.close()
+
+    @property
+    def doing(self) -> str | None:
+        """What it performs, in words."""
+        if not self._doing or not self._queued:
+            return self._doing
+        return f"{self._doing}, {'' if self._queued == 1 else f'{self._queued} '}queued behind other agents"
+
+    @property
+    def queued(self) -> int:
+        """How many of its agents wait for others of this machine to be done."""
+        return self._queued
 
     @property
     def flushed_bytes(self) -> int:
@@ -204,9 +219,16 @@ class Driver:
             directory=request.directory,
             cancel=self._cancel,
             spending=spending,
-            progress=lambda fields: around.publish(self.thread, {"progress": fields}),
+            progress=self._heard,
             clock_ms=around.clock_ms,
         )
+
+    def _heard(self, fields: Mapping[str, object]) -> None:
+        """Followers are told; who waits for a place among the agents is counted. Parts of one effect speak at the same time."""
+        if isinstance(fields.get("queued"), bool):
+            with self._counting:
+                self._queued += 1 if fields["queued"] else -1
+        self._around.publish(self.thread, {"progress": fields})
 
     def _performing(self) -> Performer:
         if self._performer is None:
@@ -251,9 +273,9 @@ class Driver:
                 case Ask():
                     answer = seat.ask(command.seq, command.line)
                 case Perform():
-                    self.doing, self.since_ms = _described(command), self.now_ms()
+                    self._doing, self.since_ms = _described(command), self.now_ms()
                     answer = performer.perform(command)
-                    self.doing = None
+                    self._doing = None
                 case Probe():
                     answer = performer.probe(command)
                 case Flush():

@@ -159,7 +159,7 @@ class Server:
             case "list":
                 with self._lock:
                     drivers = list(self._drivers.values())
-                doing = [{"threadId": one.thread, "doing": one.doing, "sinceMs": one.since_ms} for one in drivers]
+                doing = [{"threadId": one.thread, "doing": one.doing, "sinceMs": one.since_ms, "queued": one.queued} for one in drivers]
                 _send(connection, {"pid": os.getpid(), "threads": doing})
             case other:
                 raise UsageError(f"the worker does not know the request {other!r}")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -41,9 +42,12 @@ def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
 
 
 class FlowTools:
-    """The flows that one answer may use, at most ten times in all."""
+    """The flows that one answer may use, at most ten times in all. lent: gives the agent's own place to others while a flow runs."""
+
+    lent: Callable[[], AbstractContextManager[None]]
 
     def __init__(self, engine: Engine, context: EffectContext, among: Sequence[offered.Tool]) -> None:
+        self.lent = nullcontext
         self._engine = engine
         self._context = context
         self._among = {tool.name: tool for tool in among}
@@ -93,7 +97,7 @@ class FlowTools:
                 children.begin(self._engine, child, body, context)
             timer.start()
             try:
-                with cancel.on_request(lambda: children.stop(self._engine, child)):
+                with self.lent(), cancel.on_request(lambda: children.stop(self._engine, child)):
                     outcome = children.result_of(self._engine, child, context)
             finally:
                 timer.cancel()
