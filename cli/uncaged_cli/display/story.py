@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from uncaged_engine.steps.labels import effect_label
+from uncaged_engine.journal.labels import effect_label
 
 from .clean import clean_line
 
@@ -50,7 +50,7 @@ class Story:
         self.steps = 0
         self.open: OpenStep | None = None
         self.last_void = ""
-        self.question = ""
+        self.wait: Record = {}
         self.end: Record | None = None
 
     def hear(self, record: Record) -> Row | None:
@@ -85,7 +85,7 @@ class Story:
 
     def _hear_control(self, record: Record) -> Row:
         word = str(record["control"])
-        self.question = _first_text(record, ("question",)) if word == "wait" else ""
+        self.wait = record if word == "wait" else {}
         if word == "resume":
             self.end, self.last_void = None, ""
             if self.open is not None:

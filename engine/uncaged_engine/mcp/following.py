@@ -17,7 +17,7 @@ from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import ThreadId
 
 from ..api import Engine, Event
-from ..steps.labels import effect_label
+from ..journal.labels import effect_label
 from ..tools import Called, called_of
 
 

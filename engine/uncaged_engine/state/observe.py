@@ -22,6 +22,7 @@ from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, recover
 from ..known_effects import KNOWN
+from .reason import end_message, reason
 from .states import Facts, State, status
 
 WINDOW_BYTES = 4096
@@ -181,7 +182,7 @@ def _summary_of(history: History, store: Store, bundle: BundleHash, thread: Thre
         steps=len(history.steps),
         started_ms=int(history.start["timestamp"]),
         updated_ms=_last_timestamp(data[: history.good_bytes]),
-        message=_message(history.end) or _void_message(data) if history.lacking else _message(history.end),
+        message=reason(history, state, data),
         success=_success(history.end),
         spent=history.spent.minus(history.inherited_spent),
         problem=problem,
@@ -195,29 +196,11 @@ def _last_timestamp(data: bytes) -> int:
     return int(data[at + len(_TIMESTAMP) : data.index(b",", at + 1)])
 
 
-def _void_message(data: bytes) -> str:
-    at = data.rfind(b'"void":')
-    line = data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)]
-    record = decode(line)
-    return str(record.get("message", "")) if isinstance(record, dict) else ""
-
-
 def _success(end: Mapping[str, Any] | None) -> bool | None:
     if end is None or end["end"] != "completed":
         return None
     result = end.get("result")
     return result.get("success") is not False if isinstance(result, dict) else True
-
-
-def _message(end: Mapping[str, Any] | None) -> str:
-    if end is None:
-        return ""
-    if "message" in end:
-        return str(end["message"])
-    for holder in (end.get("result"), end.get("error")):
-        if isinstance(holder, dict) and "message" in holder:
-            return str(holder["message"])
-    return ""
 
 
 def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> ThreadSummary:
@@ -238,7 +221,7 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
                 steps=steps,
                 started_ms=thread_created_ms(thread),
                 updated_ms=_last_timestamp(tail),
-                message=_message(end),
+                message=end_message(end),
                 success=_success(end),
                 spent=NOTHING.plus(end.get("usage")),
             )

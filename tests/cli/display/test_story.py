@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from uncaged_cli.display.story import Row, Story, role_summary, value_summary
-from uncaged_engine.steps.labels import effect_label
+from uncaged_engine.journal.labels import effect_label
 
 
 def tell(*records: Mapping[str, object]) -> tuple[Story, list[Row]]:
@@ -84,9 +84,9 @@ def test_a_resume_takes_back_the_end() -> None:
 def test_a_wait_remembers_the_question() -> None:
     """The question is known until the thread goes on."""
     story, rows = tell({"control": "wait", "question": "which?", "schema": {}, "timestamp": 1})
-    assert (rows[0].label, rows[0].detail, story.question) == ("wait", "which?", "which?")
+    assert (rows[0].label, rows[0].detail, story.wait["question"]) == ("wait", "which?", "which?")
     story.hear({"control": "answer", "value": 7, "timestamp": 2})
-    assert story.question == ""
+    assert story.wait == {}
 
 
 def test_an_attempt_is_told_and_counted() -> None:

@@ -16,6 +16,8 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.journal import lines, lock
 from uncaged_engine.state.observe import ThreadSummary, summarise, view
 
+NO_OUTCOME = "(null) was begun and has no outcome yet"
+NOBODY_KNOWS = "(null) was begun, and nobody knows whether it was performed"
 ASKING = {"null": {"value": 1, "mark": True, "rule": "ask"}}
 
 
@@ -38,14 +40,20 @@ def long(script: Script, steps: int = 60) -> Script:
 
 STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
     "started": (lambda s: s, "interrupted", 0, ""),
-    "in flight": (lambda s: s.done(1).intent(2), "interrupted", 1, ""),
-    "in flight, and only a person can tell": (lambda s: s.intent(1, ASKING), "unknown", 0, ""),
-    "left unknown": (lambda s: s.intent(1, ASKING).control("unknown", seq=1), "unknown", 0, ""),
+    "in flight": (lambda s: s.done(1).intent(2), "interrupted", 1, f"step 2 {NO_OUTCOME}"),
+    "in flight, and only a person can tell": (lambda s: s.intent(1, ASKING), "unknown", 0, f"step 1 {NOBODY_KNOWS}"),
+    "left unknown": (lambda s: s.intent(1, ASKING).control("unknown", seq=1), "unknown", 0, f"step 1 {NOBODY_KNOWS}"),
     "paused": (lambda s: s.done(1).control("pause"), "paused", 1, ""),
     "paused and resumed": (lambda s: s.done(1).control("pause").control("resume"), "interrupted", 1, ""),
-    "waiting": (lambda s: s.intent(1).control("wait", question="?"), "waiting", 0, ""),
+    "waiting": (lambda s: s.intent(1).control("wait", question="which?"), "waiting", 0, "which?"),
+    "waiting for nothing in particular": (lambda s: s.intent(1).control("wait"), "waiting", 0, ""),
     "waiting, then paused": (lambda s: s.intent(1).control("wait").control("pause"), "paused", 0, ""),
-    "answered": (lambda s: s.intent(1).control("wait").control("answer", value=1), "interrupted", 0, ""),
+    "answered": (
+        lambda s: s.intent(1).control("wait").control("answer", value=1),
+        "interrupted",
+        0,
+        f"step 1 {NO_OUTCOME}",
+    ),
     "lacking": (lambda s: s.intent(1).void(1, "environment", "no key"), "paused", 0, "no key"),
     "completed": (lambda s: s.done(1).end("completed", result={"success": True, "message": "all done"}), "completed", 1, "all done"),
     "failed": (lambda s: s.end("failed", error={"kind": "bundle", "message": "boom"}), "failed", 0, "boom"),
