@@ -68,7 +68,7 @@ def test_a_limit_of_time_stops_what_is_under_way(engine: Engine, tmp_path: Path)
     thread = engine.run("talk", prompt="", options=RunOptions(agents={"": f"scripted:{script}"}, max_seconds=3))
     assert settle(engine, thread)["status"] == "limit"
     assert [record["void"] for record in written(engine, thread) if "void" in record] == ["limit"]
-    with pytest.raises(RefusedError, match=r"resume it with --max-time above 3"):
+    with pytest.raises(RefusedError, match=r"resume it with --max-time above 3s"):
         engine.resume(thread)
 
 

@@ -48,11 +48,11 @@ def clock_time(then_ms: int) -> str:
     return datetime.fromtimestamp(then_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def parse_age(text: str) -> int:
+def parse_age(text: str, *, example: str = "30d") -> int:
     """Return the milliseconds of ``30d``, ``12h``, ``45min`` or ``2w``."""
     match = re.fullmatch(r"\s*(\d{1,9})\s*([a-z]+)\s*", text.lower())
     if match is None or match[2] not in UNITS_MS:
-        raise UsageError(f"{text!r} is no age; write a number and one of {', '.join(UNITS_MS)}, as in 30d")
+        raise UsageError(f"{text!r} is no length of time; write a whole number and one of {', '.join(UNITS_MS)}, as in {example}")
     return int(match[1]) * UNITS_MS[match[2]]
 
 

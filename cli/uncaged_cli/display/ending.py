@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,14 @@ EXIT_CODES: Mapping[str, int] = {
 }
 EXIT_UNSUCCESSFUL = 3
 EXIT_ENVIRONMENT = 4
-SPARE = 10
-LIMIT_OPTIONS = {"maxRounds": "--max-rounds", "maxSteps": "--max-steps"}
+HIGHER: Mapping[str, Callable[[float], str]] = {
+    "maxRounds": lambda value: f"--max-rounds {value + 10:.0f}",
+    "maxSteps": lambda value: f"--max-steps {value + 10:.0f}",
+    "maxCost": lambda value: f"--max-cost {2 * value or 1:g}",
+    "maxTokens": lambda value: f"--max-tokens {2 * value or 1000:.0f}",
+    "maxSeconds": lambda value: f"--max-time {2 * value or 60:.0f}s",
+}
+"""For each limit, the option that raises it far enough to get on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,7 @@ def ending(
     message: str,
     last_void: str,
     repository: str | None,
+    wants_fields: bool = False,
     report: Path | None = None,
 ) -> Ending:
     """Return what to say about a thread.
@@ -60,6 +67,7 @@ def ending(
         message: what is known of the reason when there is no end record.
         last_void: the word of the void that closed the last intent, or nothing.
         repository: the directory to name in git commands; None when the person stands in it already.
+        wants_fields: it waits for a person who answers for a role, field by field.
         report: what the worker wrote when it left the thread because of a bug of ours.
     """
     result = (end or {}).get("result")
@@ -81,6 +89,7 @@ def ending(
             last_void=last_void,
             end=end,
             repository=repository,
+            wants_fields=wants_fields,
         ),
     )
 
@@ -111,6 +120,7 @@ def _next_commands(
     last_void: str,
     end: Mapping[str, object] | None,
     repository: str | None,
+    wants_fields: bool,
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
     match status:
@@ -118,7 +128,7 @@ def _next_commands(
             git = f"git -C {shlex.quote(repository)}" if repository else "git"
             return (f"{git} merge {shlex.quote(branch)}",) if branch else ()
         case "completed":
-            return (f"{program} thread {thread_id}",)
+            return (f"{program} thread {thread_id} --full",)
         case "failed":
             return (f"{program} fork {thread_id}",)
         case "limit":
@@ -132,7 +142,7 @@ def _next_commands(
         case "paused" | "interrupted" | "killed":
             return (f"{program} resume {thread_id}",)
         case "waiting":
-            return (f"{program} answer {thread_id} TEXT",)
+            return (f"{program} answer {thread_id}{'' if wants_fields else ' TEXT'}",)
         case "running":
             return (f"{program} thread {thread_id} --follow",)
         case _:
@@ -141,6 +151,5 @@ def _next_commands(
 
 def _raised(end: Mapping[str, object]) -> str:
     """Return the option that lets a limited thread go on."""
-    value = end.get("value")
-    option = LIMIT_OPTIONS.get(str(end.get("limit")), "--max-rounds")
-    return f"{option} {value + SPARE if isinstance(value, int) else 'N'}"
+    value, higher = end.get("value"), HIGHER.get(str(end.get("limit")))
+    return higher(value) if higher is not None and isinstance(value, int | float) else "--max-rounds N"

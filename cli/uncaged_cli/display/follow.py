@@ -101,9 +101,10 @@ def ending_of(view: ThreadView, store: Store) -> Ending:
         thread_id=view.summary.thread_id,
         status=view.summary.status,
         end=view.end,
-        message=view.summary.message or story.question,
+        message=view.summary.message,
         last_void=story.last_void,
         repository=repository_elsewhere(view.start, Path.cwd()),
+        wants_fields="fields" in story.wait,
         report=report_of(view.summary, store.run),
     )
 

@@ -44,7 +44,7 @@ def complete_threads(_context: click.Context, _parameter: click.Parameter | None
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
-    return None if value is None else parse_age(value) / 1000
+    return None if value is None else parse_age(value, example="90s") / 1000
 
 
 flow_argument = click.argument("flow", metavar="FLOW", shell_complete=complete_flows)

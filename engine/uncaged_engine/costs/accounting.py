@@ -91,15 +91,18 @@ def total(usages: Iterable[object]) -> Spent:
 
 def exceeded(limits: Mapping[str, float], spent: Spent, running_s: float) -> dict[str, object] | None:
     """The first limit that is reached, as the fields of an end record."""
-    for name, used, wording in (
-        ("maxCost", spent.cost, "the limit of ${limit:g} is reached"),
-        ("maxTokens", spent.tokens, "the limit of {limit:g} tokens is reached"),
-        ("maxSeconds", running_s, "the limit of {limit:g} seconds is reached"),
-    ):
+    for name, used, unit in (("maxCost", spent.cost, "$"), ("maxTokens", spent.tokens, "token"), ("maxSeconds", running_s, "second")):
         limit = limits.get(name)
         if limit is not None and used >= limit:
-            return {"limit": name, "value": limit, "message": wording.format(limit=limit)}
+            return {"limit": name, "value": limit, "message": reached(limit, unit)}
     return None
+
+
+def reached(limit: float, unit: str) -> str:
+    """Return the words for a limit: of ``$1``, of ``1 round``, of ``10 steps``."""
+    amount = f"{limit:,.15g}"
+    words = f"${amount}" if unit == "$" else f"{amount} {unit}" if limit == 1 else f"{amount} {unit}s"
+    return f"the limit of {words} is reached"
 
 
 def _number(value: object) -> float | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
 from ..cells.said import Said, mismatch, shown
+from ..costs.accounting import reached
 from ..effects import Rule
 from ..journal import lines
 from ..journal.blobs import effect_mark
@@ -196,12 +197,12 @@ def _effect(raw: bytes) -> tuple[str, object]:
 
 def _limit(desk: Desk, kind: str, *, steps: int, rounds: int) -> Mapping[str, object] | None:
     if kind in ("role", "output") and rounds >= desk.max_rounds():
-        return {"limit": "maxRounds", "value": desk.max_rounds(), "message": f"the limit of {desk.max_rounds()} rounds is reached"}
+        return {"limit": "maxRounds", "value": desk.max_rounds(), "message": reached(desk.max_rounds(), "round")}
     overspent = desk.overspent()
     if overspent is not None:
         return overspent
     if steps >= desk.max_steps():
-        return {"limit": "maxSteps", "value": desk.max_steps(), "message": f"the limit of {desk.max_steps()} steps is reached"}
+        return {"limit": "maxSteps", "value": desk.max_steps(), "message": reached(desk.max_steps(), "step")}
     return None
 
 

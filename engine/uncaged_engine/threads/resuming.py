@@ -46,4 +46,4 @@ def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:
     given = fields.get(name)
     if not isinstance(given, int | float) or given <= value:
         where = f"thread {found.summary.thread_id} is at its limit ({end.get('message')})"
-        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}")
+        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}{'s' if name == 'maxSeconds' else ''}")

@@ -10,9 +10,23 @@ from uncaged_cli.display.ending import Ending, ending
 
 
 def end_as(
-    status: str, end: Mapping[str, object] | None = None, *, message: str = "", last_void: str = "", repository: str | None = None
+    status: str,
+    end: Mapping[str, object] | None = None,
+    *,
+    message: str = "",
+    last_void: str = "",
+    repository: str | None = None,
+    wants_fields: bool = False,
 ) -> Ending:
-    return ending(thread_id="01T", status=status, end=end, message=message, last_void=last_void, repository=repository)
+    return ending(
+        thread_id="01T",
+        status=status,
+        end=end,
+        message=message,
+        last_void=last_void,
+        repository=repository,
+        wants_fields=wants_fields,
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +56,7 @@ def test_a_completed_thread_may_say_that_it_did_not_succeed() -> None:
         3,
         "unsuccessful",
         "no failing test",
-        ("uncaged-workflow thread 01T",),
+        ("uncaged-workflow thread 01T --full",),
     )
 
 
@@ -100,8 +114,24 @@ def test_a_branch_cannot_carry_another_command() -> None:
     assert end_as("completed", end).commands == ("git merge 'x; rm -rf ~'",)
 
 
-@pytest.mark.parametrize(("limit", "option"), [("maxRounds", "--max-rounds 20"), ("maxSteps", "--max-steps 20")])
-def test_a_limit_is_raised_by_its_own_option(limit: str, option: str) -> None:
-    """The end record says which limit was reached and at what value."""
-    last = end_as("limit", {"end": "limit", "limit": limit, "value": 10, "message": "10 of 10"})
+@pytest.mark.parametrize(
+    ("limit", "value", "option"),
+    [
+        ("maxRounds", 10, "--max-rounds 20"),
+        ("maxSteps", 0, "--max-steps 10"),
+        ("maxCost", 0.25, "--max-cost 0.5"),
+        ("maxCost", 0.0, "--max-cost 1"),
+        ("maxTokens", 1_500_000.0, "--max-tokens 3000000"),
+        ("maxSeconds", 90.5, "--max-time 181s"),
+    ],
+)
+def test_a_limit_is_raised_by_its_own_option(limit: str, value: float, option: str) -> None:
+    """The end record says which limit was reached and at what value; what is named can be typed as it stands."""
+    last = end_as("limit", {"end": "limit", "limit": limit, "value": value, "message": "enough"})
     assert last.commands == (f"uncaged-workflow resume 01T {option}",)
+
+
+def test_a_question_to_a_role_is_answered_field_by_field() -> None:
+    """A text of one word fits no role: the command asks for the fields."""
+    assert end_as("waiting", message="?").commands == ("uncaged-workflow answer 01T TEXT",)
+    assert end_as("waiting", message="?", wants_fields=True).commands == ("uncaged-workflow answer 01T",)
