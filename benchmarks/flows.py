@@ -29,6 +29,30 @@ WAITS = """\
     yield {"null": {"sleep_s": 86400}}
 """
 
+_ROLE = {
+    "description": "Does a part.",
+    "systemPrompt": "You do your part of the work, and say how it went.",
+    "extractPrompt": "How it went.",
+    "schema": {"type": "object", "properties": {"status": {"enum": ["done"]}}, "required": ["status"]},
+}
+TURNS = f"""\
+descriptor = {{
+    "contract": 1,
+    "name": "turns",
+    "description": "A flow for benchmarks.",
+    "kind": "workflow",
+    "roles": {{"coder": {_ROLE}, "reviewer": {_ROLE}}},
+    "policy": {{"role": {{}}}},
+}}
+
+
+def run(input, options):
+    for number in range(int(input["prompt"])):
+        yield {{"role": {{"name": ("coder", "reviewer")[number % 2]}}}}
+    return {{"success": True, "message": "done"}}
+""".encode()
+"""Two roles that take turns."""
+
 
 def source(name: str, body: str, *, edition: int = 0) -> bytes:
     """A bundle's bytes. edition: another number gives another hash, and so a worker of its own."""

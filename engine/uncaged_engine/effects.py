@@ -71,7 +71,7 @@ class EffectContext:
 
     attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try open.
     key: ``threadId/seq``, the same for every attempt: send it as idempotency key.
-    start: the thread's start record. steps(): the records of all finished steps so far, in order (read from the journal at each call).
+    start: the thread's start record. steps(): the records of all finished steps so far, in order (each is read from the journal once).
     environment, directory: the caller's, for child processes only; never written to disk.
     record_attempt: append and flush an attempt line with these fields. progress: tell followers; never blocks, may be dropped.
     intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.

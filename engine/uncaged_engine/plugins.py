@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
@@ -22,9 +27,7 @@ def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
         module, _, attribute = reference.partition(":")
         found: object = getattr(import_module(module), attribute)
         return found
-    from importlib.metadata import entry_points  # costs 35 ms, which only unknown names may pay
-
-    points = {point.name: point for point in entry_points(group=group)}
+    points = points_of(group)
     if name in points:
         loaded: object = points[name].load()
         return loaded
@@ -39,6 +42,12 @@ def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
 
 def names(*, built_in: Mapping[str, str], group: str) -> tuple[str, ...]:
     """Return every registered name, those of other distributions included."""
+    return tuple(sorted({*built_in, *points_of(group)}))
+
+
+@functools.cache
+def points_of(group: str) -> Mapping[str, EntryPoint]:
+    """What other distributions registered; looked for once in a process, since that takes 35 ms."""
     from importlib.metadata import entry_points
 
-    return tuple(sorted({*built_in, *(point.name for point in entry_points(group=group))}))
+    return {point.name: point for point in entry_points(group=group)}

@@ -103,8 +103,9 @@ class Journal:
         """What the file holds now, unflushed lines included."""
         return recover(self.read(), bundle, thread)
 
-    def read(self) -> bytes:
-        return _read_all(self._fd)
+    def read(self, start: int = 0) -> bytes:
+        """What the file holds from *start* on."""
+        return _read_all(self._fd, start)
 
     def close(self) -> None:
         """Give the lock back. Idempotent."""
@@ -146,10 +147,10 @@ def _nobody(_size: int) -> None:
     """No follower."""
 
 
-def _read_all(fd: int) -> bytes:
+def _read_all(fd: int, start: int = 0) -> bytes:
     size = os.fstat(fd).st_size
     parts = []
-    position = 0
+    position = start
     while position < size:
         part = os.pread(fd, min(size - position, 1 << 24), position)
         if not part:

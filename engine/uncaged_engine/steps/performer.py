@@ -7,7 +7,7 @@ an effect are sub-steps: each has a line and a flush of its own, and is not perf
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -29,7 +29,7 @@ from ..journal.journal import Journal
 from ..journal.recover import History
 from ..outcomes import Answer, Failure, Outcome, Void
 from ..settings.config import Config
-from ..state.observe import step_records
+from .finished import FinishedSteps
 from .loop import Perform, Probe
 
 OURS = frozenset({"retry", "label"})
@@ -103,6 +103,7 @@ class Performer:
         self._progress = progress
         self._clock_ms = clock_ms
         self._blobs = Blobs(store.blobs)
+        self._finished = FinishedSteps(journal, self._blobs)
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
         self._answer: object = None
@@ -202,7 +203,7 @@ class Performer:
             key=place,
             intended_ms=self._intended_ms,
             start=self._start,
-            steps=self._steps,
+            steps=self._finished.records,
             environment=self._environment,
             directory=self._directory,
             cancel=self._cancel,
@@ -230,9 +231,6 @@ class Performer:
             fields = {**fields, "usage": priced(usage, self._config.prices)}
             self._spending.note(fields["usage"])
         self._progress({"seq": seq, "kind": kind, **fields})
-
-    def _steps(self) -> Sequence[Mapping[str, Any]]:
-        return step_records(self._journal.reread(self._bundle.hash, self._thread), self._blobs)
 
     def _record_attempt(self, seq: int, number: int, fields: Mapping[str, object]) -> None:
         line = lines.attempt(seq, number, fields, self._clock_ms())

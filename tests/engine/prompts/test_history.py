@@ -49,9 +49,16 @@ def test_the_quota_holds_and_what_was_left_out_is_named() -> None:
     assert "BEGIN8" in text
     assert "END8" in text
     assert "BEGIN1" not in text
-    assert "step 1, worker as a whole, 9012 characters" in text
+    assert "the first 5 of these steps, step 1, worker to step 5, worker, as a whole, 45060 characters" in text
     assert "the middle of step 8, worker, 6012 of 9012 characters" in text
     assert "characters left out …]" in text
+
+
+def test_what_is_left_out_is_named_within_the_quota() -> None:
+    """A thousand steps that are not shown take no more words than ten, so that a long thread's prompt does not grow for ever."""
+    steps = [step(number, "worker", "x" * 3_000) for number in range(1, 1_001)]
+    assert len(tell_history(steps, "reader", 9_000)) - len(tell_history(steps[-10:], "reader", 9_000)) < 50
+    assert "step 1, worker as a whole, 3000 characters" in tell_history(steps[:4], "reader", 9_000)
 
 
 def test_large_data_is_cut_with_a_note() -> None:

@@ -1,0 +1,24 @@
+"""An agent for the figures: it answers at once, or after a wait that needs no processor, always with a block that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from uncaged_engine.agents.request import AgentAnswer, AgentFailed, AgentRequest
+
+BLOCK = '\n\n```json\n{"status": "done"}\n```\n'
+
+
+class BenchAgent:
+    """Settings: characters (of an answer), seconds (before it)."""
+
+    name = "bench"
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        self._text = "All is well so far. " * (int(str(settings["characters"])) // 20) + BLOCK
+        self._wait_s = float(str(settings["seconds"]))
+
+    def answer(self, request: AgentRequest) -> AgentAnswer:
+        if self._wait_s and request.cancel.wait(self._wait_s):
+            raise AgentFailed("the agent was stopped")
+        return AgentAnswer(text=self._text, usage={"inputTokens": len(request.prompt) // 4, "outputTokens": len(self._text) // 4})

@@ -1,0 +1,37 @@
+"""The records of a thread's finished steps are read from its journal once each, however often and by whomever they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ..journal import lines
+from ..journal.blobs import Blobs
+from ..journal.journal import Journal
+from ..state.observe import parse_records
+
+
+class FinishedSteps:
+    """The steps of a journal that is ours, so that nothing in it changes but its end."""
+
+    def __init__(self, journal: Journal, blobs: Blobs) -> None:
+        self._journal = journal
+        self._blobs = blobs
+        self._records: list[dict[str, Any]] = []
+        self._known_bytes = 0
+        self._lock = threading.Lock()  # parts of one effect ask at the same time
+
+    def records(self) -> Sequence[dict[str, Any]]:
+        """All of them so far, in order; unflushed ones included, sub-steps not."""
+        with self._lock:
+            data = self._journal.read(self._known_bytes)
+            whole = data[: data.rfind(b"\n") + 1]
+            steps = [line + b"\n" for line in whole.split(b"\n")[:-1] if is_finished_step(line)]
+            self._records += parse_records(b"".join(steps), self._blobs)
+            self._known_bytes += len(whole)
+            return tuple(self._records)
+
+
+def is_finished_step(line: bytes) -> bool:
+    return lines.shape_of(line)[0] == "step" and not lines.is_sub_step(line)
