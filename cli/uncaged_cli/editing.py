@@ -12,7 +12,7 @@ from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 
 from .catalog import nearest
 from .given.parameters import read_file
-from .given.sources import read_bytes, read_script
+from .given.sources import read_flow, read_script
 
 if TYPE_CHECKING:
     from uncaged_bundles.build.flows import RecipeFlow
@@ -82,7 +82,7 @@ def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
     from uncaged_bundles.build.inference import infer_arguments
     from uncaged_bundles.build.recipe import script_text
 
-    found = read_script(read_bytes(file), file, flow.name)
+    found = read_script(read_flow(file), file, flow.name)
     kept = {"description", "display_name", "source", "patterns", "aliases", "examples", "name"}
     shared: dict[str, Any] = {field: getattr(flow, field) for field in kept}
     match flow, found:

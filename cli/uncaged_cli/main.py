@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "uncaged-workflow"
 EXIT_INTERRUPTED = 130
+MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE))
+"""What the machine refuses, wherever it is met, and its person can mend: a full disk, a directory of somebody else."""
 
 
 def main(launching: Launching | None = None) -> NoReturn:
@@ -29,7 +32,7 @@ def main(launching: Launching | None = None) -> NoReturn:
     code = run(sys.argv[1:], launching)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:  # a pipe that was closed, a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains on its way out
         code = code or 1
     sys.exit(code)
@@ -46,6 +49,9 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except Exception as problem:  # the top of the command line: one of the three places where that is allowed
+        if isinstance(problem, OSError) and problem.errno in MACHINE:
+            where = f" at {problem.filename}" if isinstance(problem.filename, str) else ""
+            return _fail(f"{problem.strerror}{where}; mend that and try again", UncagedError.exit_code)
         return _report(problem, argv)
     return code if isinstance(code, int) else 0
 

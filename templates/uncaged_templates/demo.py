@@ -47,7 +47,7 @@ def write_demo(directory: Path, bugs: Iterable[Bug] = BUGS) -> None:
     The repository has an identity of its own, so that a commit works on a machine where git was never set up.
 
     Raises:
-        UsageError: *directory* exists and holds something.
+        UsageError: *directory* exists and holds something, or cannot be written.
         EnvironmentLacks: git is not installed.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -57,10 +57,13 @@ def write_demo(directory: Path, bugs: Iterable[Bug] = BUGS) -> None:
     files = dict(FILES)
     for bug in bugs:
         files[bug.path] = files[bug.path].replace(bug.right, bug.wrong)
-    for path, text in files.items():
-        target = directory / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text.encode())
+    try:
+        for path, text in files.items():
+            target = directory / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text.encode())
+    except OSError as exc:
+        raise UsageError(f"cannot write {str(directory)!r}: {exc.strerror}; name another directory") from exc
     _git(directory, "init", "--quiet", "--template=", "--initial-branch=main")
     _git(directory, "config", "user.name", _AUTHOR[0])
     _git(directory, "config", "user.email", _AUTHOR[1])

@@ -133,14 +133,17 @@ def write_starter(directory: Path) -> tuple[Path, ...]:
     """Write the files into *directory*, which is made if need be, and return their paths.
 
     Raises:
-        UsageError: one of the files is there already; nothing is written then.
+        UsageError: one of the files is there already, and nothing is written then; or the directory cannot be written.
     """
     paths = tuple(directory / name for name in FILES)
     if there := [str(path) for path in paths if path.exists()]:
         raise UsageError(f"{there[0]!r} exists already; name another directory")
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{str(directory)!r} is a file; name a directory")
-    directory.mkdir(parents=True, exist_ok=True)
-    for path in paths:
-        path.write_text(FILES[path.name], encoding="utf-8")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            path.write_text(FILES[path.name], encoding="utf-8")
+    except OSError as exc:
+        raise UsageError(f"cannot write {str(directory)!r}: {exc.strerror}; name another directory") from exc
     return paths

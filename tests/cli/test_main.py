@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -150,3 +151,26 @@ def test_the_environment_of_these_tests_is_their_own(environment: dict[str, str]
     """No test of the command touches the real home directory."""
     assert environment["UNCAGED_WORKFLOW_HOME"] != os.environ.get("UNCAGED_WORKFLOW_HOME")
     assert Path(environment["HOME"]) != Path.home()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["--help"], ["completion", "bash"], ["list", "--json"]])
+def test_a_full_disk_behind_standard_output_is_no_bug(environment: dict[str, str], words: list[str]) -> None:
+    """The person hears what the machine refused, and no report is written."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "uncaged_cli", *words], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "error: No space left on device; mend that and try again\n")
+
+
+def test_a_directory_of_somebody_else_is_no_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """An error that names its file is told with the file."""
+    refused = PermissionError(errno.EACCES, "Permission denied", "/s/logs")
+
+    def refuse(*_words: object, **_more: object) -> None:
+        raise refused
+
+    monkeypatch.setattr(group, "main", refuse)
+    assert run(["list"]) == 1
+    assert capsys.readouterr().err == "error: Permission denied at /s/logs; mend that and try again\n"

@@ -95,3 +95,28 @@ def test_doctor_says_what_to_do(command: Command, tmp_path: Path) -> None:
     assert f"→ chmod 700 {tmp_path / 'store'}" in done.stdout
     assert "agentz" in done.stdout
     assert "2 problems: config, store" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["import", "none.tar.zst"], 5, "error: no file 'none.tar.zst'"),
+        (["import", "none.json"], 5, "error: no file 'none.json'"),
+        (["import", "."], 2, "error: '.' cannot be read: Is a directory"),
+        (["import", "echo.py"], 2, "a flow is taken in with 'uncaged-workflow add NAME echo.py'"),
+        (["run", "echo", "--params", "none"], 5, "error: no file 'none'"),
+        (["run", "echo", "--params", "."], 2, "error: '.' cannot be read: Is a directory"),
+        (["add", "other", "none.py"], 5, "error: no file 'none.py'"),
+        (["demo", "/proc/shop"], 2, "error: cannot write '/proc/shop': "),
+        (["init", "/proc/flow"], 2, "error: cannot write '/proc/flow': "),
+        (["demo", "echo.py/shop"], 2, "error: cannot write 'echo.py/shop': "),
+    ],
+)
+def test_a_wrong_file_is_told_in_the_same_words_by_every_verb(
+    command: Command, flow: AddFlow, words: list[str], code: int, message: str
+) -> None:
+    """Missing is 5, anything else 2, and nothing of it is a bug of ours."""
+    flow("echo")
+    done = command(*words)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr

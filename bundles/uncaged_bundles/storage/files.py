@@ -24,7 +24,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             raise
         sync_directory(path.parent)
     except OSError as exc:
-        raise UncagedError(f"cannot write {path}: {exc.strerror or exc}; nothing was acknowledged, try again once that is mended") from exc
+        raise UncagedError(f"cannot write {path}: {exc.strerror or exc}; mend that and try again") from exc
 
 
 def read_if_there(path: Path) -> bytes | None:

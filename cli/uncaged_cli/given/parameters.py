@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.errors import UsageError
 from uncaged_bundles.values import convert
 
 from ..catalog import nearest
+from .files import read_text
 
 LITERAL_TYPES = frozenset(("integer", "number", "boolean", "array", "object", "null"))
 
@@ -40,26 +41,19 @@ def declared_name(name: str, schema: Mapping[str, object]) -> str:
 
 
 def read_file(file: Path) -> dict[str, object]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError as problem:
-        raise NotFoundError(f"no file {str(file)!r} for --params") from problem
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"--params {str(file)!r} cannot be read: {problem}") from problem
-    value = _load(file, text)
+    """Return the mapping that a JSON or YAML file holds."""
+    value = _load(file, read_text(file))
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise UsageError(f"--params {str(file)!r} holds no mapping of names to values")
+        raise UsageError(f"{str(file)!r} holds no mapping of names to values")
     return value
 
 
 def read_json(file: Path) -> object:
     """Return the JSON value of a file."""
     try:
-        return json.loads(file.read_text("utf-8"))
-    except OSError as exc:
-        raise UsageError(f"cannot read {str(file)!r}: {exc.strerror}") from exc
+        return json.loads(read_text(file))
     except ValueError as exc:
         raise UsageError(f"{str(file)!r} is no JSON: {exc}") from exc
 
@@ -112,7 +106,7 @@ def _load(file: Path, text: str) -> object:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as problem:
-        raise UsageError(f"--params {str(file)!r} is neither JSON nor YAML: {problem}") from problem
+        raise UsageError(f"{str(file)!r} is neither JSON nor YAML: {problem}") from problem
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import BundleError, NotFoundError, UsageError
+from uncaged_bundles.errors import BundleError, UsageError
+
+from .files import read_bytes
 
 if TYPE_CHECKING:
     from uncaged_bundles.build.flows import RecipeFlow
@@ -43,7 +45,7 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
     Raises:
         NotFoundError, UsageError, BundleError: it is missing, empty, too large, of a kind that is no flow, or wrong inside.
     """
-    data = read_bytes(file)
+    data = read_flow(file)
     match file.suffix.lower():
         case ".json":
             return _built(lambda: _from_recipe(data, file), name)
@@ -65,18 +67,9 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
             raise UsageError(f"{str(file)!r} is no flow: {suffix} is none of .py, .json, .sh, .bash and .ps1")
 
 
-def read_bytes(file: Path) -> bytes:
-    """Return a file's bytes, if there are some and not too many."""
-    try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise UsageError(f"{str(file)!r} has {file.stat().st_size:,} bytes; no flow is that large")
-        data = file.read_bytes()
-    except FileNotFoundError as problem:
-        raise NotFoundError(f"no file {str(file)!r}") from problem
-    except OSError as problem:
-        raise UsageError(f"{str(file)!r} cannot be read: {problem.strerror}") from problem
-    except ValueError as problem:  # a NUL in the name
-        raise UsageError(f"{str(file)!r} is no file name: {problem}") from problem
+def read_flow(file: Path) -> bytes:
+    """Return the bytes of a flow's file, if there are some and not too many."""
+    data = read_bytes(file, max_bytes=MAX_FILE_BYTES)
     if not data.strip():
         raise UsageError(f"{str(file)!r} is empty")
     return data

@@ -13,6 +13,7 @@ from ..display import jsonout
 from ..display.follow import follow
 from ..display.screen import is_terminal, note, result
 from ..given.arguments import detach_option, json_option, thread_argument
+from ..given.files import read_text
 from ..given.form import edit, fill
 from ..given.parameters import parse_value
 from ..session import open_engine
@@ -23,7 +24,7 @@ ANY_TEXT: Mapping[str, object] = {"type": "string"}
 @click.command()
 @thread_argument
 @click.argument("value", required=False, metavar="[TEXT|-]")
-@click.option("--file", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The answer stands in this file.")
+@click.option("--file", "file", type=click.Path(path_type=Path), metavar="FILE", help="The answer stands in this file.")
 @click.option("--edit", "edited", is_flag=True, help="Write the answer in your editor.")
 @detach_option
 @json_option
@@ -57,10 +58,7 @@ def read(value: str | None, file: Path | None) -> str | None:
     if file is not None and value is not None:
         raise UsageError("say TEXT or --file, not both")
     if file is not None:
-        try:
-            return file.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as exc:
-            raise UsageError(f"cannot read {str(file)!r}: {exc}") from exc
+        return read_text(file)
     return sys.stdin.read() if value == "-" else value
 
 

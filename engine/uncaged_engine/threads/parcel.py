@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from uncaged_bundles.errors import DamagedError, RefusedError, UsageError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import ThreadId, bundle_hash, parse_bundle_hash, parse_thread_id
 from uncaged_bundles.storage.files import write_atomically
 from uncaged_bundles.validation.validate import read_bundle
@@ -63,7 +63,8 @@ def import_thread(engine: Engine, source: Path) -> ThreadId:
     """Take in a thread: its bundle, its blobs, then its journal. Nothing is stored unless everything proves itself.
 
     Raises:
-        UsageError: it is no parcel. DamagedError: a hash or the chain does not hold. RefusedError: the thread is here already.
+        NotFoundError, UsageError: it is missing, or no parcel.
+        DamagedError: a hash or the chain does not hold. RefusedError: the thread is here already.
         BundleError: its bundle is not valid.
     """
     members = dict(_members(source))
@@ -124,9 +125,12 @@ def _unpacked(source: Path) -> Iterator[IO[bytes]]:
         with source.open("rb") as packed, zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
             yield stream
     except FileNotFoundError as exc:
-        raise UsageError(f"there is no file {str(source)!r}") from exc
+        raise NotFoundError(f"no file {str(source)!r}") from exc
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as exc:
-        raise UsageError(f"{source} is no exported thread: {exc}") from exc
+        advice = f"a flow is taken in with 'uncaged-workflow add NAME {source}'"
+        raise UsageError(f"{str(source)!r} is no exported thread ({exc}); {advice}") from exc
+    except OSError as exc:
+        raise UsageError(f"{str(source)!r} cannot be read: {exc.strerror or exc}") from exc
 
 
 def _thread_of(journal: bytes, source: Path) -> ThreadId:

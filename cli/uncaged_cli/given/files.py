@@ -1,0 +1,33 @@
+"""A file that a person names is read here, and what is wrong with it is said in the same words by every verb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError, UsageError
+
+
+def read_bytes(file: Path, *, max_bytes: int | None = None) -> bytes:
+    """Return a file's bytes.
+
+    Raises:
+        NotFoundError, UsageError: it is missing, cannot be read, or is larger than *max_bytes*.
+    """
+    try:
+        if max_bytes is not None and file.stat().st_size > max_bytes:
+            raise UsageError(f"{str(file)!r} has {file.stat().st_size:,} bytes; at most {max_bytes:,} are read")
+        return file.read_bytes()
+    except FileNotFoundError as problem:
+        raise NotFoundError(f"no file {str(file)!r}") from problem
+    except OSError as problem:
+        raise UsageError(f"{str(file)!r} cannot be read: {problem.strerror}") from problem
+    except ValueError as problem:  # a NUL in the name
+        raise UsageError(f"{str(file)!r} is no file name: {problem}") from problem
+
+
+def read_text(file: Path) -> str:
+    """Return a file's text; UsageError if it is not UTF-8."""
+    try:
+        return read_bytes(file).decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"{str(file)!r} is not UTF-8 at byte {problem.start}; save it as UTF-8") from problem
