@@ -163,11 +163,14 @@ class Cell:
         finally:
             self._lock.release()
 
-    def replay(self, slot: int, start_body: bytes, lines: Iterable[bytes], *, deadline_s: float) -> Reply:
+    def replay(
+        self, slot: int, start_body: bytes, lines: Iterable[bytes], *, deadline_s: float, meanwhile: Callable[[], None] | None = None
+    ) -> Reply:
         """Start a run and answer its first effects from *lines*, without a round trip for each.
 
         Args:
             lines: sealed step lines, step 1 first; a collection is streamed, anything else is collected first.
+            meanwhile: called once the request is out; the time that it takes does not count.
         Returns:
             The state it leads to, with the digest of the effects that the lines answered.
         Raises:
@@ -179,7 +182,7 @@ class Cell:
         with self._lock:
             self._require_open()
             chunks = _chunks(_frame("P", slot, count, start_body), frames)
-            return self._exchange(chunks, _Expected("P", slot, count + 1), deadline_s=deadline_s)
+            return self._exchange(chunks, _Expected("P", slot, count + 1), deadline_s=deadline_s, meanwhile=meanwhile)
 
     def close(self) -> None:
         """End the process and reap it; closing twice does no harm."""
@@ -209,7 +212,13 @@ class Cell:
             raise CellDied("closed", self._epitaph)
 
     def _exchange(
-        self, chunks: Iterable[bytes], expected: _Expected, *, deadline_s: float, slow: Callable[[], None] | None = None
+        self,
+        chunks: Iterable[bytes],
+        expected: _Expected,
+        *,
+        deadline_s: float,
+        slow: Callable[[], None] | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Reply:
         try:
             if chunks and self._answers.poll(0):
@@ -218,9 +227,10 @@ class Cell:
             for chunk in chunks:
                 self._send(chunk, end)
             ready = slow is not None and bool(self._answers.poll(SLOW_MS))
-            if slow is not None and not ready:
+            todo = meanwhile or (None if ready else slow)
+            if todo is not None:
                 before = time.monotonic()
-                slow()
+                todo()
                 end += time.monotonic() - before
             return self._parsed(self._receive(end, ready=ready), expected)
         except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect

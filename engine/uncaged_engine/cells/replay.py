@@ -6,7 +6,7 @@ an equal digest means equal effects. On a difference the same is done step by st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from uncaged_bundles.errors import ReplayError
@@ -74,9 +74,11 @@ class Replay:
         self._start = start_body(start, expanded[: self.handed_over])
         self._outcomes = expanded[self.handed_over :]
 
-    def run(self, cell: Cell, slot: int, *, deadline_s: float) -> Said | None:
+    def run(self, cell: Cell, slot: int, *, deadline_s: float, meanwhile: Callable[[], None] | None = None) -> Said | None:
         """Bring slot *slot* to the present.
 
+        Args:
+            meanwhile: called while the bundle works, if there is more to do for it than to begin.
         Returns:
             What the bundle says after the last outcome, or None if it yielded something else than the journal holds.
         Raises:
@@ -85,7 +87,7 @@ class Replay:
         if not self._outcomes:
             reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
             return said(reply) if self._goes_on(reply) else None
-        reply = cell.replay(slot, self._start, self._outcomes, deadline_s=deadline_s)
+        reply = cell.replay(slot, self._start, self._outcomes, deadline_s=deadline_s, meanwhile=meanwhile)
         same = reply.digest == self._history.effects.hexdigest() and reply.seq == len(self._outcomes) + 1
         return said(reply) if same and self._goes_on(reply) else None
 

@@ -65,7 +65,11 @@ def check(previous: bytes, line: bytes) -> bytes | None:
     if len(line) <= SEAL_BYTES or line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or not line.endswith(b'"}\n'):
         return None
     digest = link(previous, line[:-SEAL_BYTES])
-    return digest if line[-3 - CHAIN_CHARACTERS : -3] == spell(digest) else None
+    try:
+        number = int(line[-3 - CHAIN_CHARACTERS : -3].translate(_DIGITS), 32)  # in half the time that spelling the digest takes
+    except ValueError:
+        return None
+    return digest if number == int.from_bytes(digest, "big") << 4 else None
 
 
 def stated(line: bytes) -> bytes | None:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from uncaged_bundles.errors import ReplayError, UncagedError
-from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.errors import DamagedError, ReplayError, UncagedError
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Differs, Replay
-from ..journal import archive
+from ..journal import archive, lock
 from ..journal.blobs import Blobs
-from ..journal.recover import recover
+from ..journal.recover import History, recover
 from ..sandbox.mechanism import Mechanism
 from .verify import difference_at_the_end
+
+HEAD_BYTES = 512
+_NAME = re.compile(rb'"name":"([^"\\]*)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,50 +42,106 @@ class Checked:
     message: str = ""
 
 
-class Past(NamedTuple):
-    """A thread that was."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A thread that was, ready to be run again. problem: why it is not; the replay is missing then."""
 
-    bundle_hash: BundleHash
     thread_id: ThreadId
-    path: Path
+    data: bytes
+    history: History
+    replay: Replay | None
+    problem: str = ""
 
 
-def check(
-    store: Store, bundle: Bundle, mechanism: Mechanism | None, found: Iterable[tuple[BundleHash, ThreadId, Path]], *, deadline_s: float
-) -> list[Checked]:
-    """Replay past threads against *bundle*, all in one sandbox process; a thread that ends it gets the next ones a new one."""
+def check(store: Store, bundle: Bundle, mechanism: Mechanism | None, flow: str, *, deadline_s: float) -> list[Checked]:
+    """Replay the past threads of *flow* against *bundle*, all in one sandbox process; a thread that ends it gets the next ones a new one.
+
+    While the bundle works on one thread, the next one's journal is read.
+    """
     cell: Cell | None = None
-    checked = []
+    checked: list[Checked] = []
+    threads = find_past(store, flow)
     try:
-        for slot, past in enumerate(found, start=1):
+        past = next(threads, None)
+        while past is not None:
             if cell is None or not cell.alive:
                 cell = Cell.start(bundle, mechanism, limits=CellLimits())
-            checked.append(_check_one(Past(*past), store, cell, slot=slot, deadline_s=deadline_s))
+            ahead = Ahead(threads)
+            checked.append(_check_one(past, cell, slot=len(checked) + 1, deadline_s=deadline_s, ahead=ahead))
+            past = ahead.take()
     finally:
         if cell is not None:
             cell.close()
     return checked
 
 
-def _check_one(past: Past, store: Store, cell: Cell, *, slot: int, deadline_s: float) -> Checked:
-    bundle_hash, thread, path = past
-    steps = 0
+class Ahead:
+    """The next thread, read at the first chance."""
+
+    def __init__(self, threads: Iterator[Past]) -> None:
+        self._threads = threads
+        self._next: list[Past | None] = []
+
+    def read(self) -> None:
+        if not self._next:
+            self._next.append(next(self._threads, None))
+
+    def take(self) -> Past | None:
+        self.read()
+        return self._next[0]
+
+
+def find_past(store: Store, flow: str) -> Iterator[Past]:
+    """The threads of a flow that do not run and whose journals can be read, each read once."""
+    blobs = Blobs(store.blobs)
+    for bundle_hash, thread, path in store.find_journals():
+        try:
+            data = _read_if(flow, path)
+            history = None if data is None else recover(data, bundle_hash, thread)
+        except (OSError, DamagedError):
+            continue  # `threads` lists it as corrupt
+        if data is None or history is None or history.corrupt or history.start["name"] != flow:
+            continue
+        try:
+            replay = Replay(history, blobs.expand_record(history.start), blobs, trusted=False)
+        except (UncagedError, OSError) as exc:
+            yield Past(thread_id=thread, data=data, history=history, replay=None, problem=str(exc))
+        else:
+            yield Past(thread_id=thread, data=data, history=history, replay=replay)
+
+
+def _read_if(flow: str, path: str) -> bytes | None:
+    """A journal's bytes, unless it runs, or is another flow's."""
+    if path.endswith(archive.SUFFIX):
+        return archive.read(Path(path))
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
-        history = recover(data, bundle_hash, thread)
-        steps = len(history.steps)
-        blobs = Blobs(store.blobs)
-        replay = Replay(history, blobs.expand_record(history.start), blobs, trusted=False)
-        now = replay.run(cell, slot, deadline_s=deadline_s)
+        if lock.held(fd):
+            return None
+        name = _NAME.search(os.pread(fd, HEAD_BYTES, 0))
+        if name is not None and name[1].decode() != flow:
+            return None
+        return os.pread(fd, os.fstat(fd).st_size, 0)
+    finally:
+        os.close(fd)
+
+
+def _check_one(past: Past, cell: Cell, *, slot: int, deadline_s: float, ahead: Ahead) -> Checked:
+    history, thread, steps = past.history, past.thread_id, len(past.history.steps)
+    if past.replay is None:
+        return Checked(thread_id=thread, steps=steps, identical=False, message=past.problem)
+    try:
+        now = past.replay.run(cell, slot, deadline_s=deadline_s, meanwhile=ahead.read)
         if now is None:
-            now = replay.run_slowly(cell, slot, data[: history.good_bytes], deadline_s=deadline_s)
+            now = past.replay.run_slowly(cell, slot, past.data[: history.good_bytes], deadline_s=deadline_s)
         problem = difference_at_the_end(history, now)
-        cell.ask("D", slot, 0, b"", deadline_s=deadline_s)
+        if now.word == "effect":  # otherwise there is nothing left of it
+            cell.ask("D", slot, 0, b"", deadline_s=deadline_s)
     except Differs as exc:
         yielded = exc.body.decode() if exc.word == "effect" else f"{exc.word} {exc.body.decode()}"
         recorded = exc.recorded.decode("utf-8", "replace")
         return Checked(thread_id=thread, steps=steps, identical=False, step=exc.step, recorded=recorded, yielded=yielded, message=str(exc))
-    except (ReplayError, UncagedError, OSError) as exc:
+    except ReplayError as exc:
         return Checked(thread_id=thread, steps=steps, identical=False, message=str(exc))
     except CellDied as died:
         return Checked(thread_id=thread, steps=steps, identical=False, message=f"the bundle gave no answer: {died.reason}: {died.detail}")
