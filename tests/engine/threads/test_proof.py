@@ -61,7 +61,8 @@ def test_an_end_before_and_after_is_a_difference(store: Store) -> None:
 def test_what_cannot_be_a_past_is_left_out(store: Store) -> None:
     """Threads of other flows, threads that run, and journals that nobody can read; none of them hides the others."""
     good, running, corrupt, broken = (past(store, number) for number in range(1, 5))
-    place_script(store, granted(store, source("other", '    yield {"null": {}}\n')), script_of(granted(store, COUNT), number=5))
+    other = granted(store, source("other", '    yield {"null": {}}\n'))
+    place_script(store, other, script_of(other, number=5))
     corrupt.path.write_bytes(corrupt.path.read_bytes().replace(b'"outcome":1', b'"outcome":9'))
     broken.path.write_bytes(b"nothing of a journal\n")
     fd = os.open(running.path, os.O_RDWR | os.O_CLOEXEC)
