@@ -36,9 +36,17 @@ class ReplayError(UncagedError):
 
 
 class EnvironmentLacks(UncagedError):
-    """The machine lacks something (no agent, no credentials, a login expired); mend it, then resume."""
+    """The machine lacks something (no agent, no credentials, a login expired); mend it, then resume.
+
+    what: the message without the next step. remedy: the next step alone, if it is known apart.
+    """
 
     exit_code = 4
+
+    def __init__(self, what: str, *, remedy: str = "") -> None:
+        super().__init__(f"{what}; {remedy}, then resume" if remedy else what)
+        self.what = what
+        self.remedy = remedy
 
 
 class NotFoundError(UncagedError):

@@ -7,14 +7,18 @@ import sys
 import click
 
 from ..display import jsonout
-from ..display.screen import is_terminal, next_step, note, result
+from ..display.screen import is_terminal, next_step, note, result, width_of
+from ..display.table import render
 from ..given.arguments import json_option
 from ..session import open_engine
 
 
 @click.group("keys")
 def command() -> None:
-    """Keep keys for models and services in the store, each in a file for you only. A bundle and config.yaml name them as secret:NAME."""
+    """Keep keys for models and services in the store, each in a file for you only. A bundle and config.yaml name them as secret:NAME.
+
+    Under `secrets`, config.yaml may name other places where a secret comes from: a variable, a file, the system's keyring.
+    """
 
 
 @command.command("set")
@@ -39,15 +43,18 @@ def set_key(name: str, as_json: bool) -> None:
 @command.command("list")
 @json_option
 def list_keys(as_json: bool) -> None:
-    """List the names of the keys that are kept."""
+    """List the names of all secrets, and where each comes from: the store, or the place that config.yaml names."""
     from uncaged_engine.settings import keys
 
-    names = keys.names(open_engine().store.root / "keys")
+    engine = open_engine()
+    kept = keys.names(engine.store.root / "keys")
+    sources = {name: str(source) for name, source in engine.config.secrets.items()}
     if as_json:
-        jsonout.document({"keys": names})
+        jsonout.document({"keys": kept, "sources": sources})
         return
-    for name in names:
-        result(name)
+    places = dict.fromkeys(kept, "the store") | sources  # config.yaml goes before the store
+    for line in render(("name", "comes from"), [[name, places[name]] for name in sorted(places)], width=width_of(sys.stdout)):
+        result(*line)
 
 
 @command.command("rm")

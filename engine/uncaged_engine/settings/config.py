@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from uncaged_bundles.storage.store import Store
 
-from .variables import CARRIED, KEY_VARIABLES, select
+from .variables import CARRIED, KEY_VARIABLES, KEYRING, select
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -69,10 +69,17 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSource:
-    """Where a secret's value comes from: a variable of the caller's environment, or a file."""
+    """Where a secret's value comes from: a variable of the caller's environment, a file, or the system's keyring (service, user)."""
 
     env: str | None = None
     file: Path | None = None
+    keyring: tuple[str, str] | None = None
+
+    def __str__(self) -> str:
+        """Words for people; never the value."""
+        if self.keyring is not None:
+            return f"the system keyring, {'/'.join(self.keyring)}"
+        return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +113,9 @@ class Config:
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what a client sends to the worker: what children may see, and the variables that secrets come from."""
-        sources = (source.env for source in self.secrets.values() if source.env is not None)
-        return select(environment, (*CARRIED, *self.environment, *KEY_VARIABLES, *sources))
+        sources = [source.env for source in self.secrets.values() if source.env is not None]
+        leading = KEYRING if any(source.keyring is not None for source in self.secrets.values()) else ()
+        return select(environment, (*CARRIED, *self.environment, *KEY_VARIABLES, *sources, *leading))
 
     def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what an agent's process may see; a secret is not among it unless ``environment`` names its variable too."""

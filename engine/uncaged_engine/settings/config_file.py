@@ -78,6 +78,7 @@ class PriceSection(Section):
 class SecretSection(Section):
     env: str | None = None
     file: str | None = None
+    keyring: str | None = None
 
 
 class ConfigSection(Section):
@@ -163,8 +164,11 @@ def known_keys(location: tuple[int | str, ...]) -> list[str]:
 def dangling(section: ConfigSection) -> Iterator[str]:
     """Secrets with no source or two; variables' names that cannot be ones; models that are named and not there."""
     for name, source in section.secrets.items():
-        if (source.env is None) == (source.file is None):
-            yield f"secrets.{name}: give exactly one of env (a variable's name) and file (a path)"
+        if [source.env, source.file, source.keyring].count(None) != 2:
+            yield f"secrets.{name}: give exactly one of env (a variable's name), file (a path) and keyring (SERVICE/USER)"
+        service, _, user = (source.keyring or "-/-").rpartition("/")
+        if not (service.strip() and user.strip() and (service + user).isprintable()):
+            yield f"secrets.{name}.keyring: must be SERVICE/USER, as the keyring has it, not {source.keyring!r}"
     for index, variable in enumerate(section.environment):
         if not variable or "=" in variable or "\0" in variable:
             yield f"environment.{index}: {variable!r} is not a variable's name"
@@ -218,12 +222,17 @@ def settle(section: ConfigSection, path: Path) -> Config:
         ),
         sandbox=section.sandbox,
         search=None if section.search is None else SearchSettings(**section.search.model_dump()),
-        secrets={
-            name: SecretSource(env=source.env, file=None if source.file is None else path.parent / Path(source.file).expanduser())
-            for name, source in section.secrets.items()
-        },
+        secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
         prices={name: price.model_dump(exclude_none=True) for name, price in section.prices.items()},
         environment=tuple(section.environment),
         consent=tuple(section.consent),
         test_command=section.test_command,
     )
+
+
+def source_of(section: SecretSection, directory: Path) -> SecretSource:
+    """Where a secret comes from; a service's name may have slashes in it, a user's has none."""
+    if section.keyring is not None:
+        service, _, user = section.keyring.rpartition("/")
+        return SecretSource(keyring=(service, user))
+    return SecretSource(env=section.env, file=None if section.file is None else directory / Path(section.file).expanduser())

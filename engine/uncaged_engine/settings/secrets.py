@@ -8,6 +8,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 
 from . import keys
 from .config import Config
+from .system_keyring import read_secret
 
 PREFIX = "secret:"
 MIN_CHARACTERS = 6
@@ -44,20 +45,20 @@ def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> s
     source = config.secrets.get(name) or keys.source_of(name, config.keys, environment)
     if source is None:
         advice = f"`uncaged-workflow keys set {name}`, or add `secrets: {{{name}: {{env: VARIABLE}}}}` to config.yaml"
-        raise EnvironmentLacks(f"secret:{name} is not known; {advice}, then resume")
+        raise EnvironmentLacks(f"secret:{name} is not known", remedy=advice)
+    if source.keyring is not None:
+        return read_secret(name, *source.keyring, environment)
     if source.env is not None:
         value = environment.get(source.env, "")
         if not value:
-            raise EnvironmentLacks(f"secret:{name} comes from the variable {source.env}, which is not set; set it, then resume")
+            raise EnvironmentLacks(f"secret:{name} comes from {source}, which is not set", remedy="set it")
         return value
     try:
         value = source.file.read_text("utf-8").strip() if source.file is not None else ""
     except (OSError, UnicodeDecodeError) as exc:
-        raise EnvironmentLacks(
-            f"secret:{name} comes from the file {source.file}, which cannot be read ({exc}); mend it, then resume"
-        ) from exc
+        raise EnvironmentLacks(f"secret:{name} comes from {source}, which cannot be read ({exc})", remedy="mend it") from exc
     if not value:
-        raise EnvironmentLacks(f"secret:{name} comes from the file {source.file}, which is empty; fill it, then resume")
+        raise EnvironmentLacks(f"secret:{name} comes from {source}, which is empty", remedy="fill it")
     return value
 
 

@@ -31,6 +31,12 @@ CARRIED = (
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 """Credentials that are secrets of the same name without being configured."""
 
+KEYRING = ("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "PYTHON_KEYRING_BACKEND")
+"""What leads to the caller's keyring, besides what every child may see; carried only where a secret comes from there."""
+
+INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "PYTHONUTF8", "LD_LIBRARY_PATH")
+"""What an interpreter that runs our own code may need."""
+
 
 def select(environment: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
     return {name: environment[name] for name in wanted if name in environment}

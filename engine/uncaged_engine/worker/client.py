@@ -19,13 +19,10 @@ from uncaged_bundles.errors import EngineBug
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.storage.store import Store
 
-from ..settings.variables import CARRIED
+from ..settings.variables import CARRIED, INTERPRETER
 from ..settings.variables import select as select_variables
 from . import address
 from .wire import pack, raise_error, receive_line, unpack
-
-INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "PYTHONUTF8", "LD_LIBRARY_PATH")
-"""What the worker's own interpreter may need; nothing else of its first caller's environment stays with it for later threads."""
 
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 120.0
@@ -131,7 +128,7 @@ class Launching:
                 pass_fds=(theirs,),
                 start_new_session=True,
                 cwd=store.root,
-                env=select_variables(os.environ, (*CARRIED, *INTERPRETER)),
+                env=select_variables(os.environ, (*CARRIED, *INTERPRETER)),  # nothing else stays with it for later threads
             )
         except OSError:
             os.close(self._ready)
