@@ -52,7 +52,7 @@ class CommandAgent:
             )
         except OSError as exc:
             raise EnvironmentLacks(
-                f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}; mend argv in config.yaml, then resume"
+                f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}", remedy="mend argv in config.yaml"
             ) from exc
         return AgentAnswer(text=self._text_of(finished, timeout_s))
 
@@ -80,9 +80,7 @@ def find_program(name: str, environment: Mapping[str, str]) -> str:
     found = shutil.which(name, path=environment.get("PATH", ""))
     if found is None:
         where = "at that path" if "/" in name else "on PATH"
-        raise EnvironmentLacks(
-            f"the agent's program {name!r} is not {where}; install it, or set argv of the agent in config.yaml, then resume"
-        )
+        raise EnvironmentLacks(f"the agent's program {name!r} is not {where}", remedy="install it, or set argv of the agent in config.yaml")
     return found
 
 

@@ -63,7 +63,7 @@ def read_script(path: Path) -> list[Entry] | dict[str, list[Entry]]:
     try:
         raw = yaml.safe_load(path.read_bytes())
     except OSError as exc:
-        raise EnvironmentLacks(f"the script {path} cannot be read ({exc.strerror}); bring it back, then resume") from exc
+        raise EnvironmentLacks(f"the script {path} cannot be read ({exc.strerror})", remedy="bring it back") from exc
     except yaml.YAMLError as exc:
         raise UsageError(f"{path}: not YAML: {' '.join(str(exc).split())}") from exc
     if isinstance(raw, list):

@@ -37,7 +37,7 @@ def choose_name(asked: str | None, allowed: Sequence[str], config: Config, envir
         if not allowed or name in allowed:
             return name
     raise EnvironmentLacks(
-        "no model is configured; add one under models in config.yaml and name it with `model: NAME`, or set ANTHROPIC_API_KEY, then resume"
+        "no model is configured", remedy="add one under models in config.yaml and name it with `model: NAME`, or set ANTHROPIC_API_KEY"
     )
 
 
@@ -50,7 +50,7 @@ def choose(name: str, config: Config, environment: Mapping[str, str]) -> Chosen:
     entry = config.models.get(name)
     if entry is None and name not in WIRES:
         near = get_close_matches(name, config.models, n=3) or sorted(config.models) or ["none"]
-        raise EnvironmentLacks(f"config.yaml has no model {name!r} (it has: {', '.join(near)}); add it under models, then resume")
+        raise EnvironmentLacks(f"config.yaml has no model {name!r} (it has: {', '.join(near)})", remedy="add it under models")
     wire = cast("Wire", entry.use if entry is not None else name)
     settings, known = secrets.resolve(with_key(wire, entry.settings if entry is not None else {}), config, environment)
     carried = config.for_agents(environment)

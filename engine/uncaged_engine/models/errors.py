@@ -64,15 +64,13 @@ class Endpoint:
         """The error for an HTTP status and what the body said."""
         said = " ".join(words.split())[:SHOWN_CHARACTERS] or "it gave no reason"
         if status == 402 or (status in (400, 403, 429) and NO_MONEY.search(words)):
-            return EnvironmentLacks(f"{self.url} asks for payment ({said}); settle that or use another model in {self.mend}, then resume")
+            return EnvironmentLacks(f"{self.url} asks for payment ({said})", remedy=f"settle that or use another model in {self.mend}")
         if status == 401:
-            return EnvironmentLacks(
-                f"{self.url} does not accept the key ({said}); put a valid one where its secret comes from, then resume"
-            )
+            return EnvironmentLacks(f"{self.url} does not accept the key ({said})", remedy="put a valid one where its secret comes from")
         if status == 403:
-            return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({said}); use another key or model, then resume")
+            return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({said})", remedy="use another key or model")
         if status == 404 or (status == 400 and NO_MODEL.search(words)):
-            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({said}); mend model or baseUrl in {self.mend}, then resume")
+            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({said})", remedy=f"mend model or baseUrl in {self.mend}")
         if status == 413 or (status in (400, 422, 500) and TOO_LONG.search(words)):
             return self.too_long(said)
         if status in (408, 409, 425, 429) or status >= 500:
@@ -92,4 +90,4 @@ class Endpoint:
             raise self.unreachable(f"it answers with {kind or 'something without a type'}, which is no stream of events")
 
     def unreachable(self, words: str) -> EnvironmentLacks:
-        return EnvironmentLacks(f"{self.url} cannot be reached ({words}); start it, or mend baseUrl in {self.mend}, then resume")
+        return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or mend baseUrl in {self.mend}")

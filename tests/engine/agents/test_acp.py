@@ -208,8 +208,8 @@ def test_a_session_goes_on(bench: Bench) -> None:
     ("words", "expected"),
     [
         (["old"], f"{AGENT} speaks version 0 of the Agent Client Protocol, but version 1 is needed; bring it up to date, then resume"),
-        (["locked"], f"{AGENT} is not logged in (Authentication required: no key); log in with its own command; then resume"),
-        (["unlocked"], f"{AGENT} is not logged in (Authentication required); log in with its own command; then resume"),
+        (["locked"], f"{AGENT} is not logged in (Authentication required: no key); log in with its own command, then resume"),
+        (["unlocked"], f"{AGENT} is not logged in (Authentication required); log in with its own command, then resume"),
         (["broken"], f"{AGENT} cannot begin: Internal error: no model is configured; if it is too old"),
     ],
 )

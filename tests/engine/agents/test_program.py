@@ -177,7 +177,7 @@ def test_a_login_that_is_missing_is_a_lack_of_the_machine(stage: Stage) -> None:
     said = stage.lack("claude", {"result": {"is_error": True, "result": "Invalid API key · Please run /login"}, "exit": 1})
     assert said == (
         "Claude Code: Invalid API key · Please run /login; run `claude` once and log in with /login, or set ANTHROPIC_API_KEY and name it"
-        " under environment in config.yaml; then resume"
+        " under environment in config.yaml, then resume"
     )
     assert stage.lack("gemini-headless", {"error": "no auth", "exit": 41}).startswith("Gemini CLI, headless: it is not logged in; run")
     assert "cursor-agent login" in stage.lack("cursor-agent-headless", {"exit": 1, "stderr": "Error: Authentication required."})

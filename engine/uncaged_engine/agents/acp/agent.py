@@ -59,7 +59,7 @@ class AcpAgent:
         try:
             process = AgentProcess.start(argv, directory=directory, environment=environment, scratch=request.scratch, key=request.key)
         except OSError as exc:
-            raise EnvironmentLacks(f"{self._title} cannot be started: {exc.strerror or exc}; mend that, then resume") from exc
+            raise EnvironmentLacks(f"{self._title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
         patience_s = 0.0
         try:
             answer = EDGE.run(lambda stopped: self._turn(process, request, ground, stopped), request.cancel)

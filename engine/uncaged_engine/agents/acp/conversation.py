@@ -120,8 +120,8 @@ class Turn:
                 return await begin(connection, self._terms, directory), False
         except TimeoutError as exc:
             raise EnvironmentLacks(
-                f"{self._terms.name} did not take part in the Agent Client Protocol within {self._terms.start_s:g} s; it may be too old for"
-                f" it, or wait for a person: {self._terms.login}; then resume{self._last_words()}"
+                f"{self._terms.name} did not take part in the Agent Client Protocol within {self._terms.start_s:g} s{self._last_words()}",
+                remedy=f"it may be too old for it, or wait for a person: {self._terms.login}",
             ) from exc
 
     async def _ask(self, connection: Connection, session: str, text: str, stop: asyncio.Task[object]) -> PromptResponse:
@@ -202,7 +202,7 @@ class Turn:
         what = f"{error}: {details}" if isinstance(details, str) and details else str(error)
         what = what.encode("utf-8", "replace").decode()[:TAIL_CHARACTERS]
         if code == AUTH_REQUIRED:
-            return EnvironmentLacks(f"{self._terms.name} is not logged in ({what}); {self._terms.login}; then resume")
+            return EnvironmentLacks(f"{self._terms.name} is not logged in ({what})", remedy=self._terms.login)
         return self._failed(what)
 
     def _failed(self, what: str, **more: object) -> AgentFailed | EnvironmentLacks:
@@ -210,8 +210,8 @@ class Turn:
         if self._begun:
             return AgentFailed(f"{self._terms.name} gave no answer: {what}{self._last_words()}", more={**more, **self._more()})
         return EnvironmentLacks(
-            f"{self._terms.name} cannot begin: {what}{self._last_words()}; if it is too old for the Agent Client Protocol, bring it up to"
-            f" date; if it is not set up, {self._terms.login}; then resume"
+            f"{self._terms.name} cannot begin: {what}{self._last_words()}",
+            remedy=f"if it is too old for the Agent Client Protocol, bring it up to date; if it is not set up, {self._terms.login}",
         )
 
     def _stopped(self) -> AgentFailed:

@@ -70,8 +70,8 @@ async def initialise(connection: Connection, terms: Terms, remark: Callable[[str
     able = await ask(connection, "initialize", request, schema.InitializeResponse)
     if able.protocol_version != PROTOCOL_VERSION:
         raise EnvironmentLacks(
-            f"{terms.name} speaks version {able.protocol_version} of the Agent Client Protocol, but version {PROTOCOL_VERSION} is needed;"
-            " bring it up to date, then resume"
+            f"{terms.name} speaks version {able.protocol_version} of the Agent Client Protocol, but version {PROTOCOL_VERSION} is needed",
+            remedy="bring it up to date",
         )
     about = able.agent_info
     remark(f"agent {about.name} {about.version}" if about is not None else "the agent does not say what it is")

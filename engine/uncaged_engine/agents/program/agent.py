@@ -71,7 +71,7 @@ class ProgramAgent:
         except Flood as exc:
             raise AgentFailed(f"{self._row.title} was stopped: {exc}") from exc
         except OSError as exc:
-            raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}; mend that, then resume") from exc
+            raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
         finally:
             kill_leftovers(request.scratch, request.key)  # what it started may have left its group
         reading = reader.finish()
@@ -115,11 +115,9 @@ class ProgramAgent:
         if session is not None and any(word in said for word in row.lost):
             return LostSession()
         if (meaning is not None and meaning.lacks) or any(word in said for word in row.lacks):
-            return EnvironmentLacks(f"{row.title}: {meaning.says if meaning else said}; {row.how_to_log_in}; then resume")
+            return EnvironmentLacks(f"{row.title}: {meaning.says if meaning else said}", remedy=row.how_to_log_in)
         if code != 0 and not reading.texts.get("answer", "").strip() and OUTDATED.search(said):
-            return EnvironmentLacks(
-                f"{row.title} does not know what we ask of it ({said}); bring it up to date ({row.install}), then resume"
-            )
+            return EnvironmentLacks(f"{row.title} does not know what we ask of it ({said})", remedy=f"bring it up to date ({row.install})")
         if meaning is not None:
             what = f"failed: {meaning.says} (exit code {code})"
         elif code < 0:

@@ -80,8 +80,8 @@ class Row:
         program = self.found(path)
         if program is None:
             raise EnvironmentLacks(
-                f"{self.title} is not installed: {' or '.join(map(repr, self.programs))} is not on PATH; install it ({self.install}) and"
-                f" {self.login}, then resume"
+                f"{self.title} is not installed: {' or '.join(map(repr, self.programs))} is not on PATH",
+                remedy=f"install it ({self.install}) and {self.login}",
             )
         words = (parts.get(word[1:-1], ()) if word.startswith("{") and word.endswith("}") else (word,) for word in self.arguments)
         return [program, *(word for some in words for word in some)]
