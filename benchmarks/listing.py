@@ -26,7 +26,7 @@ def listing(bench: Bench) -> Sequence[Row]:
     count = bench.scaled(THREADS)
     with bench.laboratory() as laboratory:
         bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
-        _fill(laboratory, bundle, count)
+        fill(laboratory, bundle, count, steps=STEPS)
         pairs = []
         for _ in bench.rounds(7):
             bare = read_tails_s(laboratory.engine.store.logs)
@@ -46,44 +46,44 @@ def listing(bench: Bench) -> Sequence[Row]:
     )
 
 
-def _fill(laboratory: Laboratory, bundle: BundleHash, count: int) -> None:
-    """Write journals as the engine would, without running anything."""
+def fill(laboratory: Laboratory, bundle: BundleHash, count: int, *, steps: int) -> None:
+    """Write journals of `flows.STEPS` as the engine would, without running anything."""
     directory = laboratory.engine.store.logs / bundle
     directory.mkdir(mode=0o700)
     for number in range(count):
         thread = new_thread_id(BORN_MS + number, number.to_bytes(10, "big"))
         path: Path = laboratory.engine.store.data_path(bundle, thread)
-        path.write_bytes(_journal(bundle, thread, number))
+        path.write_bytes(_journal(bundle, thread, number, steps))
 
 
-def _journal(bundle: BundleHash, thread: ThreadId, number: int) -> bytes:
+def _journal(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> bytes:
     digest = chain.seed(bundle, thread)
     written = []
-    for body in _bodies(bundle, thread, number):
+    for body in _bodies(bundle, thread, number, steps):
         line, digest = chain.seal(digest, body)
         written.append(line)
     return b"".join(written)
 
 
-def _bodies(bundle: BundleHash, thread: ThreadId, number: int) -> Iterator[bytes]:
+def _bodies(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> Iterator[bytes]:
     now = BORN_MS + number
     options = {"maxRounds": 10, "maxSteps": 10_000, "threadId": thread, "startedAt": now, "seed": number}
     start = {"engine": "1", "python": "3", "name": "steps", "hash": bundle, "threadId": thread}
     yield lines.start(
-        {**start, "parameters": {"prompt": str(STEPS), "params": {}, "options": options}, "agents": {}, "sandbox": "none"}, now
+        {**start, "parameters": {"prompt": str(steps), "params": {}, "options": options}, "agents": {}, "sandbox": "none"}, now
     )
-    for seq in range(1, STEPS + 1):
+    for seq in range(1, steps + 1):
         yield lines.intent(seq, b'{"null":{"value":"v","times":1000}}', now)
         yield lines.step(seq, {"outcome": "v" * flows.VALUE_BYTES}, now)
     match number % 80:  # one in twenty did not end well
         case 0:
             yield lines.control("pause", {}, now)
         case 20:
-            yield lines.intent(STEPS + 1, b'{"null":{"value":1}}', now)
+            yield lines.intent(steps + 1, b'{"null":{"value":1}}', now)
         case 40:
             yield lines.end("failed", {"error": {"kind": "bundle", "message": "it failed"}}, now)
         case 60:
-            yield lines.end("limit", {"limit": "maxSteps", "value": STEPS, "message": "the limit is reached"}, now)
+            yield lines.end("limit", {"limit": "maxSteps", "value": steps, "message": "the limit is reached"}, now)
         case _:
             yield lines.end("completed", {"result": {"success": True, "message": "done"}}, now)
 

@@ -28,6 +28,16 @@ def test_counted_figures_are_met(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_bundle_has_one_worker(tmp_path: Path) -> None:
+    """However many children run at once, and each of them ends."""
+    done = run("--quick", "--json", "children", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads(done.stdout)["rows"]
+    assert (row["ok"], row["words"]) == (True, "")
+    assert row["baseline"].startswith("300 of 300 children finished")
+
+
+@pytest.mark.slow
 def test_a_measured_figure_prints_a_table(tmp_path: Path) -> None:
     """A real worker is measured against a bare loop, and nothing of it stays behind."""
     done = run("--quick", "durable", directory=tmp_path)
