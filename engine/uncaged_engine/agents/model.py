@@ -65,7 +65,7 @@ class ModelAgent:
                 raise AgentFailed(str(exc), kind=exc.kind, more={"usage": talk.meter.document()}) from exc
             except Stopped:
                 raise AgentFailed(f"{settings.model} was stopped") from None
-        conversation.save(place_of(request.scratch, name))
+        conversation.save(place_of(request.scratch, name), request.redact)
         usage = talk.meter.document() if request.flows is None else request.flows.counted(talk.meter.document())
         return AgentAnswer(text=text, usage=usage, session=name, direct=talk.ended_by_tool)
 

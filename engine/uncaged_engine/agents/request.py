@@ -40,6 +40,7 @@ class AgentRequest:
     rights: what the role may do besides. reads: directories outside that the worktree's links lead to.
     flows: those that the role may use as tools, ready to be called.
     said: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
+    redact: JSON without the secrets in config; whatever an agent keeps on disk goes through it.
     """
 
     thread_id: str
@@ -69,6 +70,7 @@ class AgentRequest:
     flows: FlowTools | None = None
     reads: tuple[Path, ...] = ()
     remark: Callable[[str], None] = lambda _text: None
+    redact: Callable[[object], object] = lambda value: value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

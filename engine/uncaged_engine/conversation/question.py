@@ -135,6 +135,7 @@ def compose(
         cancel=context.cancel,
         progress=progress,
         remark=lambda text: info.note("6RZKQ0WD", str(secrets.redact(f"{binding.name}: {text}", binding.known))),
+        redact=lambda value: secrets.redact(value, binding.known),
         sandbox=context.config.sandbox,
         said=context.answer,
         writable=workspace_level(context.bundle) == "write",

@@ -102,16 +102,16 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
     def record(fields: Mapping[str, object]) -> None:
         context.record_attempt(redacted(fields, binding))
 
-    agent = factory_of(binding.use)(binding.settings)
-    request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
-    progress({})
     try:
+        agent = factory_of(binding.use)(binding.settings)
+        request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
+        progress({})
         with Turn(places_directory(os.environ), context.config.limits.agents, context.cancel, progress) as turn:
             if request.flows is not None:
                 request.flows.lent = turn.lent
             asked = ask(agent, request, checker(question.role.schema), record)
         if asked.meta is None and not context.cancel.requested:
-            asked = extracted(asked, question, context, record)
+            asked = extracted(asked, question, binding, context, record)
     except Cancelled:
         return Void(word="killed", message=f"killed while {binding.name} waited to answer for {role!r}")
     except AgentWaits as exc:
@@ -120,7 +120,9 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
         error = {"kind": exc.kind, "message": f"{binding.name}: {exc}", "role": role, "by": binding.name, **exc.more}
         outcome: Answer | Failure = Failure(error=redacted(error, binding))
     except EnvironmentLacks as exc:
-        raise EnvironmentLacks(str(redacted({"message": str(exc)}, binding)["message"])) from exc
+        raise EnvironmentLacks(clean(exc.what, binding), remedy=clean(exc.remedy, binding)) from None
+    except (UsageError, NotFoundError) as exc:  # settings that are wrong by now, an agent that is gone
+        raise EnvironmentLacks(clean(str(exc), binding)) from None
     else:
         outcome = outcome_of(asked, role, binding)
     if context.cancel.requested:
@@ -128,13 +130,20 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
     return outcome
 
 
-def extracted(asked: Asked, question: Question, context: EffectContext, record: Callable[[Mapping[str, object]], None]) -> Asked:
-    """Let the model that is configured for it take the data out of the agent's last answer."""
+def clean(text: str, binding: Binding) -> str:
+    """Words without the secrets that the agent was given."""
+    return str(redacted({"text": text}, binding)["text"])
+
+
+def extracted(
+    asked: Asked, question: Question, binding: Binding, context: EffectContext, record: Callable[[Mapping[str, object]], None]
+) -> Asked:
+    """Let the model that is configured for it take the data out of the agent's last answer, which is without secrets by then."""
     if context.config.extractor is None:
         return asked
     from ..conversation.extractor import take_out
 
-    taken = take_out(question.role, asked.content, context, record, timeout_s=question.timeout_s)
+    taken = take_out(question.role, clean(asked.content, binding), context, record, timeout_s=question.timeout_s)
     usage = {**asked.usage}
     add_usage(usage, {name: value for name, value in taken.usage.items() if name != "model"})
     problems = (*asked.problems, f"the extractor {context.config.extractor!r}: {taken.problem}") if taken.meta is None else asked.problems

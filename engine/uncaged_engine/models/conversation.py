@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -97,13 +97,13 @@ class Conversation:
     system: str
     turns: list[Turn]
 
-    def save(self, path: Path) -> None:
-        """Write it to *path*, readable by its owner alone."""
+    def save(self, path: Path, redact: Callable[[object], object] = lambda data: data) -> None:
+        """Write it to *path* as *redact* leaves it, readable by its owner alone."""
         data = {"system": self.system, "turns": [{"by": turn.by, "parts": [_plain(part) for part in turn.parts]} for turn in self.turns]}
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         half = path.with_suffix(".half")
         half.touch(mode=0o600)
-        half.write_text(json.dumps(data), "utf-8")
+        half.write_text(json.dumps(redact(data)), "utf-8")
         half.replace(path)
 
     @classmethod

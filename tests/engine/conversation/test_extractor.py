@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.agents.choose import bind
 from uncaged_engine.handlers.role import RoleHandler
 from uncaged_engine.outcomes import Answer, Failure, Outcome
-from uncaged_engine.settings.config import AgentSettings, Config
+from uncaged_engine.settings.config import AgentSettings, Config, SecretSource
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +72,18 @@ def test_an_agent_that_cannot_is_read_by_the_model(make_desk: MakeDesk) -> None:
         assert "Say how it went." in body["messages"][1]["content"]
         assert isinstance(perform(make_desk(server, "echo I am done.", extractor=None)), Failure)
         assert len(server.asked) == 1
+
+
+def test_the_model_does_not_hear_the_agents_secrets(make_desk: MakeDesk) -> None:
+    """It is somebody else's; the agent's answer reaches it as it would stand in the journal."""
+    with serving([says('{"status": "done"}')]) as server:
+        desk = make_desk(server, "echo My key is $MINE.")
+        shell = desk.config.agents["shell"]
+        agents = {"shell": replace(shell, settings={**shell.settings, "env": {"MINE": "secret:K"}})}
+        desk.config = replace(desk.config, agents=agents, secrets={"K": SecretSource(env="KEY_HERE")})
+        desk.environment = {**desk.environment, "KEY_HERE": "hunter22-value"}
+        assert isinstance(perform(desk), Answer)
+        assert "My key is secret:K." in server.asked[0]["messages"][1]["content"]
 
 
 def test_a_model_that_cannot_either_is_one_of_the_attempts(make_desk: MakeDesk) -> None:

@@ -286,6 +286,17 @@ def test_a_secret_reaches_the_agent_and_nothing_else(make_desk: MakeDesk) -> Non
         perform(desk)
 
 
+def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_desk: MakeDesk) -> None:
+    """What is wrong with a setting is said with its value, and that may be a secret that was put there by mistake."""
+    desk = make_desk(role_bundle(policy=NO_WORKSPACE))
+    wrong = AgentSettings(use="command", settings={"argv": ["true"], "timeoutSeconds": "secret:K"})
+    desk.config = Config(agents={"default": wrong}, secrets={"K": SecretSource(env="KEY_HERE")})
+    desk.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
+    with pytest.raises(EnvironmentLacks, match="needs timeoutSeconds in seconds above 0, not 'secret:K'") as caught:
+        perform(desk)
+    assert "hunter22" not in repr((caught.value.__cause__, caught.value))
+
+
 def test_the_agents_environment_is_the_callers_harmless_part(make_desk: MakeDesk) -> None:
     """PATH and the like, what config names, and the mark; no credential of the caller, nothing of the worker."""
     config = Config(agents={"a": shell(f"env; {DONE}")}, agent="a", environment=("EDITOR",))

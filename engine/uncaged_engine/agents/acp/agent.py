@@ -93,7 +93,8 @@ class AcpAgent:
             turn = Turn(process, client, heard, terms, request.remark)
             return await turn.hold(prompt_of(request, leave), str(ground.place.here), stopped)
         except Asking as exc:
-            wanted = replace(client.wanted or leave, session=client.session)
+            asked = client.wanted or leave
+            wanted = replace(asked, session=client.session, title=str(request.redact(asked.title)))
             wanted.keep(request.scratch, request.key)
             paths = ", ".join(wanted.asked)
             question = f"{self._title} asks, as {request.role.name}: {one_line(wanted.title)} ({one_line(paths)} is outside). Allow it?"
