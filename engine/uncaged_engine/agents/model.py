@@ -1,7 +1,7 @@
 """A model with tools is a coding agent of our own: it works in the worktree, and its last turn is the answer.
 
 Its system prompt is how to work, and the role; the user's turn is the rest of the prompt. A repair goes on in the same conversation, which
-is kept among the thread's private files.
+is kept among the thread's private files, and its answer is forced into the role's schema where the endpoint can do that.
 """
 
 from __future__ import annotations
@@ -58,7 +58,16 @@ class ModelAgent:
         conversation, name = conversation_of(request, tools)
         bounds = Bounds(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
         with opened(settings, request.environment) as (client, line):
-            talk = Talk(client, conversation, tools=tools, bounds=bounds, line=line, cancel=request.cancel, progress=request.progress)
+            talk = Talk(
+                client,
+                conversation,
+                tools=tools,
+                bounds=bounds,
+                line=line,
+                cancel=request.cancel,
+                progress=request.progress,
+                schema=None if request.repair is None else request.role.schema,  # a first answer has more to say than its data
+            )
             try:
                 text = talk.answer()
             except ModelFailed as exc:

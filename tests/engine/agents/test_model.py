@@ -115,6 +115,22 @@ def test_a_good_answer_costs_one_request_and_a_bad_one_goes_on_in_the_same_conve
     assert [path.stat().st_mode & 0o777 for path in (asked.scratch / "conversations").iterdir()] == [0o600]
 
 
+def test_a_repair_is_forced_into_the_schema_where_the_endpoint_can(asked: AgentRequest) -> None:
+    """The first answer is free to say more than its data; one that had to be put right is the data alone."""
+    with serving([says("no block"), says('{"status": "done"}')]) as server:
+        mended = ask(agent_for(server, "anthropic"), asked, checker(SCHEMA), lambda _: None)
+        assert (mended.meta, mended.content) == ({"status": "done"}, '{"status": "done"}')
+        assert "output_config" not in server.asked[0]
+        form = server.asked[1]["output_config"]["format"]
+        assert (form["type"], form["schema"]["required"], form["schema"]["additionalProperties"]) == ("json_schema", ["status"], False)
+    with serving([says("no block"), says(DONE)]) as server:
+        ask(agent_for(server, "openai"), asked, checker(SCHEMA), lambda _: None)
+        assert not any("response_format" in body for body in server.asked)
+    with serving([says("no block"), says(DONE)]) as server:
+        ask(agent_for(server, "openai", structured=True), asked, checker(SCHEMA), lambda _: None)
+        assert ["response_format" in body for body in server.asked] == [False, True]
+
+
 def test_a_conversation_that_is_lost_is_told_again(asked: AgentRequest, wire: Wire) -> None:
     """Without its file the repair has the whole prompt."""
 
