@@ -24,7 +24,7 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"no verb {args[0]!r}{nearest(args[0], VERBS) or '; see --help'}", ctx)
+            raise click.UsageError(f"no verb {args[0]!r}{nearest(args[0], VERBS)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the signature is click's

@@ -22,6 +22,8 @@ PROGRAM = "uncaged-workflow"
 EXIT_INTERRUPTED = 130
 MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE))
 """What the machine refuses, wherever it is met, and its person can mend: a full disk, a directory of somebody else."""
+CLICK_WORDS = {"a valid float range": "a number", "a valid integer range": "a whole number", "x>=": "from ", "0<=x<=": "0 to "}
+"""What click says, and what a person would."""
 
 
 def main(launching: Launching | None = None) -> NoReturn:
@@ -44,6 +46,9 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
         code = group.main(list(argv), prog_name=PROGRAM, standalone_mode=False, obj=launching)
     except UncagedError as problem:
         return _fail(str(problem), problem.exit_code)
+    except click.exceptions.NoArgsIsHelpError as problem:
+        note(problem.format_message())
+        return UsageError.exit_code
     except click.ClickException as problem:
         return _fail(_sentence(problem), UsageError.exit_code if isinstance(problem, click.UsageError) else problem.exit_code)
     except (click.Abort, KeyboardInterrupt):
@@ -63,7 +68,9 @@ def _fail(message: str, code: int) -> int:
 
 def _sentence(problem: click.ClickException) -> str:
     """Return click's message in our form, with the usage line's hint as next step."""
-    message = problem.format_message().rstrip(".")
+    message = " ".join(problem.format_message().split()).rstrip(".")
+    for theirs, ours in CLICK_WORDS.items():
+        message = message.replace(theirs, ours)
     message = message[:1].lower() + message[1:]
     context = getattr(problem, "ctx", None)
     return f"{message}\nsee: {context.command_path} --help" if context is not None else message

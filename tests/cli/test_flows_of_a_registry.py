@@ -154,3 +154,26 @@ def test_json_is_one_document(command: Command, flow: AddFlow) -> None:
         done = command(*words, "--json")
         assert done.returncode == 0, words
         json.loads(done.stdout)
+
+
+def test_what_is_wrong_in_a_bundle_is_told_with_its_file(command: Command, tmp_path: Path) -> None:
+    """A line and a column mean something in a file alone."""
+    (tmp_path / "wrong.py").write_text("descriptor = {\n")
+    for words in (("add", "wrong", "wrong.py"), ("build", "wrong.py"), ("add", "wrong", "wrong.py", "--check")):
+        done = command(*words)
+        assert (done.returncode, done.stderr.startswith("error: wrong.py: line 1, column ")) == (1, True), done.stderr
+
+
+def test_versions_are_completed(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+    """Where a version is wanted, the shell offers `head` and the flows, or the former versions of the flow before it."""
+    former = flow("echo")
+    flow("echo", (tmp_path / "echo.py").read_text().replace("said", "sung"))
+
+    def completed(line: str) -> list[str]:
+        asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete"}
+        return [word.partition(",")[2] for word in command(**asked).stdout.split()]
+
+    assert completed("uncaged-workflow rollback echo ") == [former]
+    assert completed("uncaged-workflow rollback other ") == []
+    assert completed("uncaged-workflow fork 01 --on ") == ["head", "echo"]
+    assert completed("uncaged-workflow threads --status f") == ["failed"]

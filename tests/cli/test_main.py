@@ -93,7 +93,7 @@ def test_completion_scripts_ask_this_command(capsys: pytest.CaptureFixture[str],
     ("words", "message"),
     [
         (["thraeds"], "no verb 'thraeds'; did you mean 'threads'"),
-        (["zzz"], "no verb 'zzz'; see --help"),
+        (["zzz"], "no verb 'zzz'\nsee: uncaged-workflow --help"),
         (["list", "--jsn"], "--jsn"),
         (["completion", "tcsh"], "tcsh"),
         (["run"], "FLOW"),

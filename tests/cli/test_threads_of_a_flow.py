@@ -14,6 +14,19 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
+DRAFT = """
+from uncaged_bundles.authoring import END, START, Role, Workflow
+
+schema = {
+    "type": "object",
+    "properties": {"status": {"enum": ["drafted"]}, "text": {"type": "string"}},
+    "required": ["status", "text"],
+}
+writer = Role(name="writer", description="Drafts the text.", system_prompt="Write.", extract_prompt="The text.", schema=schema)
+workflow = Workflow(
+    name="draft", description="d", roles=[writer], moderator={START: "writer", "writer": {"drafted": END}}, policy={"role": {}}
+)
+"""
 Command = Callable[..., subprocess.CompletedProcess[str]]
 AddFlow = Callable[..., str]
 
@@ -216,6 +229,14 @@ def test_words_that_make_no_sense_are_exit_code_2_or_5(command: Command, flow: A
         ("run", "echo", "--agent", "="): (2, "ROLE=NAME"),
         ("run", "echo", "--agent", "coder=x"): (5, "coder"),
         ("thread", "01ZZ"): (5, "threads"),
+        ("thread", "echo"): (5, "no thread 'echo'"),
+        ("verify", "echo"): (5, "uncaged-workflow verify echo --on head"),
+        ("verify", "ecko"): (5, "no thread 'ecko'"),
+        ("threads", "ecko"): (5, "echo"),
+        ("threads", "--status", "done"): (2, "'completed'"),
+        ("run", "echo", "--max-cost", "much"): (2, "'much' is not a number"),
+        ("run", "echo", "--max-time", "90"): (2, "as in 90s"),
+        ("completion",): (2, "Choose from: bash, zsh, fish"),
         ("resume", "latest", "--redo", "--skip"): (2, "--redo"),
         ("lsit",): (2, "list"),
         ("prune", "--older-than", "soon"): (2, "30d"),
@@ -259,3 +280,61 @@ def test_following_as_json_is_one_object_a_line(command: Command, flow: AddFlow)
 
 def newest(command: Command) -> str:
     return str(json.loads(command("threads", "--json").stdout)[0]["threadId"])
+
+
+def test_a_group_without_a_word_shows_its_help(command: Command) -> None:
+    """It is a usage error, but nobody reads the word error before a page of help."""
+    done = command("thread")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: uncaged-workflow thread")
+
+
+def test_a_role_that_a_person_plays_is_asked_for_by_its_fields(command: Command, tmp_path: Path) -> None:
+    """In a pipe, where no form can be shown, the command line that answers has the fields in it; a listing has the question."""
+    (tmp_path / "draft.py").write_text(DRAFT)
+    assert "next: uncaged-workflow run draft --prompt TEXT\n" in command("add", "draft", "draft.py", "--accept").stderr
+    waiting = command("run", "draft", "--prompt", "x", "--agent", "person")
+    assert waiting.returncode == 8
+    thread = command("threads", "--json")
+    assert json.loads(thread.stdout)[0]["message"] == "writer: Drafts the text."
+    assert waiting.stderr.endswith(f"next: uncaged-workflow answer {json.loads(thread.stdout)[0]['threadId']}\n")
+    asked = command("answer", "latest")
+    assert asked.returncode == 2
+    said = asked.stderr.rstrip().rpartition(" answer ")[2].partition(" ")[2].strip("'")
+    assert json.loads(said) == {"status": "…", "text": "…"}
+    answered = command("answer", "latest", said.replace("…", "drafted"))
+    assert answered.returncode == 0, answered
+
+
+def test_threads_of_a_removed_flow_are_found_by_its_name(command: Command, flow: AddFlow) -> None:
+    """`remove` says that they stay, and names the command that lists them."""
+    flow("sulk")
+    command("run", "sulk")
+    removed = command("remove", "sulk")
+    assert removed.stderr == "next: uncaged-workflow threads sulk\n"
+    assert "not today" in command("threads", "sulk").stdout
+
+
+def test_a_flows_threads_are_replayed_against_its_head(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+    """`verify FLOW --on head` after a change tells which threads it would have taken elsewhere."""
+    flow("echo")
+    command("run", "echo", "--prompt", "x")
+    same = command("verify", "echo", "--on", "head")
+    assert (same.returncode, "1 identical, 0 diverge" in same.stdout) == (0, True)
+    text = (tmp_path / "echo.py").read_text()
+    flow("echo", text.replace('"said"', '"sung"'))
+    changed = command("verify", "echo", "--on", "head")
+    assert (changed.returncode, "0 identical, 1 diverge" in changed.stdout) == (1, True)
+
+
+def test_two_threads_that_went_the_same_way_are_alike(command: Command, flow: AddFlow) -> None:
+    """There is no 'then' where nothing follows, and what has not ended has no end."""
+    flow("sulk")
+    command("run", "sulk")
+    lines = command("diff", "--threads", "latest", "latest").stdout.splitlines()
+    assert lines[0] == "1 step alike"
+    assert [line.split()[0] for line in lines[1:]] == ["end", "end"]
+    flow("ask")
+    command("run", "ask")
+    lines = command("diff", "--threads", "latest", "latest").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["now", "now"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,12 @@ from .drawing import as_text, edges_of_table
 from .screen import Piece, Styled
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+BACKWARDS = (
+    (re.compile(r" now also (.*) \(was .*\)$"), r" no longer \1"),
+    (re.compile(r" is now set to (.*) \(was left to the default\)$"), r" was \1, is left to the default now"),
+    (re.compile(r" is no longer set \(was (.*)\)$"), r" was not set, is now \1"),
+    (re.compile(r" is now (.*) \(was (.*)\)$"), r" was \1, is now \2"),
+)
 PROMPTS = {"description": "description", "systemPrompt": "system_prompt", "extractPrompt": "extract_prompt"}
 
 
@@ -47,7 +54,16 @@ def coloured(line: str) -> Piece:
 def _policy(old: Bundle, new: Bundle) -> tuple[str, ...]:
     gained = widening(old.descriptor.policy, new.descriptor.policy)
     lost = widening(new.descriptor.policy, old.descriptor.policy)
-    return (*(f"+ {sentence}" for sentence in gained), *(f"- {sentence}" for sentence in lost))
+    return (*(f"+ {sentence}" for sentence in gained), *(f"- {backwards(sentence)}" for sentence in lost))
+
+
+def backwards(sentence: str) -> str:
+    """Return what a sentence about more rights says when the time runs the other way, and they are fewer."""
+    for pattern, words in BACKWARDS:
+        turned = pattern.sub(words, sentence)
+        if turned != sentence:
+            return turned
+    return sentence
 
 
 def _roles(old: Bundle, new: Bundle) -> tuple[str, ...]:

@@ -28,13 +28,15 @@ def show_futures(left: ThreadView, right: ThreadView, *, as_json: bool) -> None:
         futures = {one: [row.detail for _, row in steps[together:]] for one, steps in zip(ids, (ours, theirs), strict=True)}
         jsonout.document({"together": together, "futures": futures, "ends": {ids[0]: left.end, ids[1]: right.end}})
         return
-    result(f"{together} step{'' if together == 1 else 's'} alike, then:")
+    apart = together < max(len(ours), len(theirs))
+    result(f"{together} step{'' if together == 1 else 's'} alike{', then:' if apart else ''}")
     for number, (mine, other) in enumerate(zip_longest(ours[together:], theirs[together:]), start=together + 1):
         for thread_id, one in zip(ids, (mine, other), strict=True):
             said = "-" if one is None else f"{one[1].label}: {one[1].detail}"
             result(f"{number:>4}  ", Styled(thread_id, "cyan"), f"  {shorten(said, SHOWN_COLUMNS)}")
     for view in (left, right):
-        result("end   ", Styled(view.summary.thread_id, "cyan"), f"  {view.summary.status} {shorten(view.summary.message, SHOWN_COLUMNS)}")
+        said = f"{view.summary.status} {shorten(view.summary.message, SHOWN_COLUMNS)}"
+        result("end   " if view.end else "now   ", Styled(view.summary.thread_id, "cyan"), f"  {said}")
 
 
 def steps_of(view: ThreadView) -> list[tuple[Mapping[str, object], Row]]:

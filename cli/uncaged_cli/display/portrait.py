@@ -26,7 +26,11 @@ def portrait(view: ThreadView, last: Ending, *, full: bool) -> Iterator[list[Pie
     """Yield the lines that show a thread. full: prompt and answers whole."""
     summary, width = view.summary, width_of(sys.stdout)
     yield [opening(view.start)]
-    yield ["status ", status(summary.status), f", {summary.steps} steps, started {clock_time(summary.started_ms)}"]
+    yield [
+        "status ",
+        status(summary.status),
+        f", {summary.steps} step{'' if summary.steps == 1 else 's'}, started {clock_time(summary.started_ms)}",
+    ]
     yield from _workspace(view.start)
     if prompt := _prompt(view.start):
         yield ["prompt: ", prompt if full else shorten(prompt, PROMPT_COLUMNS)]

@@ -18,6 +18,8 @@ Decorator = Callable[[Decorated], Decorated]
 ROLE_BINDING = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9_-]*)\s*=(.*)", re.DOTALL)
 """``coder=claude``; but ``command:tool --x=y`` is an agent for all roles."""
 MAX_COMPLETED_THREADS = 50
+HEAD = "head"
+"""Where a version is wanted: the present one of the flow in question."""
 
 
 def complete_flows(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
@@ -30,6 +32,24 @@ def complete_flows(_context: click.Context, _parameter: click.Parameter | None, 
     except (UncagedError, OSError):
         return []  # a shell in the middle of a line wants no error
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def complete_versions(context: click.Context, parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """``head`` and the names of flows."""
+    return [CompletionItem(HEAD)] * HEAD.startswith(incomplete) + complete_flows(context, parameter, incomplete)
+
+
+def complete_former(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """The former versions of the flow that stands before on the line."""
+    from uncaged_bundles.storage.registry import Registry
+    from uncaged_bundles.storage.store import Store
+
+    try:
+        flow = Registry(Store.open()).read().flows.get(str(context.params.get("flow")))
+    except (UncagedError, OSError):
+        return []
+    hashes = dict.fromkeys(version.hash for version in flow.history) if flow else {}
+    return [CompletionItem(name) for name in hashes if name.startswith(incomplete.upper())]
 
 
 def complete_threads(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:

@@ -33,6 +33,11 @@ def fill(schema: Mapping[str, object]) -> dict[str, object]:
     return answers
 
 
+def blank(schema: Mapping[str, object], value: str) -> dict[str, str]:
+    """Return a mapping of the schema's fields, to be filled in, with *value* in each."""
+    return dict.fromkeys(cast("Mapping[str, object]", schema.get("properties", {})), value)
+
+
 def _value(name: str, text: str, field: Mapping[str, object], schema: Mapping[str, object]) -> object:
     if field.get("type") == "array" and not text.lstrip().startswith("["):
         return [part.strip() for part in text.split(",") if part.strip()]
@@ -45,8 +50,7 @@ def edit(prompt: str, schema: Mapping[str, object]) -> object:
     Raises:
         UsageError: the editor was left without saving.
     """
-    names = cast("Mapping[str, object]", schema.get("properties", {}))
-    block = json.dumps(dict.fromkeys(names, ""), indent=2)
+    block = json.dumps(blank(schema, ""), indent=2)
     commented = "\n".join(f"# {line}" for line in prompt.splitlines())
     text = click.edit(f"Write here; lines that begin with # are left out.\n\n```json\n{block}\n```\n\n{commented}\n", extension=".md")
     if text is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,6 +74,15 @@ def read_flow(file: Path) -> bytes:
     if not data.strip():
         raise UsageError(f"{str(file)!r} is empty")
     return data
+
+
+@contextmanager
+def in_file(file: Path) -> Iterator[None]:
+    """What is wrong inside a bundle is told with the file that it stands in."""
+    try:
+        yield
+    except BundleError as problem:
+        raise BundleError(f"{file}: {problem}") from problem
 
 
 def kind_of(source: bytes) -> str:

@@ -20,7 +20,8 @@ def entry_of(registry: Registry, name: str) -> Flow:
     """Return the registry's entry for *name*, enabled or not."""
     flows = registry.read().flows
     if name not in flows:
-        raise NotFoundError(f"no flow {name!r}{nearest(name, flows) or '; see: uncaged-workflow list'}")
+        hint = nearest(name, flows) or "; 'uncaged-workflow list' shows all"
+        raise NotFoundError(f"no flow {name!r}{hint}")
     return flows[name]
 
 
@@ -35,7 +36,8 @@ def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash
     entry = entry_of(registry, name)
     hashes = [entry.hash, *(version.hash for version in entry.history)]
     if int(back) >= len(hashes):
-        raise NotFoundError(f"flow {name!r} has {len(entry.history)} former versions; see: uncaged-workflow history {name}")
+        former = len(entry.history)
+        raise NotFoundError(f"flow {name!r} has {former} former version{'' if former == 1 else 's'}; see: uncaged-workflow history {name}")
     return entry, hashes[int(back)]
 
 

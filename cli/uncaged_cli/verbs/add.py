@@ -14,10 +14,11 @@ from ..display import jsonout
 from ..display.screen import next_step, note, result
 from ..given.arguments import accept_option, json_option
 from ..given.consent import asker
-from ..given.sources import FlowSource, bundle_source
+from ..given.sources import FlowSource, bundle_source, in_file
 from ..session import open_engine
 
 if TYPE_CHECKING:
+    from uncaged_bundles.ids import BundleHash
     from uncaged_engine.api import Engine
 
 
@@ -38,11 +39,12 @@ def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: b
     for line in found.notes:
         note("  ", line)
     engine = open_engine()
-    if only_check:
-        return show_check(engine, name, found.source, as_json=as_json)
-    if found.captured:
-        refuse_another(engine, name, found.source)
-    register(engine, name, found, accept=accept, as_json=as_json)
+    with in_file(file):
+        if only_check:
+            return show_check(engine, name, found.source, as_json=as_json)
+        if found.captured:
+            refuse_another(engine, name, found.source)
+        register(engine, name, found, accept=accept, as_json=as_json)
     return 0
 
 
@@ -58,7 +60,16 @@ def register(engine: Engine, name: str, found: FlowSource, *, accept: bool, as_j
     result(f"{added.name}@{added.hash}" if added.changed else f"{added.name} is {added.hash} already; nothing was changed")
     if not found.active:
         note(f"{added.name} is disabled, as its file says")
-    next_step(f"uncaged-workflow {'run' if found.active else 'enable'} {added.name}")
+    next_step(f"uncaged-workflow run {added.name}{wanted(engine, added.hash)}" if found.active else f"uncaged-workflow enable {added.name}")
+
+
+def wanted(engine: Engine, bundle_hash: BundleHash) -> str:
+    """Return the options that a run cannot do without: the task for those who play roles, and each required parameter."""
+    descriptor = engine.bundle(bundle_hash).descriptor
+    required = descriptor.parameters.get("required", [])
+    words = ["--prompt TEXT"] if descriptor.roles else []
+    words += [f"--param {name}=VALUE" for name in required] if isinstance(required, list) else []
+    return "".join(f" {word}" for word in words)
 
 
 def refuse_another(engine: Engine, name: str, source: bytes) -> None:

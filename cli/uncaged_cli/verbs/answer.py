@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from ..display.follow import follow
 from ..display.screen import is_terminal, note, result
 from ..given.arguments import detach_option, json_option, thread_argument
 from ..given.files import read_text
-from ..given.form import edit, fill
+from ..given.form import blank, edit, fill
 from ..given.parameters import parse_value
 from ..session import open_engine
 
@@ -78,7 +79,8 @@ def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
     if edited:
         return edit(str(asked.get("prompt", words)), fields if isinstance(fields, Mapping) else {})
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise UsageError(f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} TEXT")
+        said = f"'{json.dumps(blank(fields, '…'), ensure_ascii=False)}'" if isinstance(fields, Mapping) else "TEXT"
+        raise UsageError(f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} {said}")
     note(words)
     for name in ("problem", "prompt", "worktree"):
         if name in asked:

@@ -28,4 +28,7 @@ def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> 
     if as_json:
         jsonout.document({"archived": list(archived.threads), "savedBytes": archived.saved_bytes})
         return
+    if threads and not archived.threads:
+        result("nothing to do: archived already")
+        return
     result(f"archived {len(archived.threads)} thread{'' if len(archived.threads) == 1 else 's'}, {spell_bytes(archived.saved_bytes)} saved")

@@ -11,7 +11,7 @@ from uncaged_bundles.errors import UsageError
 from ..display import jsonout
 from ..display.screen import is_terminal, next_step, note, result
 from ..given.arguments import json_option
-from ..given.sources import bundle_source
+from ..given.sources import bundle_source, in_file
 
 
 @click.command()
@@ -31,7 +31,8 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
     source = found.source
     for line in found.notes:
         note(line)
-    bundle = read_bundle(source, KNOWN, check_schemas=True)
+    with in_file(file):
+        bundle = read_bundle(source, KNOWN, check_schemas=True)
     if output is not None:
         if output.is_dir():
             raise UsageError(f"{str(output)!r} is a directory; --output names the bundle's file")

@@ -11,7 +11,7 @@ from uncaged_bundles.errors import UsageError
 from ..display import jsonout
 from ..display.follow import follow
 from ..display.screen import result
-from ..given.arguments import agent_option, detach_option, json_option, limit_options, parse_agents, thread_argument
+from ..given.arguments import agent_option, complete_versions, detach_option, json_option, limit_options, parse_agents, thread_argument
 from ..given.parameters import read_json
 from ..session import open_engine
 
@@ -21,7 +21,7 @@ from ..session import open_engine
 @click.option("--at", type=click.IntRange(min=0), metavar="N", help="Keep N steps.")
 @click.option("--from-role", metavar="ROLE", help="Keep the steps through the first one of ROLE.")
 @click.option("--last", is_flag=True, help="With --from-role: through the last one.")
-@click.option("--on", metavar="HASH|head", help="Run another version instead of the thread's own.")
+@click.option("--on", metavar="HASH|NAME|head", shell_complete=complete_versions, help="Run another version instead of the thread's own.")
 @click.option("--set", "instead", type=click.Path(path_type=Path), metavar="FILE", help="JSON that replaces the last kept step's outcome.")
 @limit_options
 @agent_option

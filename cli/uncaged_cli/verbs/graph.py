@@ -25,7 +25,9 @@ MAX_THREADS_READ = 200
 
 @click.command()
 @click.argument("flow", required=False, metavar="[FLOW]", shell_complete=complete_flows)
-@click.option("--format", "form", type=click.Choice(("text", "mermaid")), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(("text", "mermaid")), default="text", show_default=True, help="Lines of text, or a flowchart."
+)
 @click.option("--thread", metavar="THREAD", shell_complete=complete_threads, help="Show the path that this thread took.")
 @json_option
 def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> None:
@@ -42,7 +44,8 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
             note(f"thread {view.summary.thread_id} ran {bundle_hash}, which is not the present version of {flow}; its own is drawn")
     else:
         bundle_hash = find_version(engine.registry, flow or "")[1]
-    table = engine.bundle(bundle_hash).descriptor.graph
+    descriptor = engine.bundle(bundle_hash).descriptor
+    table = descriptor.graph
     declared = edges_of_table(table) if table else []
     edges, taken = merge(declared, path) if thread is not None else (declared, Counter[Edge]())
     if not declared and thread is None:
@@ -57,7 +60,9 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
             }
         )
         return
-    if not edges:
+    if not edges and not descriptor.roles:
+        note(f"{descriptor.name} declares no roles and no thread of it has played one: there are no edges to draw")
+    elif not edges:
         note("a function decides here and no thread has run yet: there are no edges to draw")
     elif not declared:
         note("a function decides here: these are the edges that threads took")

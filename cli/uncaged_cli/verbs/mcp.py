@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ..display import jsonout
-from ..display.screen import note
+from ..display.screen import is_terminal, note
 from ..given.arguments import complete_flows, json_option
 from ..session import open_engine
 
@@ -40,6 +40,8 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
         engine.registry.resolve(flow)
     server = make_server(engine, flows or None)
     if port is None:
+        if is_terminal(sys.stdin):
+            note("a client starts this by itself and speaks with it here: see 'uncaged-workflow mcp config CLIENT'; stop it with Ctrl-D")
         serve_stdio(server)
     else:
         serve_http(server, port, lambda url: note(f"serving {url}; stop it with Ctrl-C"))

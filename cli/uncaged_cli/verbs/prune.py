@@ -25,7 +25,7 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
     if as_json:
         jsonout.document({"removed": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run})
         return
-    for thread_id in pruned.threads:
+    for thread_id in sorted(pruned.threads, reverse=True):
         result(thread_id)
     verb = "would remove" if dry_run else "removed"
     count = len(pruned.threads)

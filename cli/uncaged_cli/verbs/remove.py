@@ -23,4 +23,4 @@ def command(flow: str, as_json: bool) -> None:
         jsonout.document({"name": entry.name, "hash": entry.hash, "removed": True})
         return
     result(f"removed {entry.name}; its bundle {entry.hash} and its threads are still there")
-    next_step("uncaged-workflow prune --older-than 30d --dry-run")
+    next_step(f"uncaged-workflow threads {entry.name}")

@@ -6,14 +6,14 @@ import click
 
 from ..display import jsonout
 from ..display.screen import result
-from ..given.arguments import flow_argument, json_option
+from ..given.arguments import complete_former, flow_argument, json_option
 from ..given.versions import entry_of, former_hash
 from ..session import open_engine
 
 
 @click.command()
 @flow_argument
-@click.argument("version", required=False, metavar="[HASH]")
+@click.argument("version", required=False, metavar="[HASH]", shell_complete=complete_former)
 @json_option
 def command(flow: str, version: str | None, as_json: bool) -> None:
     """Point the flow at the version before, or at the former version HASH (a unique beginning will do)."""

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
+from uncaged_bundles.errors import NotFoundError
 
 from ..display import jsonout
+from ..display.ending import EXIT_CODES
 from ..display.listing import listing, short_ids, summary_document
 from ..display.screen import next_step, note, result, width_of
 from ..given.arguments import complete_flows, json_option
 from ..session import now_ms, open_engine
 
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine, ThreadSummary
+
 
 @click.command()
 @click.argument("flow", required=False, metavar="[FLOW]", shell_complete=complete_flows)
-@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="Only threads in this status. May be repeated.")
+@click.option(
+    "--status", "statuses", multiple=True, type=click.Choice(tuple(EXIT_CODES)), metavar="STATUS", help="Only these. May be repeated."
+)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
 @json_option
 def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, as_json: bool) -> None:
     """List the threads of all flows, or of FLOW, newest first."""
     engine = open_engine()
-    threads = engine.threads(flow)
+    threads = of_flow(engine, flow) if flow else engine.threads()
     if statuses:
         threads = [thread for thread in threads if thread.status in statuses]
     threads = threads[:limit]
@@ -34,3 +42,14 @@ def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, as_j
     width = width_of(sys.stdout)
     for line in listing(threads, short_ids(engine.store, width=width), now_ms=now_ms(), width=width):
         result(*line)
+
+
+def of_flow(engine: Engine, flow: str) -> list[ThreadSummary]:
+    """Return the threads of a flow or hash; those of a flow that was removed are found by the name that they began with."""
+    try:
+        return engine.threads(flow)
+    except NotFoundError:
+        left = [thread for thread in engine.threads() if thread.name == flow]
+        if not left:
+            raise
+        return left

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import click
+from uncaged_bundles.errors import NotFoundError
 
 from ..checking import show_check
 from ..display import jsonout
 from ..display.screen import Styled, result
-from ..given.arguments import json_option, thread_argument
+from ..given.arguments import HEAD, complete_versions, json_option, thread_argument
 from ..session import open_engine
 
 EXIT_NOT_PROVED = 1
@@ -15,14 +16,25 @@ EXIT_NOT_PROVED = 1
 
 @click.command()
 @thread_argument
-@click.option("--on", metavar="HASH", help="THREAD is a flow: replay its past threads against another version of it.")
+@click.option(
+    "--on",
+    metavar="HASH|NAME|head",
+    shell_complete=complete_versions,
+    help="THREAD is a flow: replay its past threads against this version of it.",
+)
 @json_option
 def command(*, thread: str, on: str | None, as_json: bool) -> int:
     """Run the thread's bundle again over its journal, alone in a fresh sandbox, and compare every effect."""
     engine = open_engine()
     if on is not None:
-        return show_check(engine, thread, engine.bundle(on).source, as_json=as_json)
-    thread_id = engine.store.locate_thread(thread)[1]
+        return show_check(engine, thread, engine.bundle(thread if on == HEAD else on).source, as_json=as_json)
+    try:
+        thread_id = engine.store.locate_thread(thread)[1]
+    except NotFoundError as problem:
+        if thread not in engine.registry.read().flows:
+            raise
+        advice = f"'uncaged-workflow verify {thread} --on {HEAD}' replays its past threads"
+        raise NotFoundError(f"no thread {thread!r}, but a flow; {advice}") from problem
     verdict = engine.verify(thread_id)
     if as_json:
         jsonout.document(
@@ -36,9 +48,5 @@ def command(*, thread: str, on: str | None, as_json: bool) -> int:
         )
     else:
         word = Styled("proved", "green") if verdict.ok else Styled("not proved", "red")
-        result(f"{thread_id}: ", word, f", {verdict.steps} steps, sandbox {verdict.mechanism}{_message(verdict.message)}")
+        result(f"{thread_id}: ", word, f", sandbox {verdict.mechanism}{': ' if verdict.message else ''}{verdict.message}")
     return 0 if verdict.ok else EXIT_NOT_PROVED
-
-
-def _message(text: str) -> str:
-    return f": {text}" if text else ""

@@ -62,7 +62,7 @@ def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, 
         problem = f"the bundle gave no answer: {died.reason}: {died.detail}"
     finally:
         cell.close()
-    message = problem or f"{count} steps replayed: this code with these outcomes gives this journal"
+    message = problem or f"{count} step{'' if count == 1 else 's'} replayed: this code with these outcomes gives this journal"
     return Verdict(ok=problem is None, steps=count, mechanism=cell.mechanism, message=message)
 
 
