@@ -26,9 +26,9 @@ Table = Mapping[str, str | Mapping[str, str]]
 """``{START: "planner", "planner": {"planned": "coder", "aborted": END}}``: the next role by the last step's role and ``meta.status``.
 A word in place of an inner mapping is where to go whatever the status."""
 
-Moderator = Callable[[View], str]
+Moderator = Callable[[View], str | tuple[str, str]]
 Result = Callable[[View], Mapping[str, object]]
-Recover = Callable[[View, View], str]
+Recover = Callable[[View, View], str | tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Workflow:
     A function sees ``ctx``: ``threadId``, ``start`` (``prompt``, ``params``) and ``steps``, each with ``role``, ``content``, ``meta`` and
     ``timestamp`` (ms). All of it is read-only, and mappings have their keys as attributes. It must be pure: same steps, same answer.
 
-    moderator: a function that returns a role's name or END, or a table.
+    moderator: a function that returns a role's name, a role's name and a note to it (``"coder", "Only the parser."``), or END; or a table.
     policy: what the workflow asks to be allowed; without it, only to ask its roles, and without files.
     parameters: JSON Schema of the params of a run; without it, there are none.
     result: a function that returns ``{"success", "message", "data"}`` at END; without it, success with the last step's content and meta.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import cast
 
 from . import shapes
@@ -98,6 +97,8 @@ def tools_words(value: object, path: shapes.Path) -> None:
 def _instead(word: str) -> str:
     if word.lower() in INSTEAD:
         return f"did you mean {INSTEAD[word.lower()]}?"
+    from difflib import get_close_matches  # only a slip of the pen pays for it
+
     near = get_close_matches(word.lower(), TOOLS, n=1)
     if near:
         return f"did you mean {near[0]!r}?"

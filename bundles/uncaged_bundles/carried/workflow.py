@@ -56,6 +56,7 @@ def freeze(value):
 def drive_roles(input, options, *, roles, moderator, result=None, recover=None):
     """Ask the role that the moderator picks, append its step, and go on until it picks END; return the thread's result.
 
+    A choice is a role, or a role and a note to it: `"coder"`, `("coder", "Only the parser.")`.
     A role that fails (no usable answer, out of time) ends the thread without success, unless `recover(ctx, failure)`
     picks a role to go on with.
     """
@@ -63,23 +64,23 @@ def drive_roles(input, options, *, roles, moderator, result=None, recover=None):
     start = {"prompt": input["prompt"], "params": input["params"]}
     ctx = View({"threadId": options["threadId"], "start": start, "steps": steps})
     failures = 0
-    role = check_choice(moderator(ctx), roles, "moderator")
-    while role != END:
+    question = ask_for(moderator(ctx), roles, "moderator")
+    while question is not None:
         try:
-            step = yield {"role": {"name": role}}
+            step = yield {"role": question}
         except Exception as exception:
             if not hasattr(exception, "error"):  # what the engine throws in has one
                 raise
             failures += 1
-            failure = View({**exception.error, "role": role, "times": failures})
-            role = check_choice(recover(ctx, failure), roles, "recover") if recover else END
-            if role == END:
+            failure = View({**exception.error, "role": question["name"], "times": failures})
+            question = ask_for(recover(ctx, failure), roles, "recover") if recover else None
+            if question is None:
                 message = f"the role {failure.role!r} failed: {failure.message}"
                 return {"success": False, "message": message, "data": {"role": failure.role, "kind": failure.kind}}
         else:
             failures = 0
             list.append(steps, view_step(step))
-            role = check_choice(moderator(ctx), roles, "moderator")
+            question = ask_for(moderator(ctx), roles, "moderator")
     if result:
         return result(ctx)
     return {"success": True, "message": steps[-1].content if steps else "", "data": steps[-1].meta if steps else None}
@@ -90,11 +91,17 @@ def view_step(step):
     return View({key: step[key] for key in ("role", "content", "meta", "timestamp") if key in step})
 
 
-def check_choice(role, roles, chooser):
-    """Return *role* if it is one of *roles* or END."""
-    if role == END or (isinstance(role, str) and role in roles):
-        return role
-    raise LookupError(f"{chooser} picked {role!r}, which is no role here; there are: {', '.join(roles)} (and END)")
+def ask_for(choice, roles, chooser):
+    """Return what a role effect asks for a choice; nothing for END."""
+    if choice == END:
+        return None
+    role, *note = choice if isinstance(choice, tuple) and choice else (choice,)
+    known = isinstance(role, str) and role in roles
+    if known and not note:
+        return {"name": role}
+    if known and len(note) == 1 and isinstance(note[0], str):
+        return {"name": role, "prompt": note[0]}
+    raise LookupError(f"{chooser} picked {choice!r}, which is no role here; there are: {', '.join(roles)} (and END)")
 
 
 def follow_table(graph):

@@ -3,6 +3,7 @@ from typing import Any, NoReturn
 
 START: str
 END: str
+Choice = str | tuple[str, str]
 
 class View(dict[str, Any]):
     def __init__(self, fields: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None: ...
@@ -19,10 +20,10 @@ def drive_roles(
     options: Mapping[str, Any],
     *,
     roles: Iterable[str],
-    moderator: Callable[[View], str],
+    moderator: Callable[[View], Choice],
     result: Callable[[View], Mapping[str, Any]] | None = None,
-    recover: Callable[[View, View], str] | None = None,
+    recover: Callable[[View, View], Choice] | None = None,
 ) -> Generator[dict[str, Any], dict[str, Any], Mapping[str, Any]]: ...
 def view_step(step: Mapping[str, Any]) -> View: ...
-def check_choice(role: str, roles: Iterable[str], chooser: str) -> str: ...
+def ask_for(choice: Choice, roles: Iterable[str], chooser: str) -> dict[str, str] | None: ...
 def follow_table(graph: Mapping[str, str | Mapping[str, str]]) -> Callable[[View], str]: ...

@@ -35,6 +35,8 @@ LIMIT_WORDS = {
     "pattern": "matching {}",
     "format": "format {}",
 }
+SIZES = ("minLength", "minItems")
+NOT_EMPTY = "not empty"
 TOLD = frozenset(
     {"$defs", "$schema", "$ref", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum", "const"}
     | {"oneOf", "anyOf", "default", "examples", "discriminator", "uniqueItems"}
@@ -94,7 +96,9 @@ def forms_of(schema: Schema, root: Schema, level: int) -> Iterator[str]:
 def words_of(value: Schema, root: Schema, level: int = 0) -> str:
     """Return the type and the bounds of a value in words."""
     value = resolved(value, root)
-    limits = [words.format(value[key]) for key, words in LIMIT_WORDS.items() if key in value]
+    limits = [
+        NOT_EMPTY if key in SIZES and value[key] == 1 else words.format(value[key]) for key, words in LIMIT_WORDS.items() if key in value
+    ]
     return ", ".join([kind_of(value, root, level), *limits])
 
 

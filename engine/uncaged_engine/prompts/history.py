@@ -32,7 +32,10 @@ def tell_history(steps: Sequence[Step], role: str, max_characters: int) -> str:
     seen = max((index + 1 for index, step in enumerate(steps) if step.get("role") == role), default=0)
     parts: list[str] = []
     if seen:
-        parts.append(f"You were here before, last in step {steps[seen - 1].get('seq')}. Below stands in full only what is new since then.")
+        times = sum(step.get("role") == role for step in steps)
+        often = "once" if times == 1 else f"{times} times"
+        last = steps[seen - 1].get("seq")
+        parts.append(f"You were here before, {often}, last in step {last}. Below stands in full only what is new since then.")
         parts.append(tell_data(steps[:seen], max_characters // 4))
     parts += tell_new(steps[seen:], max_characters)
     return "\n\n".join(parts)

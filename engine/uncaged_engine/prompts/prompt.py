@@ -71,7 +71,8 @@ def answer_format(role: RoleSpec) -> str:
         "End your answer with exactly one fenced block, tagged json, that holds one JSON object. Nothing comes after it, and no other block"
         " is tagged json. Fill in every field from what you did and found; its fields are:"
     )
-    return "\n\n".join(part for part in (wanted, rule, describe_fields(role.schema)) if part)
+    read = f"Your answer will be read by these rules:\n\n{wanted}" if wanted else ""
+    return "\n\n".join(part for part in (read, rule, describe_fields(role.schema)) if part)
 
 
 def repair_wording(problem: str, role: RoleSpec) -> str:

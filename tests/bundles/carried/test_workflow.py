@@ -158,7 +158,22 @@ def test_the_result_function_has_the_last_word() -> None:
     assert ending(run, lambda: next(run)) == {"success": False, "message": "01HX5WBE00"}
 
 
-@pytest.mark.parametrize("choice", ["codr", "", None, 3, ["a"]])
+def test_a_note_goes_to_the_role_that_is_picked_and_to_no_other() -> None:
+    """The moderator and `recover` may say something to whom they pick; it stands in that step's prompt."""
+    run = drive_roles(
+        INPUT,
+        OPTIONS,
+        roles=["coder"],
+        moderator=lambda ctx: ("coder", f"Round {len(ctx.steps)}.") if len(ctx.steps) < 2 else "coder",
+        recover=lambda _ctx, failure: ("coder", f"Last time: {failure.message}"),
+    )
+    assert next(run) == {"role": {"name": "coder", "prompt": "Round 0."}}
+    assert run.throw(EffectError(kind="agent", message="broken")) == {"role": {"name": "coder", "prompt": "Last time: broken"}}
+    assert run.send(a_step("coder")) == {"role": {"name": "coder", "prompt": "Round 1."}}
+    assert run.send(a_step("coder")) == {"role": {"name": "coder"}}
+
+
+@pytest.mark.parametrize("choice", ["codr", "", None, 3, ["a"], ("planner", 3), ("planner", "x", "y"), ("codr", "x")])
 def test_an_unknown_role_names_the_roles(choice: Any) -> None:
     """A moderator that picks no role of its workflow fails, and the message lists those there are."""
     run = drive_roles(INPUT, OPTIONS, roles=["planner", "coder"], moderator=lambda _: choice)

@@ -36,12 +36,12 @@ def test_fields_are_listed_with_type_need_and_description() -> None:
     }
     assert describe_fields(schema).splitlines() == [
         '- `status` (always "planned")',
-        "- `phases` (list of object, at least 1 items): in order",
+        "- `phases` (list of object, not empty): in order",
         "  - `name` (text): short",
         '- `level` (one of "low", 2, null, optional)',
         "- `score` (whole number, at least 1, at most 5, optional)",
         "- `note` (text, at least 3 characters or null, optional)",
-        "- `tags` (list of (text, at least 1 characters), optional)",
+        "- `tags` (list of (text, not empty), optional)",
         "- `names` (list of text, at most 3 items, optional)",
         "- `extra` (text or null, optional)",
         "- `any` (any value, optional)",

@@ -31,7 +31,8 @@ def test_a_later_visit_sees_what_is_new_and_the_data_of_the_rest() -> None:
     assert "Look again." in text
     assert "The plan in words." not in text
     assert "Coded the first." not in text
-    assert "last in step 3" in text
+    assert "You were here before, once, last in step 3." in text
+    assert "You were here before, 2 times, last in step 5." in tell_history([*STEPS, step(5, "coder", "Again.")], "coder", 10_000)
     assert '- step 1, planner: {"phases": ["one"]}' in text
 
 
