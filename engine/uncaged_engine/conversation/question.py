@@ -12,6 +12,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
 
+from ..agents.choose import absolute
 from ..agents.request import AgentRequest
 from ..effects import EffectContext
 from ..journal.infolog import InfoLog
@@ -82,7 +83,8 @@ def bind(role: str, context: EffectContext) -> Binding:
     settings = cast("Mapping[str, object]", said.get("settings", NOTHING))
     configured = context.config.agents.get(name)
     if configured is not None and configured.use == use:
-        settings = configured.settings
+        beside = context.config.path.parent if context.config.path is not None else context.store.root
+        settings = absolute(configured.settings, beside)
     settings = with_key(use, settings)
     resolved, known = secrets.resolve(settings, context.config, context.environment)
     return Binding(name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known)

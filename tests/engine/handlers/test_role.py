@@ -297,6 +297,15 @@ def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_desk: MakeDesk) -
     assert "hunter22" not in repr((caught.value.__cause__, caught.value))
 
 
+def test_a_program_s_path_starts_at_the_config(make_desk: MakeDesk, tmp_path: Path) -> None:
+    """Wherever the role works, and wherever the thread was started."""
+    (tmp_path / "agent.sh").write_text(f"#!/bin/sh\n{DONE}\n")
+    (tmp_path / "agent.sh").chmod(0o755)
+    agents = {"mine": AgentSettings(use="command", settings={"argv": ["./agent.sh"]})}
+    desk = make_desk(config=Config(path=tmp_path / "config.yaml", agents=agents, agent="mine"))
+    assert answer(desk)["by"] == "mine"
+
+
 def test_the_agents_environment_is_the_callers_harmless_part(make_desk: MakeDesk) -> None:
     """PATH and the like, what config names, and the mark; no credential of the caller, nothing of the worker."""
     config = Config(agents={"a": shell(f"env; {DONE}")}, agent="a", environment=("EDITOR",))
