@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -11,6 +11,7 @@ from uncaged_bundles.errors import BundleError
 from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validation.validate import Bundle
 
+from . import infer_task
 from .block import block_flow_of, build_block
 from .block_flow import BlockFlow
 from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
@@ -65,10 +66,11 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
         "source": f"file {name}{suffix}",
     }
     if is_task(language, text):
-        return TaskFlow(**shared, parameters=write_schema([], (name,)), script=text)
+        guessed = [guess.fields() for guess in infer_task.parameters(text)]
+        return TaskFlow(**shared, parameters=write_schema(guessed, (name,)), script=text, notes=(_told(guessed),))
     inferred = infer_parameters(language, text)
     commands = list(infer_commands(language, text))
-    notes = [f"parameters, by its text: {', '.join(str(part['name']) for part in inferred.parameters) or 'none'}"]
+    notes = [_told(inferred.parameters)]
     notes.append(f"commands that it seems to need: {', '.join(commands) or 'none'}")
     parameters = write_schema(list(inferred.parameters), (name,))
     policy: dict[str, object] = {"executables": commands} if commands else {}
@@ -83,6 +85,10 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
         arguments=inferred.arguments,
         policy=policy,
     )
+
+
+def _told(parameters: Sequence[Mapping[str, object]]) -> str:
+    return f"parameters, by its text: {', '.join(str(part['name']) for part in parameters) or 'none'}"
 
 
 def flow_of(bundle: Bundle) -> RecipeFlow | None:
