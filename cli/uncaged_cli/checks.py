@@ -9,7 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -41,12 +41,17 @@ Level = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line of the report. remedy: what to do, for whatever is not ok."""
+    """One line of the report. remedy: what to do, for whatever is not ok. live: what else is known of an agent that was tried."""
 
     name: str
     level: Level
     text: str
     remedy: str = ""
+    live: Mapping[str, object] | None = None
+
+    def document(self) -> dict[str, object]:
+        fields: dict[str, object] = {"name": self.name, "level": self.level, "text": self.text, "remedy": self.remedy}
+        return fields if self.live is None else {**fields, "live": dict(self.live)}
 
 
 def machine_checks(engine: Engine) -> Iterator[Check]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import click
 from uncaged_bundles.errors import SandboxUnavailable
 
@@ -15,21 +17,28 @@ EXIT_PROBLEM = 1
 
 
 @click.command()
+@click.option("--live", is_flag=True, help="Also try each agent that is configured or in use, with one tiny turn at most.")
 @json_option
-def command(as_json: bool) -> int:
-    """Check this machine: store, git, sandboxes (by starting one process in each), configuration, agents."""
+def command(live: bool, as_json: bool) -> int:
+    """Check this machine: store, git, sandboxes (by starting one process in each), configuration, agents.
+
+    With --live each agent is tried as well: models and headless programs are asked for one word, which may cost a little; agents of the
+    Agent Client Protocol open a session; commands and people are not asked. Each has a minute.
+    """
     from ..checks import machine_checks
+    from ..live_checks import live_checks
 
     checks = []
-    for check in machine_checks(open_engine()):
+    engine = open_engine()
+    for check in chain(machine_checks(engine), live_checks(engine) if live else ()):
         checks.append(check)
         if not as_json:
-            result(Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<12}", check.text)
+            result(Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<11} ", check.text)
             if check.remedy:
                 result(f"{'':<20}→ {check.remedy}")
     problems = {check.name for check in checks if check.level == "problem"}
     if as_json:
-        jsonout.document([{"name": one.name, "level": one.level, "text": one.text, "remedy": one.remedy} for one in checks])
+        jsonout.document([one.document() for one in checks])
     elif problems:
         note(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}: {', '.join(sorted(problems))}")
     if {"bubblewrap", "landlock"} <= problems:

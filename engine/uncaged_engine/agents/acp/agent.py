@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
 from uncaged_bundles.rights import Rights
@@ -25,13 +26,15 @@ from .conversation import Asking, Prompt, Turn
 from .heard import Heard, one_line
 from .leave import ANSWERS, Leave
 from .process import AgentProcess
-from .session import Terms
+from .session import Greeting, Terms
 from .terminal import OpenTerminal, Start, Terminals
 
 KIND = "acp"
 START_S = 120.0
 """Adapters that are fetched on first use take their time."""
 LEAVING_S = 2.0
+
+T = TypeVar("T")
 
 
 class AcpAgent:
@@ -51,7 +54,28 @@ class AcpAgent:
         self._start_s = check.seconds(settings, "startSeconds", START_S, kind=KIND)
         self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
 
+    @property
+    def title(self) -> str:
+        return self._row.title if self._row is not None else Path(self._argv[0]).name
+
+    @property
+    def login_shows(self) -> str:
+        """Where it shows whether somebody is logged in: when a session begins, or only when something is asked."""
+        return self._row.login_shows if self._row is not None else "session"
+
     def answer(self, request: AgentRequest) -> AgentAnswer:
+        return self._with_process(request, lambda process, ground, stopped: self._turn(process, request, ground, stopped))
+
+    def greet(self, request: AgentRequest) -> Greeting:
+        """Start it, shake hands, open a session, and end it without having asked anything.
+
+        Raises:
+            EnvironmentLacks, AgentFailed: the latter when it was stopped.
+        """
+        return self._with_process(request, lambda process, ground, stopped: self._greet(process, request, ground, stopped))
+
+    def _with_process(self, request: AgentRequest, work: Callable[[AgentProcess, Ground, asyncio.Event], Coroutine[Any, Any, T]]) -> T:
+        """Do the work with a process that was started for it, and end that."""
         environment = {**request.environment, **self._env}
         directory = request.worktree or empty_directory(request.scratch)
         ground = Ground.of(request, directory, environment)
@@ -59,14 +83,14 @@ class AcpAgent:
         try:
             process = AgentProcess.start(argv, directory=directory, environment=environment, scratch=request.scratch, key=request.key)
         except OSError as exc:
-            raise EnvironmentLacks(f"{self._title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
+            raise EnvironmentLacks(f"{self.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
         patience_s = 0.0
         try:
-            answer = EDGE.run(lambda stopped: self._turn(process, request, ground, stopped), request.cancel)
+            result = EDGE.run(lambda stopped: work(process, ground, stopped), request.cancel)
             patience_s = min(LEAVING_S, self._grace_s)  # what it keeps of its session it may still be writing down
         finally:
             process.end(patience_s=patience_s, grace_s=self._grace_s)
-        return answer
+        return result
 
     async def _turn(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> AgentAnswer:
         heard = Heard(ground.place, request.progress, request.remark)
@@ -81,30 +105,43 @@ class AcpAgent:
             terminals=terminals,
             remark=request.remark,
         )
-        terms = Terms(
-            name=self._title,
-            login=self._row.how_to_log_in if self._row is not None else "log in with its own command",
-            authenticate=self._row.authenticate if self._row is not None else None,
-            start_s=self._start_s,
-            timeout_s=min(request.timeout_s, self._timeout_s),
-            grace_s=self._grace_s,
-        )
         try:
-            turn = Turn(process, client, heard, terms, request.remark)
+            turn = Turn(process, client, heard, self._terms(request, self._start_s), request.remark)
             return await turn.hold(prompt_of(request, leave), str(ground.place.here), stopped)
         except Asking as exc:
             asked = client.wanted or leave
             wanted = replace(asked, session=client.session, title=str(request.redact(asked.title)))
             wanted.keep(request.scratch, request.key)
             paths = ", ".join(wanted.asked)
-            question = f"{self._title} asks, as {request.role.name}: {one_line(wanted.title)} ({one_line(paths)} is outside). Allow it?"
+            question = f"{self.title} asks, as {request.role.name}: {one_line(wanted.title)} ({one_line(paths)} is outside). Allow it?"
             raise AgentWaits({"question": question, "schema": {"type": "string", "enum": list(ANSWERS)}}) from exc
         finally:
             await terminals.close()
 
-    @property
-    def _title(self) -> str:
-        return self._row.title if self._row is not None else Path(self._argv[0]).name
+    async def _greet(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> Greeting:
+        heard = Heard(ground.place, request.progress, request.remark)
+        client = Client(
+            place=ground.place,
+            rights=ground.rights,
+            writable=ground.writable,
+            leave=Leave(),
+            heard=heard,
+            terminals=Terminals(ground.place, ground.start),
+            remark=request.remark,
+        )
+        start_s = min(self._start_s, request.timeout_s, self._timeout_s)
+        terms = replace(self._terms(request, start_s), timeout_s=2 * start_s)  # whoever is slow is slow to start
+        return await Turn(process, client, heard, terms, request.remark).greet(str(ground.place.here), stopped)
+
+    def _terms(self, request: AgentRequest, start_s: float) -> Terms:
+        return Terms(
+            name=self.title,
+            login=self._row.how_to_log_in if self._row is not None else "log in with its own command",
+            authenticate=self._row.authenticate if self._row is not None else None,
+            start_s=start_s,
+            timeout_s=min(request.timeout_s, self._timeout_s),
+            grace_s=self._grace_s,
+        )
 
     def _command(self, environment: Mapping[str, str]) -> list[str]:
         if self._row is not None:

@@ -16,7 +16,7 @@ from ..request import AgentAnswer, AgentFailed
 from .client import Client
 from .heard import Heard
 from .process import AgentProcess, ended
-from .session import AUTH_REQUIRED, Terms, Unsound, ask, begin, initialise, load
+from .session import AUTH_REQUIRED, Greeting, Terms, Unsound, ask, begin, called, initialise, load, model_of
 from .wire import Wire
 
 if TYPE_CHECKING:
@@ -70,6 +70,15 @@ class Turn:
         Raises:
             AgentFailed, EnvironmentLacks
         """
+        return await self._hold(lambda connection, stop: self._speak(connection, prompt, directory, stop), stopped)
+
+    async def greet(self, directory: str, stopped: asyncio.Event) -> Greeting:
+        """Open a session in *directory* and ask nothing. Raises: EnvironmentLacks."""
+        return await self._hold(lambda connection, stop: self._unless(stop, self._in_time(self._meet(connection, directory))), stopped)
+
+    async def _hold(self, work: Callable[[Connection, asyncio.Task[object]], Awaitable[T]], stopped: asyncio.Event) -> T:
+        """Connect, do the work within its time, and leave nothing open."""
+        from acp import RequestError
         from acp.connection import Connection
 
         wire = await self._connect()
@@ -78,12 +87,14 @@ class Turn:
         beside = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch(wire)), asyncio.create_task(stopped.wait())]
         try:
             async with asyncio.timeout(self._terms.timeout_s):
-                return await self._speak(connection, prompt, directory, beside[-1])
+                return await work(connection, beside[-1])
         except TimeoutError as exc:
             message = f"{self._terms.name} gave no answer within {self._terms.timeout_s:g} s and was stopped"
             raise AgentFailed(message, kind="timeout", more=self._more()) from exc
         except ConnectionError as exc:
             raise await self._broken(wire) from exc
+        except RequestError as exc:
+            raise self._refused(exc) from exc
         except Unsound as exc:
             raise self._failed(str(exc)) from exc
         finally:
@@ -94,15 +105,10 @@ class Turn:
             self._heard.finish()
 
     async def _speak(self, connection: Connection, prompt: Prompt, directory: str, stop: asyncio.Task[object]) -> AgentAnswer:
-        from acp import RequestError
-
-        try:
-            session, continued = await self._unless(stop, self._begin(connection, prompt.session, directory))
-            self._client.session, self._begun = session, True
-            self._heard.begin(continued=continued)
-            reply = await self._ask(connection, session, prompt.again if continued else prompt.whole, stop)
-        except RequestError as exc:
-            raise self._refused(exc) from exc
+        session, continued = await self._unless(stop, self._in_time(self._begin(connection, prompt.session, directory)))
+        self._client.session, self._begun = session, True
+        self._heard.begin(continued=continued)
+        reply = await self._ask(connection, session, prompt.again if continued else prompt.whole, stop)
         if reply.stop_reason != "end_turn":
             raise self._failed(STOPS[reply.stop_reason], stopReason=reply.stop_reason)
         kept = session if len(session) <= MAX_SESSION_CHARACTERS and session.isprintable() else None
@@ -110,14 +116,23 @@ class Turn:
 
     async def _begin(self, connection: Connection, known: str | None, directory: str) -> tuple[str, bool]:
         """Shake hands and return the session, and whether it is the known one."""
+        able = await initialise(connection, self._terms, self._remark)
+        if known is not None:
+            self._client.session = known
+            if await load(connection, able, known, directory, self._remark):
+                return known, True
+        return (await begin(connection, self._terms, directory)).session_id, False
+
+    async def _meet(self, connection: Connection, directory: str) -> Greeting:
+        able = await initialise(connection, self._terms, self._remark)
+        opened = await begin(connection, self._terms, directory)
+        return Greeting(agent=called(able), model=model_of(opened))
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        """What the work before the prompt comes to; an agent that is too slow for it may need a person."""
         try:
             async with asyncio.timeout(self._terms.start_s):
-                able = await initialise(connection, self._terms, self._remark)
-                if known is not None:
-                    self._client.session = known
-                    if await load(connection, able, known, directory, self._remark):
-                        return known, True
-                return await begin(connection, self._terms, directory), False
+                return await work
         except TimeoutError as exc:
             raise EnvironmentLacks(
                 f"{self._terms.name} did not take part in the Agent Client Protocol within {self._terms.start_s:g} s{self._last_words()}",

@@ -11,7 +11,7 @@ from uncaged_bundles.version import __version__
 
 if TYPE_CHECKING:
     from acp.connection import Connection
-    from acp.schema import InitializeResponse
+    from acp.schema import InitializeResponse, NewSessionResponse
     from pydantic import BaseModel
 
     Answer = TypeVar("Answer", bound=BaseModel)
@@ -33,6 +33,14 @@ class Terms:
     start_s: float
     timeout_s: float
     grace_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeting:
+    """What an agent says of itself before it is asked anything; each is empty if it does not tell. agent: name and version."""
+
+    agent: str
+    model: str
 
 
 class Unsound(Exception):
@@ -73,9 +81,21 @@ async def initialise(connection: Connection, terms: Terms, remark: Callable[[str
             f"{terms.name} speaks version {able.protocol_version} of the Agent Client Protocol, but version {PROTOCOL_VERSION} is needed",
             remedy="bring it up to date",
         )
-    about = able.agent_info
-    remark(f"agent {about.name} {about.version}" if about is not None else "the agent does not say what it is")
+    remark(f"agent {called(able)}" if able.agent_info is not None else "the agent does not say what it is")
     return able
+
+
+def called(able: InitializeResponse) -> str:
+    about = able.agent_info
+    return f"{about.name} {about.version}" if about is not None else ""
+
+
+def model_of(opened: NewSessionResponse) -> str:
+    """The model that a new session begins with, where the agent lets people choose one."""
+    for option in opened.config_options or ():
+        if option.category == "model":
+            return str(option.current_value)
+    return ""
 
 
 async def load(connection: Connection, able: InitializeResponse, known: str, directory: str, remark: Callable[[str], None]) -> bool:
@@ -95,16 +115,16 @@ async def load(connection: Connection, able: InitializeResponse, known: str, dir
     return True
 
 
-async def begin(connection: Connection, terms: Terms, directory: str) -> str:
-    """Open a new session and return its id; where nobody is logged in, ask once for the method that needs no person."""
+async def begin(connection: Connection, terms: Terms, directory: str) -> NewSessionResponse:
+    """Open a new session; where nobody is logged in, ask once for the method that needs no person."""
     from acp import RequestError, schema
 
     request = schema.NewSessionRequest(cwd=directory, mcp_servers=[])
     try:
-        return (await ask(connection, "session/new", request, schema.NewSessionResponse)).session_id
+        return await ask(connection, "session/new", request, schema.NewSessionResponse)
     except RequestError as exc:
         if exc.code != AUTH_REQUIRED or terms.authenticate is None:
             raise
     method = schema.AuthenticateRequest(method_id=terms.authenticate)
     await ask(connection, "authenticate", method, schema.AuthenticateResponse)
-    return (await ask(connection, "session/new", request, schema.NewSessionResponse)).session_id
+    return await ask(connection, "session/new", request, schema.NewSessionResponse)

@@ -47,6 +47,7 @@ class Row:
     variables: tuple[str, ...]
     arguments: tuple[str, ...]
     authenticate: str | None = None
+    login_shows: Literal["session", "prompt"] = "session"
     prompt: Literal["stdin", "argument"] = "stdin"
     rights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -121,6 +122,7 @@ def row_of(name: str, fields: Mapping[str, Any]) -> Row:
         variables=tuple(fields["variables"]),
         arguments=tuple(fields["arguments"]),
         authenticate=fields.get("authenticate"),
+        login_shows=fields.get("login_shows", "session"),
         prompt=fields.get("prompt", "stdin"),
         rights={level: tuple(words) for level, words in fields.get("rights", {}).items()},
         tools={tool: tuple(names) for tool, names in fields.get("tools", {}).items()},

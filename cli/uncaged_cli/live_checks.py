@@ -1,0 +1,60 @@
+"""Each agent that would be asked on this machine is tried once, and has one line that says how it went."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uncaged_bundles.errors import UncagedError
+
+from .checks import Check
+from .display.clean import clean_line
+from .display.costs import spell_spent
+from .display.durations import spell
+
+if TYPE_CHECKING:
+    from uncaged_engine.agents.trial.trial import Finding
+    from uncaged_engine.api import Engine
+
+
+def live_checks(engine: Engine) -> Iterator[Check]:
+    """Yield what became of each, as soon as it is known; nothing if the configuration cannot be read."""
+    from uncaged_bundles.ids import new_thread_id
+    from uncaged_engine.agents.trial.in_use import try_all
+    from uncaged_engine.agents.trial.trial import Ground
+
+    try:
+        config = engine.config
+    except UncagedError:
+        return  # told already
+    thread = new_thread_id(time.time_ns() // 1_000_000, os.urandom(10))
+    ground = Ground(config=config, environment=config.carried(os.environ), thread=thread)
+    for one, found in try_all(ground, Path.cwd()):
+        yield Check(
+            name=one.name,
+            level=found.level,
+            text=clean_line(spelled(found)),
+            remedy=clean_line(found.remedy),
+            live={
+                "use": one.use,
+                "where": one.where,
+                "asked": found.asked,
+                "seconds": found.seconds,
+                "model": found.model or None,
+                "usage": dict(found.usage),
+            },
+        )
+
+
+def spelled(found: Finding) -> str:
+    """What it said, how long that took, which model it is, what was used up."""
+    from uncaged_engine.costs.accounting import Spent
+
+    model = f"model {found.model}" if found.model and found.model not in found.text else ""
+    took = spell(round(found.seconds * 1000)) if found.seconds >= 0.001 else ""
+    used = spell_spent(Spent().plus(found.usage)) if found.asked else ""
+    asked = "" if found.asked or found.level == "problem" else "nothing was asked"
+    return "; ".join(part for part in (found.text, ", ".join(part for part in (model, took, used, asked) if part)) if part)
