@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from uncaged_bundles import shapes
+from uncaged_bundles import hosts, shapes
 from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.shapes import Path, ShapeError
 from uncaged_bundles.values import convert, is_a
@@ -91,6 +91,8 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
     masks = find_masks(steps)
     notes += reader.notes
     notes += [f"{place} was left out when the flow was exported: fill it in, and add the file again" for place in masks]
+    policy = shapes.mapping(fields.get("policy", {}), (*top, "policy"))
+    hosts.check_policy(policy, (*top, "policy"))
     examples = fields.get("examples", [])
     patterns = shapes.texts(fields.get("grammarPatterns", []), (*top, "grammarPatterns"))
     for index, pattern in enumerate(patterns):
@@ -108,7 +110,7 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
         variables=variables,
         expressions=reader.expressions,
         active=shapes.truth(fields.get("active", True), (*top, "active")) and not masks,
-        policy=shapes.mapping(fields.get("policy", {}), (*top, "policy")),
+        policy=policy,
     )
 
 
@@ -182,7 +184,10 @@ class Reader:
                 text = shapes.text(config["expression"], (*path, "expression"))
                 self.expressions[text] = compile_expression(text, (*path, "expression"))
             case _:
-                return
+                pass
+        address = config.get("url")
+        if isinstance(address, str) and address.strip() and (flaw := hosts.flaw_in_address(address)):
+            raise ShapeError((*path, "url"), flaw)
 
     def _check_loop(self, config: Mapping[str, object], path: Path) -> None:
         if not isinstance(config["list"], str | list):

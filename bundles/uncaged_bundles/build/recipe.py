@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from uncaged_bundles import shapes
+from uncaged_bundles import hosts, shapes
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.shapes import Path, ShapeError
 
@@ -141,6 +141,7 @@ def _task(fields: Mapping[str, object], top: Path) -> TaskFlow | ForeignFlow:
     if language == "python":
         policy = fields.get("policy")
         given = None if policy is None else shapes.mapping(policy, (*top, "policy"))
+        hosts.check_policy(given or {}, (*top, "policy"))
         return TaskFlow(**shared, script=text, policy=given)
     known = shapes.one_of("typescript", "javascript")(language, (*top, "language"))
     return ForeignFlow(**shared, kind="task", language=known, text=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from uncaged_bundles import shapes
+from uncaged_bundles import hosts, shapes
 from uncaged_bundles.shapes import Path, ShapeError
 
 from .inference import infer_commands
@@ -40,6 +40,7 @@ def read_sandbox(
         if values:
             policy[limit] = [portable_path(value) for value in values] if limit in ("read", "write") else values
     domains = shapes.texts(sandbox.get("allowedDomains", []), (*path, "allowedDomains"))
+    hosts.check_entries(domains, (*path, "allowedDomains"))
     if domains or shapes.truth(sandbox.get("networkAccess", False), (*path, "networkAccess")):
         policy["network"] = domains or ["*"]
     if "maxExecutionTime" in sandbox:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from uncaged_bundles.carried import task as carried_task
 from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.errors import BundleError
+from uncaged_bundles.hosts import flaw_in_address
 from uncaged_bundles.validation.findings import Finding, first
 from uncaged_bundles.validation.purity import forbidden_import
 from uncaged_bundles.validation.reach import forbidden_reach
@@ -34,7 +35,12 @@ def check_script(text: str, name: str) -> ast.Module:
         raise BundleError(f"{name}: line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}") from exc
     except (ValueError, RecursionError, MemoryError) as exc:
         raise BundleError(f"{name}: line 1, column 1: the script cannot be read: {exc}") from exc
-    finding = _flaw_in_signature(tree) or forbidden_import(tree) or forbidden_reach(tree) or first((*_clashes(tree), *_strangers(tree)))
+    finding = (
+        _flaw_in_signature(tree)
+        or forbidden_import(tree)
+        or forbidden_reach(tree)
+        or first((*_clashes(tree), *_strangers(tree), *_no_addresses(tree)))
+    )
     if finding is not None:
         raise BundleError(f"{name}: {finding.located(text)}")
     return tree
@@ -103,16 +109,20 @@ def _steps(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
 
 def _named(call: ast.Call, method: str) -> str | None:
     """The flow or the host in a call, if it is written out."""
-    place, name = _KEYED[method]
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-    given = call.args[place] if given is None and len(call.args) > place else given
-    text, ended = _beginning(given)
+    text, ended = _beginning(_given(call, method))
     if method == "call_action":
         return text if ended else None
     rest = text.partition("://")[2]
     if not rest or not (ended or "/" in rest or "?" in rest):
         return None
     return urlsplit(text).netloc.rpartition("@")[2].lower() or None
+
+
+def _given(call: ast.Call, method: str) -> ast.expr | None:
+    """What is handed over for the flow or the address."""
+    place, name = _KEYED[method]
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    return call.args[place] if given is None and len(call.args) > place else given
 
 
 def _beginning(node: ast.expr | None) -> tuple[str, bool]:
@@ -169,3 +179,14 @@ def _strangers(tree: ast.Module) -> Iterator[Finding]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "api" and node.attr not in EFFECTS:
             yield Finding.at(node, f"the api has no {node.attr!r}; it has: {', '.join(EFFECTS)}")
+
+
+def _no_addresses(tree: ast.Module) -> Iterator[Finding]:
+    """Addresses that are written out, at least up to their path, and that no request can go to."""
+    for call, method in _steps(tree):
+        if EFFECTS[method] not in ("http", "fetch") or (given := _given(call, method)) is None:
+            continue
+        text, ended = _beginning(given)
+        _, split, rest = text.partition("://")
+        if split and (ended or "/" in rest) and (flaw := flaw_in_address(text)):
+            yield Finding.at(given, flaw)

@@ -49,7 +49,8 @@ def read_bundle(source: bytes, known_effects: Mapping[str, frozenset[str]] = KNO
     Args:
         source: the file, at most 1 MiB.
         known_effects: effect kinds that a policy may name, with their limit keys.
-        check_schemas: check role schemas and parameters as JSON Schema too (slow; done once, when a bundle is added).
+        check_schemas: check role schemas and parameters as JSON Schema too, and the policy's hosts (slow; done once, when a bundle is
+            added).
     Raises:
         BundleError: the first rule that is broken, with line and column.
     """
@@ -104,6 +105,7 @@ def _read_descriptor(tree: ast.Module, text: str, known_effects: Mapping[str, fr
         descriptor = parse_descriptor(ast.literal_eval(literal), known_effects)
         if check_schemas:
             _check_schemas(descriptor)
+            _check_hosts(descriptor)
     except shapes.ShapeError as exc:
         raise BundleError(Finding.at(node_at(literal, exc.path[1:]), str(exc)).located(text)) from exc
     except (ValueError, TypeError) as exc:  # such as a list as a mapping's key
@@ -132,6 +134,12 @@ def _check_schemas(descriptor: Descriptor) -> None:
     check_schema(descriptor.parameters, ("descriptor", "parameters"))
     for name, role in descriptor.roles.items():
         check_schema(role.schema, ("descriptor", "roles", name, "schema"))
+
+
+def _check_hosts(descriptor: Descriptor) -> None:
+    from ..hosts import check_policy
+
+    check_policy(descriptor.policy.limits, ("descriptor", "policy"))
 
 
 def _flaw_in_run(tree: ast.Module) -> Finding | None:

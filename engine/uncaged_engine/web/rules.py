@@ -1,9 +1,8 @@
 """Whether a request may go to a host, an address, and with which secrets, is decided by the granted policy alone.
 
-Hosts are written as in ``api.example.com`` (443 for https, 80 for http), ``api.example.com:8443``, ``api.example.com:*`` (any port),
-``*.example.com`` (all names below it, not itself), ``*`` (any host, any port). Without ``hosts`` any host may be asked, with an empty list
-none. Addresses that are not public need ``private`` besides; those next to the machine (link-local, cloud metadata) have to stand
-in ``hosts`` themselves as well. A secret goes only to the hosts that it is bound to; without a port that means https.
+How hosts are written stands in `uncaged_bundles.hosts`. Without ``hosts`` any host may be asked, with an empty list none. Addresses that
+are not public need ``private`` besides; those next to the machine (link-local, cloud metadata) have to stand in ``hosts`` themselves as
+well. A secret goes only to the hosts that it is bound to; without a port that means https.
 """
 
 from __future__ import annotations
@@ -13,21 +12,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
+from uncaged_bundles.hosts import ANY_PORT, HostEntry, NoHost, read_entry
+
 from .address import Address, judge
-from .host import canonical, literal
+from .host import literal
 from .problems import WebProblem
 from .target import PORTS, Target
 
-ANY_PORT = 0
 
+class HostPattern(HostEntry):
+    """An entry of a policy's hosts, held against where a request goes."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostPattern:
-    """One entry. host: canonical, "" for all. below: the names below it, not itself. port: None is the scheme's own."""
-
-    host: str
-    below: bool
-    port: int | None
+    __slots__ = ()
 
     def covers(self, target: Target, *, clear: bool = True) -> bool:
         """Whether the entry means *target*. clear: an entry without a port means http as well."""
@@ -42,24 +38,12 @@ class HostPattern:
 
 @lru_cache(maxsize=1024)
 def read_pattern(text: str) -> HostPattern:
-    """Raises: WebProblem: kind *policy*, if it is no entry of that form."""
-    if text == "*":
-        return HostPattern(host="", below=True, port=ANY_PORT)
-    head, _, tail = text.rpartition(":")
-    split = bool(head) and not tail.endswith("]") and (head.endswith("]") or ":" not in head)
-    host, port = (head, tail) if split else (text, "")
-    if split and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise WebProblem("policy", f"{text!r} in the policy is no host: {port!r} is no port")
-    below = host.startswith("*.")
+    """Raises: WebProblem: kind *policy*, if it is no entry of a policy's hosts."""
     try:
-        name = canonical(host.removeprefix("*."))
-    except WebProblem as exc:
-        raise WebProblem(
-            "policy", f"{text!r} in the policy is no host: {exc}; write it as in api.example.com, *.example.com or host:8080"
-        ) from None
-    if below and literal(name) is not None:
-        raise WebProblem("policy", f"{text!r} in the policy is no host: nothing is below an address")
-    return HostPattern(host=name, below=below, port=ANY_PORT if port == "*" else int(port) if port else None)
+        entry = read_entry(text)
+    except NoHost as exc:
+        raise WebProblem("policy", f"in the policy: {exc}") from None
+    return HostPattern(host=entry.host, below=entry.below, port=entry.port)
 
 
 def read_patterns(entries: Iterable[str]) -> tuple[HostPattern, ...]:
