@@ -88,6 +88,33 @@ def test_two_different_blocks_that_fit_are_no_answer() -> None:
     assert problem(f"{DONE}\n{STUCK}") == "2 fenced json blocks fit and differ; give exactly one, at the end"
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        f"<!--\n{STUCK}\n-->",
+        STUCK.replace("```", "~~~"),
+        STUCK.replace("```json", "   ```` JSON hidden").replace("\n```", "\n````"),
+        STUCK.replace("\n", "\r\n"),
+        f"<details><summary>all</summary>\n\n{STUCK}\n\n</details>",
+    ],
+    ids=["comment", "tildes", "indented", "returns", "folded"],
+)
+def test_a_second_block_cannot_hide(hidden: str) -> None:
+    """Before or after the one that everybody sees, a block that fits and differs makes the answer unusable."""
+    for text in (f"{hidden}\n{DONE}", f"{DONE}\n{hidden}"):
+        assert problem(text) == "2 fenced json blocks fit and differ; give exactly one, at the end"
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [f"````markdown\n{STUCK}\n````", STUCK.replace("json", "text"), "".join(f"    {line}\n" for line in STUCK.splitlines())],
+    ids=["inside another", "another tag", "indented as code"],
+)
+def test_what_is_no_block_of_its_own_is_no_answer(quoted: str) -> None:
+    """It is shown as a part of the text, and counts as one."""
+    assert take(f"{DONE}\n{quoted}") == Extracted(meta={"status": "done"}, content=quoted.rstrip("\n").strip())
+
+
 def test_nothing_is_filled_in() -> None:
     """A missing field is an error, a default in the schema notwithstanding."""
     schema = {**SCHEMA, "properties": {"status": {"type": "string", "default": "done"}}}
