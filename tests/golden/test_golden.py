@@ -24,6 +24,7 @@ NAMES = {
     "numbers": ("completed", 5, "3150 1050"),
     "refusals": ("failed", 8, "3 tries, then the last straw"),
     "review": ("completed", 7, ""),
+    "blocks": ("completed", 5, "Grüezi BERN, ZÜRICH"),
 }
 
 
