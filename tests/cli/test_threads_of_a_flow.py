@@ -338,3 +338,11 @@ def test_two_threads_that_went_the_same_way_are_alike(command: Command, flow: Ad
     command("run", "ask")
     lines = command("diff", "--threads", "latest", "latest").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["now", "now"]
+
+
+def test_what_is_shown_whole_names_no_way_to_show_it_whole(command: Command, flow: AddFlow) -> None:
+    """An unsuccessful thread points at its answers; whoever looks at them is not sent there again."""
+    flow("sulk")
+    assert command("run", "sulk").stderr.endswith(" --full\n")
+    assert command("thread", "latest").stderr.endswith(" --full\n")
+    assert command("thread", "latest", "--full").stderr == ""

@@ -53,7 +53,8 @@ def show(thread: str, following: bool, full: bool, as_json: bool) -> int:
     for line in portrait(view, last, full=full):
         result(*line)
     for next_command in last.commands:
-        next_step(next_command)
+        if not (full and next_command.endswith(" --full")):  # that is what they look at
+            next_step(next_command)
     return 0
 
 

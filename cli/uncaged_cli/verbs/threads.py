@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("flow", required=False, metavar="[FLOW]", shell_complete=complete_flows)
 @click.option(
-    "--status", "statuses", multiple=True, type=click.Choice(tuple(EXIT_CODES)), metavar="STATUS", help="Only these. May be repeated."
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(tuple(EXIT_CODES)),
+    metavar="STATUS",
+    help="Only threads in this status. May be repeated.",
 )
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
 @json_option

@@ -7,6 +7,7 @@ moment itself. After a reboot the thread is interrupted; ``resume --due`` goes o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.validation.validate import Bundle
@@ -32,7 +33,7 @@ class SleepHandler:
         if isinstance(due, str):
             return Failure.of("effect", f"sleep: {due}")
         while (left_ms := due - context.clock_ms()) > 0:
-            context.progress({"text": f"sleeping, {left_ms / 1000:.0f} s left"})
+            context.progress({"text": f"until {datetime.fromtimestamp(due / 1000):%Y-%m-%d %H:%M:%S}"})
             if context.cancel.wait(min(left_ms / 1000, 60.0)):
                 return Void(word="killed", message="killed while it slept")
         return Answer(fields={"outcome": due})
