@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
-from testbed.roles import Desk, role_bundle
+from testbed.roles import Desk, clock, role_bundle
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.handlers.sleep import SleepHandler
 from uncaged_engine.outcomes import Void
@@ -18,8 +19,8 @@ def desk(store: Store) -> Desk:
 
 def test_a_sleep_says_until_when(desk: Desk) -> None:
     """Whoever follows it reads a moment, which stays true while nothing more is said."""
-    context = desk.context(1)
+    context = replace(desk.context(1), intended_ms=clock())
     desk.cancel.request()
-    assert SleepHandler().perform({"until": context.clock_ms() + 90_000}, context) == Void(word="killed", message="killed while it slept")
+    assert SleepHandler().perform({"seconds": 90}, context) == Void(word="killed", message="killed while it slept")
     [said] = desk.progress
     assert re.fullmatch(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", str(said["text"]))
