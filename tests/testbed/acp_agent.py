@@ -38,6 +38,8 @@ from acp.schema import (
     NewSessionResponse,
     PermissionOption,
     PromptResponse,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
     ToolCallLocation,
     ToolCallUpdate,
     Usage,
@@ -96,7 +98,8 @@ class TestAgent:
         self._store.mkdir(exist_ok=True)
         name = f"session-{len(list(self._store.iterdir())) + 1}"
         (self._store / name).write_text("")
-        return NewSessionResponse(session_id=name)
+        models = [word.removeprefix("model:") for word in self._words if word.startswith("model:")]
+        return NewSessionResponse(session_id=name, config_options=[choice_of(model) for model in models] or None)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
         if not (self._store / session_id).exists():
@@ -353,6 +356,12 @@ class TestAgent:
 
     async def _done(self, status: Any) -> None:
         await self.client.session_update(self._session, update_tool_call(f"call-{self._calls}", status=status))
+
+
+def choice_of(model: str) -> SessionConfigOptionSelect:
+    """A list of models with one in it."""
+    only = [SessionConfigSelectOption(value=model, name=model)]
+    return SessionConfigOptionSelect(type="select", id="model", name="Model", category="model", current_value=model, options=only)
 
 
 def role_words(prompt: str, file: str) -> list[str]:

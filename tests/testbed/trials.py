@@ -1,0 +1,69 @@
+"""A ground on which agents are tried: a home and a PATH of its own, with stand-ins for coding programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_engine.agents.trial.in_use import Candidate, try_all
+from uncaged_engine.agents.trial.kinds import try_for
+from uncaged_engine.agents.trial.trial import Finding, Ground, find_out
+from uncaged_engine.models.settings import with_key
+from uncaged_engine.settings.config import Config, SecretSource
+
+from .journals import NOW_MS
+
+FAKES = Path(__file__).parent / "fake_programs"
+ACP = Path(__file__).parent / "acp_agent.py"
+PLANTED = "sk-planted-0123456789"
+
+
+@dataclass(slots=True, kw_only=True)
+class Proving:
+    """Tries agents with a secret ``secret:K``; remembers nothing."""
+
+    root: Path
+    thread: ThreadId = field(default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10)))  # what carries its mark is ended
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = f"{self.root / 'bin'}:{FAKES}:{Path(sys.executable).parent}:/usr/bin:/bin"
+        names = {"PLAY": "play", "CALLS": "calls", "UP": "up"}
+        return {"PATH": path, "HOME": str(self.root), "KEY_HERE": PLANTED, **{name: str(self.root / file) for name, file in names.items()}}
+
+    def ground(self, config: Config | None = None, limit_s: float = 20.0) -> Ground:
+        secrets = {"K": SecretSource(env="KEY_HERE"), "NONE": SecretSource(env="NOT_SET")}
+        config = config or Config(secrets=secrets, environment=("PLAY", "CALLS", "UP"))
+        return Ground(config=config, environment=self.environment, thread=self.thread, limit_s=limit_s)
+
+    def find(self, use: str, *, limit_s: float = 20.0, **settings: Any) -> Finding:
+        """Try one agent."""
+        return find_out(try_for(use), with_key(use, settings), self.ground(limit_s=limit_s), "agents.mine in config.yaml")
+
+    def acp(self, *words: str, **settings: Any) -> Finding:
+        return self.find("acp", argv=[sys.executable, str(ACP), *words], **settings)
+
+    def all(self, config: Config) -> list[tuple[Candidate, Finding]]:
+        return list(try_all(self.ground(config), self.root))
+
+    def program(self, name: str, script: str) -> None:
+        """Put a program on the PATH."""
+        place = self.root / "bin" / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f"#!/bin/sh\n{script}\n")
+        place.chmod(0o755)
+
+    @classmethod
+    def make(cls, root: Path, play: str = "{}") -> Proving:
+        (root / "play").write_text(play)
+        return cls(root=root)
+
+
+def shown(found: Finding) -> Mapping[str, object]:
+    """What does not differ from run to run."""
+    return {"level": found.level, "text": found.text, "remedy": found.remedy, "asked": found.asked}
