@@ -17,6 +17,7 @@ from uncaged_bundles.version import __version__
 from ..api import Engine
 from ..tools import Called, Tool, find_tool, split, tools
 from . import resources, threads
+from .changes import Changes
 from .following import start_and_wait
 
 NAME = "uncaged-workflow"
@@ -47,7 +48,10 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
     def offered() -> list[Tool]:
         return tools(engine, reserved=threads.THREAD_TOOLS, flows=flows)
 
-    async def list_tools(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    changes = Changes(engine.store.registry_path, offered)
+
+    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        changes.note(context)
         found = await anyio.to_thread.run_sync(offered)
         own = [
             described(name, tool.description, tool.schema, changes=tool.changes)
@@ -85,6 +89,8 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
         NAME,
         version=__version__,
         instructions=INSTRUCTIONS,
+        lifespan=changes.watching,
+        on_subscriptions_listen=changes.listen,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import uvicorn
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from uncaged_bundles.errors import UsageError
 
@@ -22,7 +22,7 @@ def serve_stdio(server: Server[Any]) -> None:
 
     async def serve() -> None:
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            await server.run(read, write, server.create_initialization_options(NotificationOptions(tools_changed=True)))
 
     anyio.run(serve)
 
