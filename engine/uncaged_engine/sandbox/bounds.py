@@ -23,6 +23,8 @@ NETWORK_FILES = (
     "/etc/gai.conf",
     "/run/systemd/resolve/stub-resolv.conf",
 )
+MAX_LINKS = 40
+"""As many as the kernel follows."""
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -70,7 +72,7 @@ def view_of(bounds: ScriptBounds, program: Path) -> View:
         system += NETWORK_FILES
     links = tuple((Path(name), str(Path(name).readlink())) for name in system if name.count("/") == 1 and Path(name).is_symlink())
     linked = {link for link, _ in links}
-    real = [Path(os.path.realpath(item)) for item in programs]
+    real = [place for item in programs for place in ways_to(item)]
     read = [*(Path(name) for name in system if Path(name) not in linked), *bounds.read, *prefixes, *programs, *real]
     write = _uncovered(_existing(bounds.write), ())
     return View(
@@ -88,6 +90,16 @@ def find_program(name: str, environment: Mapping[str, str], directory: Path) -> 
         return Path(os.path.abspath(path)) if path.is_file() else None  # noqa: PTH100 - links stay: a venv is known by its own path
     found = shutil.which(name, path=environment.get("PATH", DEFAULT_PATH))
     return None if found is None else Path(os.path.abspath(found))  # noqa: PTH100 - the same
+
+
+def ways_to(program: Path) -> list[Path]:
+    """Return each place that a program's symbolic links lead over, and where they end: a venv's Python may take two steps."""
+    places: list[Path] = []
+    place = program
+    while place.is_symlink() and len(places) < MAX_LINKS:
+        place = place.parent / place.readlink()
+        places.append(place)
+    return [*places, Path(os.path.realpath(program))]
 
 
 def python_prefixes(program: Path) -> list[Path]:

@@ -305,6 +305,17 @@ def test_only_listed_programs_run(mechanism: str, scratch: Path) -> None:
     assert result.stdout.decode().split() in (["Linux", "127"], ["Linux", "126"])
 
 
+@pytest.mark.slow
+def test_a_virtual_environment_on_path_runs(mechanism: str, scratch: Path, tmp_path: Path) -> None:
+    """Its Python is a link to a link of the system's: every place on the way is there inside."""
+    environment = tmp_path / "venv"
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(environment)], check=True)
+    program = environment / "bin" / "python3"
+    assert program.is_symlink()
+    result = run(mechanism, scratch, str(program), "-c", "import json, sys; print(sys.prefix)", executables=(program,))
+    assert (result.exit_code, result.stdout.decode().strip()) == (0, str(environment)), result
+
+
 def test_exit_codes_are_told(mechanism: str, scratch: Path) -> None:
     """A code is the program's; a signal counts from 128; a file that is no program is 127."""
     (scratch / "text").write_text("no program")
