@@ -41,7 +41,21 @@ UPWARDS = {
     ("threads", "api"): "keeping house and travelling act through the front door",
 }
 """The only ways up, and why."""
-HEAVY = ("acp", "anthropic", "httpx", "httpx2", "jsonschema", "markdownify", "mcp", "playwright", "pydantic", "pytest", "rich", "zstandard")
+HEAVY = (
+    "acp",
+    "anthropic",
+    "httpx",
+    "httpx2",
+    "jsonschema",
+    "keyring",
+    "markdownify",
+    "mcp",
+    "playwright",
+    "pydantic",
+    "pytest",
+    "rich",
+    "zstandard",
+)
 
 
 def imports(path: Path) -> set[str]:
