@@ -93,13 +93,13 @@ ROLES = """descriptor = {
     "name": "talk",
     "description": "One role.",
     "kind": "workflow",
-    "roles": {"speaker": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
+    "roles": {"coder": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
     "policy": {"role": {}},
 }
 
 
 def run(input, options):
-    yield {"role": {"name": "speaker"}}
+    yield {"role": {"name": "coder"}}
 """
 
 

@@ -26,7 +26,10 @@ TWO = source(
     roles={"planner": ROLE, "coder": ROLE},
     policy={"role": {}},
 )
-LINE = '{"seq":2,"role":"coder","content":"","meta":{"status":"all-done"},"by":"tester","timestamp":1714963200000,"chain":"AAAAAAAAAAAAAAAAAAAA"}'
+LINE = json.dumps(
+    {"seq": 2, "role": "coder", "content": "", "meta": {"status": "all-done"}, "by": "tester", "timestamp": 1, "chain": "A" * 20},
+    separators=(",", ":"),
+)
 META = {
     "status": "planned",
     "seq": 9,

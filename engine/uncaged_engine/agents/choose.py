@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 from ..settings.config import NOTHING, Config, FlowSettings
@@ -57,6 +57,7 @@ def bind(
         rights: what the flow's policy allows its roles; the record says how far each agent can be held to it.
     Raises:
         NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings that the agent does not understand.
+        EnvironmentLacks: nobody chose an agent, and the built-in one does not play these roles.
     """
     names = tuple(roles)
     for role in asked:
@@ -67,9 +68,25 @@ def bind(
     chosen = {role: choose(config, flow=flow, role=role, asked=asked, environment=environment, directory=directory) for role in names}
     others = {role: choice for role, choice in chosen.items() if (choice.name, choice.settings) != (default.name, default.settings)}
     used = [*others.values()] if len(others) == len(names) > 0 else [default, *others.values()]
+    unable = [
+        role for role, choice in chosen.items() if choice.use == "repair" and said_for(config, flow=flow, role=role, asked=asked)[0] is None
+    ]
+    expect_plays(flow, unable)
     for choice in used:
         factory_of(choice.use)(choice.settings)  # says now what would otherwise stop the thread later
     return {"default": default.recorded(rights), "roles": {role: choice.recorded(rights) for role, choice in others.items()}}
+
+
+def expect_plays(flow: str, roles: Iterable[str]) -> None:
+    """Refuse to start a thread in which the built-in repair, for want of another agent, would have to play what it cannot."""
+    from .repair.task import ROLES
+
+    lacking = [role for role in roles if role not in ROLES]
+    if lacking:
+        raise EnvironmentLacks(
+            f"no agent is configured that could answer for {', '.join(map(repr, lacking))} in {flow!r}; the built-in repair plays only"
+            f" {', '.join(ROLES)}. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)"
+        )
 
 
 def choose(

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from testbed.repositories import write
-from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_engine.agents.choose import bind, choose
 from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings
 
@@ -56,6 +56,33 @@ def test_nobody_configured_means_the_built_in_repair(tmp_path: Path) -> None:
     found = choose(Config(), flow="fix", role=None, asked={}, environment={"PATH": str(tmp_path)}, directory=tmp_path)
     assert found.name == "repair"
     assert "'claude' is on PATH: to use it, run with --agent claude, or name it in config.yaml" in found.reason
+
+
+def test_nobody_for_a_role_is_said_before_a_thread_starts() -> None:
+    """Only who asked for the built-in repair by name gets it for a role that it does not play."""
+    with pytest.raises(EnvironmentLacks, match=r"no agent .* answer for 'poet' in 'fix'; .* plays only planner.*--agent") as caught:
+        bound(Config(), "coder", "poet")
+    assert caught.value.exit_code == 4
+    assert bound(Config(), "coder", "reviewer") == ("repair", {})
+    assert bound(Config(), "poet", asked={"": "repair"}) == ("repair", {})
+    assert bound(Config(agents=AGENTS), "coder", "poet", asked={"poet": "a"}) == ("repair", {"poet": "a"})
+
+
+def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repair(tmp_path: Path) -> None:
+    """A key was put there to be used; a program on PATH needs a yes."""
+    write(tmp_path, {"claude": "#!/bin/sh\n"})
+    (tmp_path / "claude").chmod(0o755)
+    agreed = Config(consent=("claude",))
+    keys = {"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "y"}
+    for config, variables, expected in (
+        (agreed, keys, "anthropic"),
+        (agreed, {"OPENAI_API_KEY": "y"}, "openai"),
+        (agreed, {}, "claude"),
+        (Config(), {}, "repair"),
+    ):
+        environment = {"PATH": str(tmp_path), **variables}
+        chosen = choose(config, flow="fix", role=None, asked={}, environment=environment, directory=tmp_path)
+        assert chosen.name == expected
 
 
 @pytest.mark.parametrize(
