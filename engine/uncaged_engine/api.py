@@ -29,7 +29,8 @@ from .journal import archive, lines
 from .journal.journal import Journal, create
 from .known_effects import KNOWN
 from .sandbox.mechanism import choose
-from .settings.config import Config, load
+from .settings.config import Config
+from .settings.loading import load
 from .shipped import shipped_flows
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer

@@ -6,13 +6,13 @@ The values live here as plain dataclasses; ``config_file`` checks ``config.yaml`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from uncaged_bundles.storage.store import Store
+    pass
 
 from .variables import CARRIED, KEY_VARIABLES, KEYRING, select
 
@@ -120,20 +120,3 @@ class Config:
     def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what an agent's process may see; a secret is not among it unless ``environment`` names its variable too."""
         return select(environment, (*CARRIED, *self.environment))
-
-
-def load(store: Store) -> Config:
-    """Read the store's ``config.yaml``; a missing or blank file is the default.
-
-    Raises:
-        UsageError: the file is not what it should be; the message has the path, the dotted key and the nearest known one.
-    """
-    try:
-        data = store.config_path.read_bytes()
-    except FileNotFoundError:
-        return Config(keys=store.config_path.parent / KEYS)
-    if not data.strip():
-        return Config(path=store.config_path, keys=store.config_path.parent / KEYS)
-    from .config_file import parse_config
-
-    return replace(parse_config(data, store.config_path), keys=store.config_path.parent / KEYS)

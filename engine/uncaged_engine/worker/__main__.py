@@ -58,7 +58,7 @@ def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
     """Start a sandbox process for a bundle that cannot be a trusted one; what is in the way is told to whoever asks for a thread."""
     from ..cells.cell import Cell, CellLimits
     from ..sandbox.mechanism import assume
-    from ..settings.config import load
+    from ..settings.loading import load
 
     try:
         if b"trusted" in store.bundle_path(bundle).read_bytes():

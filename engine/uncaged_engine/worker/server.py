@@ -27,7 +27,7 @@ from ..cells.shared import start_cells
 from ..journal.journal import Journal
 from ..known_effects import KNOWN
 from ..sandbox.mechanism import Mechanism
-from ..settings.config import load
+from ..settings.loading import load
 from ..steps.driver import Driver, Request, Surroundings
 from . import address
 from .hub import Hub

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, Limits, SecretSource, load
+from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, Limits, SecretSource
+from uncaged_engine.settings.loading import load
 
 FULL = """
 agents:
@@ -110,7 +111,7 @@ def test_the_worker_gets_the_variables_of_secrets_and_agents_do_not(store: Store
 def test_no_heavy_library_is_loaded_without_settings(tmp_path: Path) -> None:
     """Loading the config of a store that has none imports neither yaml nor pydantic."""
     program = (
-        "import sys; from types import SimpleNamespace; from pathlib import Path; from uncaged_engine.settings.config import load;"
+        "import sys; from types import SimpleNamespace; from pathlib import Path; from uncaged_engine.settings.loading import load;"
         f"load(SimpleNamespace(config_path=Path({str(tmp_path / 'config.yaml')!r})));"
         "print({'yaml', 'pydantic'} & set(sys.modules))"
     )

@@ -9,7 +9,7 @@ import pytest
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.settings import keys
-from uncaged_engine.settings.config import load
+from uncaged_engine.settings.loading import load
 from uncaged_engine.settings.secrets import secret_value
 
 PLANTED = "sk-planted-7d1f"

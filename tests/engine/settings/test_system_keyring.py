@@ -11,7 +11,8 @@ import pytest
 from testbed.keyrings import fill, leading_to
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.settings.config import Config, load
+from uncaged_engine.settings.config import Config
+from uncaged_engine.settings.loading import load
 from uncaged_engine.settings.secrets import secret_value
 from uncaged_engine.settings.system_keyring import read_secret
 

@@ -65,7 +65,7 @@ def test_a_refusal_says_what_to_add() -> None:
 )
 def test_an_entry_that_is_no_host_is_told(entry: str) -> None:
     """Whatever a slip of the pen makes of it, it never means more than was written."""
-    with pytest.raises(WebProblem, match="in the policy: .* is no host") as caught:
+    with pytest.raises(WebProblem, match=r"in the policy: .* is no host") as caught:
         Rules.of("http", {"hosts": [entry]})
     assert caught.value.kind == "policy"
 

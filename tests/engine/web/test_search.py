@@ -9,7 +9,8 @@ from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.handlers import handler_for
 from uncaged_engine.handlers.search import SearchHandler
-from uncaged_engine.settings.config import Config, SearchSettings, SecretSource, load
+from uncaged_engine.settings.config import Config, SearchSettings, SecretSource
+from uncaged_engine.settings.loading import load
 
 HITS = {
     "query": "q",

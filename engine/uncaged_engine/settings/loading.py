@@ -1,0 +1,26 @@
+"""A store without a config file costs nothing to read, and one with a config file is read by the one that checks it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from uncaged_bundles.storage.store import Store
+
+from .config import KEYS, Config
+
+
+def load(store: Store) -> Config:
+    """Read the store's ``config.yaml``; a missing or blank file is the default.
+
+    Raises:
+        UsageError: the file is not what it should be; the message has the path, the dotted key and the nearest known one.
+    """
+    try:
+        data = store.config_path.read_bytes()
+    except FileNotFoundError:
+        return Config(keys=store.config_path.parent / KEYS)
+    if not data.strip():
+        return Config(path=store.config_path, keys=store.config_path.parent / KEYS)
+    from .config_file import parse_config
+
+    return replace(parse_config(data, store.config_path), keys=store.config_path.parent / KEYS)
