@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+from uncaged_bundles.errors import EnvironmentLacks, RefusedError
+
 from ..effects import Cancel
 from ..journal import lock
 from ..processes.runtime import runtime_directory
@@ -55,9 +57,14 @@ class Turn:
 
     def _wait(self) -> None:
         """Return when there is a place; followers are told while there is none."""
-        self._place = self._free()
-        if self._place is not None:
-            return
+        try:
+            self._place = self._free()
+            if self._place is None:
+                self._queue()
+        except FileNotFoundError as exc:  # some systems remove it when the user logs out
+            raise EnvironmentLacks(f"the directory of the places for agents, {self._directory}, is gone", remedy="log in again") from exc
+
+    def _queue(self) -> None:
         self._progress({**self._told(), "queued": True})
         try:
             while self._place is None:
@@ -98,7 +105,14 @@ def working(directory: Path) -> int:
 
 
 def places_directory(environment: Mapping[str, str]) -> Path:
-    """Where the places of this user are on this machine."""
-    directory = runtime_directory(environment) / "agents"
-    directory.mkdir(mode=0o700, exist_ok=True)
+    """Where the places of this user are on this machine.
+
+    Raises:
+        EnvironmentLacks: there is no directory that is this user's alone.
+    """
+    try:
+        directory = runtime_directory(environment) / "agents"
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except (RefusedError, OSError) as exc:
+        raise EnvironmentLacks(f"agents have no place to work: {exc}", remedy="mend that") from exc
     return directory

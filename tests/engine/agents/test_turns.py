@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.agents.turns import Cancelled, Turn, places_directory, working
 from uncaged_engine.effects import Cancel
 
@@ -90,6 +91,30 @@ def test_a_process_that_dies_gives_its_place_back(tmp_path: Path) -> None:
         assert other.stdout.readline() == b"here\n"
         with Turn(tmp_path, 1, Cancel(), lambda fields: os.kill(other.pid, signal.SIGKILL) if fields["queued"] else None):
             assert working(tmp_path) == 1
+
+
+def test_a_directory_that_is_not_ours_or_gone_pauses_the_thread(tmp_path: Path) -> None:
+    """A person mends it and resumes: another's directory in the way, a login that ended."""
+    (tmp_path / "uncaged").mkdir(mode=0o755)
+    with pytest.raises(EnvironmentLacks, match="is not a directory of yours alone"):
+        places_directory({"XDG_RUNTIME_DIR": str(tmp_path)})
+    told: list[Mapping[str, object]] = []
+    directory = tmp_path / "places"
+    directory.mkdir()
+
+    def log_out(fields: Mapping[str, object]) -> None:
+        told.append(fields)
+        if fields.get("queued"):
+            (directory / "0.place").unlink()
+            directory.rmdir()
+
+    with (
+        turn(directory, 1),
+        pytest.raises(EnvironmentLacks, match="is gone; log in again, then resume"),
+        Turn(directory, 1, Cancel(), log_out),
+    ):
+        raise AssertionError("there was no place")
+    assert told[-1] == {"queued": False}
 
 
 def test_the_places_are_the_user_s_own(tmp_path: Path) -> None:
