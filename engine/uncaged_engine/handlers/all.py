@@ -29,11 +29,12 @@ class AllHandler:
     limits: frozenset[str] = frozenset()
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
-        """The most careful rule of the effects inside."""
+        """The most careful rule of the effects inside; what the policy does not allow is not performed."""
         effects = checked(body)
         if isinstance(effects, str):
             return "repeat"
-        rules = {handlers.handler_for(kind).rule(inner, bundle) for kind, inner in effects if kind not in NEVER_INSIDE}
+        allowed = bundle.descriptor.policy.limits
+        rules = {handlers.handler_for(kind).rule(inner, bundle) for kind, inner in effects if kind in allowed}
         return "ask" if "ask" in rules else "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:

@@ -25,13 +25,18 @@ class AskHandler:
     def perform(self, body: object, context: EffectContext) -> Outcome:
         if not isinstance(body, Mapping) or not isinstance(body.get("question"), str) or not set(body) <= KEYS:
             return Failure.of("effect", 'ask: its body is {"question": text}, perhaps with "schema" or "choices"')
+        choices, schema = body.get("choices"), body.get("schema")
+        if choices is not None and (not isinstance(choices, list) or not choices):
+            return Failure.of("effect", f"ask: choices is a list of what may be answered, not {choices!r}")
+        if schema is not None and not isinstance(schema, Mapping):
+            return Failure.of("effect", f"ask: schema is a JSON Schema, not {schema!r}")
         if context.answer is not None:
             return Answer(fields={"outcome": context.answer})
         details: dict[str, object] = {"question": body["question"]}
-        if isinstance(body.get("choices"), list):
-            details["schema"] = {"enum": body["choices"]}
-        if isinstance(body.get("schema"), Mapping):
-            details["schema"] = body["schema"]
+        if choices is not None:
+            details["schema"] = {"enum": choices}
+        if schema is not None:
+            details["schema"] = schema
         return Wait(details=details)
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
