@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import FLOWS, bundle_text
+
 pytestmark = pytest.mark.slow
 
 DRAFT = """
@@ -325,6 +327,34 @@ def test_a_flows_threads_are_replayed_against_its_head(command: Command, flow: A
     flow("echo", text.replace('"said"', '"sung"'))
     changed = command("verify", "echo", "--on", "head")
     assert (changed.returncode, "0 identical, 1 diverge" in changed.stdout) == (1, True)
+
+
+def test_an_outcome_can_be_made_up_and_both_futures_be_seen(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+    """`fork --set` keeps the steps before it for free; `diff --threads` shows where the two part and how each ended."""
+    text = bundle_text("sulk").replace(
+        FLOWS["sulk"],
+        """
+    first = yield {"null": {"value": 1, "mark": True}}
+    second = yield {"null": {"value": first + 1}}
+    return {"success": True, "message": f"came to {second}"}
+""",
+    )
+    flow("sulk", text)
+    command("run", "sulk")
+    source = json.loads(command("threads", "--json").stdout)[0]["threadId"]
+    (tmp_path / "set.json").write_text("41")
+    forked = command("fork", source, "--at", "1", "--set", "set.json")
+    assert (forked.returncode, "came to 42" in forked.stdout) == (0, True), forked
+    fork = json.loads(command("threads", "--json").stdout)[0]["threadId"]
+    assert command("verify", fork).returncode == 0
+    assert not (tmp_path / "store" / "work" / f"{fork}.null").exists(), "nothing of the prefix was performed again"
+    shown = command("diff", "--threads", source, fork).stdout
+    assert "41" in shown
+    assert "came to 2" in shown
+    assert "came to 42" in shown
+    (tmp_path / "set.json").write_text("{")
+    wrong = command("fork", source, "--at", "1", "--set", "set.json")
+    assert (wrong.returncode, "set.json" in wrong.stderr) == (2, True)
 
 
 def test_two_threads_that_went_the_same_way_are_alike(command: Command, flow: AddFlow) -> None:

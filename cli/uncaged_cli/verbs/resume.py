@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from uncaged_bundles.errors import UsageError
+from uncaged_bundles.errors import UncagedError, UsageError
 
 from ..display import jsonout
 from ..display.follow import follow
-from ..display.screen import result
+from ..display.screen import Styled, note, result
 from ..given.arguments import complete_threads, detach_option, json_option, limit_options
 from ..session import open_engine
 
@@ -66,13 +66,18 @@ def command(
 
 
 def resume_due(engine: Engine, *, as_json: bool) -> int:
-    """Go on with every thread whose sleep is over, without following any."""
-    threads = engine.due()
-    for thread_id in threads:
-        engine.resume(thread_id)
+    """Go on with every thread whose sleep is over, without following any; one that cannot go on keeps no other from it."""
+    resumed = []
+    left = 0
+    for thread_id in engine.due():
+        try:
+            resumed.append(engine.resume(thread_id))
+        except UncagedError as exc:
+            left += 1
+            note(Styled("warning: ", "yellow"), f"thread {thread_id} does not go on: {exc}")
     if as_json:
-        jsonout.document({"resumed": list(threads)})
-        return 0
-    for thread_id in threads:
-        result(thread_id)
-    return 0
+        jsonout.document({"resumed": resumed})
+    else:
+        for thread_id in resumed:
+            result(thread_id)
+    return 1 if left else 0
