@@ -109,6 +109,60 @@ def test_a_flow_that_is_not_there_is_the_bundles_error(engine: Engine) -> None:
     assert "did you mean 'count'" in caught["caught"]["message"]
 
 
+def test_a_flow_that_was_removed_meanwhile_is_finished_all_the_same(engine: Engine) -> None:
+    """A running child is known by its hash; after a crash it is found, and only the next call hears that there is no such flow."""
+    body = '    yield {"null": {"value": 1, "sleep_s": 600}}\n'
+    granted(engine.store, source("napper", body))
+    thread = wide(engine, child(1, "napper"), child(1, "napper"))
+    first = the_child(engine)
+    until_it_runs(engine, first)
+    wait_for(engine, first, intent_of(1))
+    engine.registry.remove("napper")
+    end_workers(engine.store.root)
+    engine.resume(thread)
+    until_it_runs(engine, first)
+    engine.kill(first)
+    caught = finish(engine, thread)["data"]
+    assert [answer["caught"]["kind"] for answer in caught] == ["flow", "flow"]
+    assert caught[0]["caught"]["threadId"] == first
+    assert "no flow" in caught[1]["caught"]["message"]
+    assert len(engine.threads()) == 2
+
+
+def test_a_disabled_flow_starts_no_child(engine: Engine) -> None:
+    """The parent hears of it as of any failure."""
+    granted(engine.store, COUNT)
+    engine.registry.set_enabled("count", enabled=False)
+    [caught] = finish(engine, wide(engine, child(1)))["data"]
+    assert caught["caught"]["kind"] == "flow"
+    assert "disabled" in caught["caught"]["message"]
+
+
+def test_a_child_gets_what_is_left_of_its_parents_limits(engine: Engine) -> None:
+    """Of money, tokens and time; rounds are each thread's own."""
+    thread = wide(engine, child(1), options=RunOptions(max_cost=2.5, max_tokens=1000, max_seconds=60, max_rounds=3))
+    finish(engine, thread)
+    [started] = engine.threads("count")
+    limits = engine.thread(started.thread_id).start["parameters"]["options"]
+    assert (limits["maxCost"], limits["maxTokens"], limits["maxRounds"]) == (2.5, 1000, 10)
+    assert 50 < limits["maxSeconds"] <= 60
+
+
+def test_an_effect_that_nobody_knows_keeps_no_thread_from_going_on(engine: Engine) -> None:
+    """Inside `all` it is refused like any other that the policy does not name, after a crash as well."""
+    slow = {"null": {"sleep_s": 600}}
+    thread = wide(engine, together({"teleport": {}}, slow))
+    wait_for(engine, thread, lambda event: event.kind == "record" and "sub" in event.body)
+    end_workers(engine.store.root)
+    engine.resume(thread)
+    wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("because") == "interrupted")
+    engine.kill(thread)
+    assert settle(engine, thread)["status"] == "killed"
+    [refused] = [record["error"] for record in written(engine, thread) if "sub" in record]
+    assert refused["kind"] == "policy"
+    assert "'teleport'" in refused["message"]
+
+
 def test_a_flow_that_calls_itself_ends_at_a_depth(engine: Engine) -> None:
     """Cycles are fine, runaway is not."""
     body = '    answer = yield {"flow": {"name": "mirror"}}\n    return {"success": True, "message": answer["message"]}\n'
