@@ -11,13 +11,16 @@ from .described import describe
 from .flows import ScriptFlow
 from .layout import write_driven
 from .literal import write_literal
+from .task_check import parse_script
 from .workflow import check_built
 
 _HEAD = "# The script flow {name!r}, as uncaged-workflow built it: change it with 'uncaged-workflow edit {name}', which builds it again."
 
 
 def build_script(flow: ScriptFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
-    """Return the bundle of a script flow, validated."""
+    """Return the bundle of a script flow, validated; a Python script that does not parse is refused."""
+    if flow.language == "python":
+        parse_script(flow.body, flow.name)
     descriptor = describe(flow, kind="script", policy={"script": dict(flow.policy)})
     script: dict[str, object] = {"language": flow.language, "body": flow.body}
     if flow.repeat:

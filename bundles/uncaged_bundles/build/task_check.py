@@ -29,12 +29,7 @@ _TAKEN = (_DRIVERS_OWN | {"run", "descriptor", "EffectError"}) - {"print", "json
 
 def check_script(text: str, name: str) -> ast.Module:
     """Return the script's tree; BundleError has the first rule that is broken, with line and column."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as exc:
-        raise BundleError(f"{name}: line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}") from exc
-    except (ValueError, RecursionError, MemoryError) as exc:
-        raise BundleError(f"{name}: line 1, column 1: the script cannot be read: {exc}") from exc
+    tree = parse_script(text, name)
     finding = (
         _flaw_in_signature(tree)
         or forbidden_import(tree)
@@ -44,6 +39,16 @@ def check_script(text: str, name: str) -> ast.Module:
     if finding is not None:
         raise BundleError(f"{name}: {finding.located(text)}")
     return tree
+
+
+def parse_script(text: str, name: str) -> ast.Module:
+    """Return a Python script's tree; BundleError has the place where it is no Python."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as exc:
+        raise BundleError(f"{name}: line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}") from exc
+    except (ValueError, RecursionError, MemoryError) as exc:
+        raise BundleError(f"{name}: line 1, column 1: the script cannot be read: {exc}") from exc
 
 
 def unused_parameters(tree: ast.Module, parameters: Mapping[str, object]) -> tuple[str, ...]:

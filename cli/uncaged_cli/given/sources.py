@@ -63,7 +63,7 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
                 return FlowSource(source=build_definition(file, KNOWN), built=True)
             return FlowSource(source=data)
         case suffix:
-            if kind_of(data) == "bundle":
+            if b"descriptor" in data and kind_of(data) == "bundle":
                 return FlowSource(source=data)
             raise UsageError(f"{str(file)!r} is no flow: {suffix} is none of .py, .json, .sh, .bash and .ps1")
 
