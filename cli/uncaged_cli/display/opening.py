@@ -14,7 +14,8 @@ def opening(start: Mapping[str, object]) -> str:
         parts.append(agents)
     source = start.get("forkFrom")
     if isinstance(source, Mapping):
-        parts.append(f"fork of {source.get('threadId')} at step {source.get('seq')}")
+        replaced = ", its outcome replaced" if source.get("instead") else ""
+        parts.append(f"fork of {source.get('threadId')} at step {source.get('seq')}{replaced}")
     return clean_line(f"thread {start.get('threadId')}: {', '.join(parts)}")
 
 

@@ -21,13 +21,14 @@ def check_answer(records: Sequence[Mapping[str, object]], value: object) -> None
         raise UsageError("null is no answer: it could not be told from none; say something else")
     asked = question(records) or {}
     schema = asked.get("fields") if isinstance(value, Mapping) and "fields" in asked else asked.get("schema")
-    if not isinstance(schema, Mapping):
-        return
-    from jsonschema import Draft202012Validator
-
-    problems = [
-        f"{'.'.join(map(str, one.absolute_path)) or 'answer'}: {one.message}"
-        for one in Draft202012Validator(dict(schema)).iter_errors(value)
-    ]
+    problems = misfits(schema, value, "answer") if isinstance(schema, Mapping) else []
     if problems:
         raise UsageError(f"the answer does not fit: {'; '.join(problems)}")
+
+
+def misfits(schema: Mapping[str, object], value: object, what: str) -> list[str]:
+    """Return in words where *value*, which is called *what*, does not fit the schema."""
+    from jsonschema import Draft202012Validator
+
+    found = Draft202012Validator(dict(schema)).iter_errors(value)
+    return [f"{'.'.join(map(str, one.absolute_path)) or what}: {one.message}" for one in found]

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
 from ..journal import chain, lines
 from ..journal.codec import decode
 from ..journal.recover import History
+from .answering import misfits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +78,12 @@ def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread
     return start
 
 
-def replacement_of(value: object, history: History, kept: int) -> dict[str, object]:
+def replacement_of(value: object, history: History, kept: int, roles: Mapping[str, RoleSpec]) -> dict[str, object]:
     """The fields of a step whose outcome a person made up.
 
     Args:
         value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the outcome itself.
+        roles: those of the version that goes on; what an agent could not have answered is not taken from a person either.
     Raises:
         UsageError: there is no step to replace, or the value does not fit it.
     """
@@ -94,6 +97,9 @@ def replacement_of(value: object, history: History, kept: int) -> dict[str, obje
     given = value if set(value) <= {"content", "meta"} else {"meta": value}
     if not isinstance(given.get("content", ""), str) or not isinstance(given.get("meta", {}), Mapping):
         raise UsageError(f"step {kept} is a role's: content is text, meta is a mapping")
+    role = roles.get(str(before["role"])) if before.get("by") != "bundle" else None
+    if role is not None and "meta" in given and (problems := misfits(role.schema, given["meta"], "meta")):
+        raise UsageError(f"step {kept} is one of {role.name}, whose answer this cannot be: {'; '.join(problems)}")
     own = {key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before}
     return {**own, **given}
 

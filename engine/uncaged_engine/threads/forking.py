@@ -13,7 +13,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..journal import archive, chain
 from ..journal.blobs import Blobs
 from ..journal.journal import create
-from ..journal.recover import History, recover
+from ..journal.recover import recover
 from ..settings.config import Config
 from ..state.observe import step_records, view
 from .cutting import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
@@ -50,6 +50,7 @@ def make_fork(
         raise RefusedError(
             f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
         )
+    made_up = None if instead is None else replacement_of(instead.value, history, kept, bundle.descriptor.roles)
     now_ms = chance.clock_ms()
     thread = new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
     start = _refitted(fork_start(record, history, kept, thread=thread, target=target), bundle, config, options)
@@ -58,14 +59,8 @@ def make_fork(
     pin_workspace(start, step_records(history, Blobs(store.blobs))[:kept], store, options)
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
-    create(store.data_path(target, thread), line, target, thread, more=_copied(data, history, kept, begun, instead))
+    create(store.data_path(target, thread), line, target, thread, more=copied_lines(data[: history.good_bytes], kept, begun, made_up))
     return target, thread
-
-
-def _copied(data: bytes, history: History, kept: int, begun: bytes, instead: Instead | None) -> bytes:
-    """The source's lines of the kept steps, chained anew to the fork's start."""
-    made_up = None if instead is None else replacement_of(instead.value, history, kept)
-    return copied_lines(data[: history.good_bytes], kept, begun, made_up)
 
 
 def _refitted(start: dict[str, Any], bundle: Bundle, config: Config, options: RunOptions) -> dict[str, Any]:

@@ -20,6 +20,8 @@ def test_a_fork_says_where_it_came_from() -> None:
     """The source thread and the step stand in the line."""
     line = opening({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X"}})
     assert line.endswith("sandbox bubblewrap, fork of 01S at step 2")
+    line = opening({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X", "instead": True}})
+    assert line.endswith("fork of 01S at step 2, its outcome replaced")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,15 @@ import json
 
 import pytest
 from testbed.journals import BUNDLE, THREAD, Script, fields_of, records_of
+from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, bundle_hash
 from uncaged_engine.journal import chain, lines
 from uncaged_engine.journal.recover import History, recover
-from uncaged_engine.threads.cutting import Cut, copied_lines, fork_start, kept_steps
+from uncaged_engine.threads.cutting import Cut, copied_lines, fork_start, kept_steps, replacement_of
 
+SCHEMA = {"type": "object", "properties": {"status": {"enum": ["good", "again"]}}, "required": ["status"]}
+ROLES = {"reader": RoleSpec(name="reader", description="", system_prompt="", extract_prompt="", schema=SCHEMA)}
 FORK = ThreadId("01HX5WBE0000000000000000ZZ")
 OTHER = bundle_hash(b"another version")
 
@@ -134,3 +137,35 @@ def test_sub_steps_belong_to_their_step() -> None:
     script = Script.begun().intent(1, {"all": {}}).step(1, sub=0, outcome=1).step(1, sub=1, outcome=2).step(1, outcome=[1, 2]).done(2)
     assert len(records_of(copied_lines(script.data, 1, b"d" * 12))) == 4
     assert len(forked(script, 1).steps) == 1
+
+
+def answered() -> History:
+    """A role's step by an agent, one by the bundle itself, and one of another kind."""
+    script = Script.begun().intent(1, {"role": {"name": "reader"}})
+    script.step(1, role="reader", content="fine", meta={"status": "good"}, by="claude", usage={"turns": 1})
+    return history_of(script.output(2, "reader", status="made up").done(3))
+
+
+def test_what_a_person_made_up_stands_in_the_step() -> None:
+    """A role's meta, or content and meta; what its agent used up is not used up again. Any value for another effect."""
+    found = replacement_of({"status": "again"}, answered(), 1, ROLES)
+    assert found == {"role": "reader", "content": "fine", "meta": {"status": "again"}, "by": "claude"}
+    assert replacement_of({"content": "no"}, answered(), 1, ROLES)["content"] == "no"
+    assert replacement_of({"status": "whatever"}, answered(), 2, ROLES)["meta"] == {"status": "whatever"}
+    assert replacement_of([7], answered(), 3, ROLES) == {"outcome": [7]}
+
+
+@pytest.mark.parametrize(
+    ("value", "kept", "words"),
+    [
+        (7, 0, "no step whose outcome could be replaced"),
+        (7, 1, "give its meta as a mapping"),
+        ({"content": 7}, 1, "content is text"),
+        ({"status": "bad"}, 1, "step 1 is one of reader, whose answer this cannot be: status: 'bad' is not one of"),
+        ({"meta": {}}, 1, "meta: 'status' is a required property"),
+    ],
+)
+def test_what_the_role_could_not_have_answered_is_refused(value: object, kept: int, words: str) -> None:
+    """It would lead where no run could; the message says what does not fit."""
+    with pytest.raises(UsageError, match=words):
+        replacement_of(value, answered(), kept, ROLES)
