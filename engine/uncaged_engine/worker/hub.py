@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from uncaged_bundles.ids import ThreadId
 
@@ -22,13 +22,17 @@ class Hub:
         self._lock = threading.Lock()
         self._followers: dict[ThreadId, list[socket.socket]] = {}
 
-    def follow(self, thread: ThreadId, connection: socket.socket, first: Mapping[str, object]) -> None:
-        """Add a follower (its connection is ours from now on) and tell it where things stand."""
+    def follow(self, thread: ThreadId, connection: socket.socket, first: Callable[[], Mapping[str, object]]) -> None:
+        """Add a follower (its connection is ours from now on) and tell it where things stand.
+
+        Args:
+            first: is asked once the follower is there, so that what happens in between reaches it one way or the other.
+        """
         connection.setblocking(False)
         with self._lock:
-            if _tell(connection, pack(first)):
-                self._followers.setdefault(thread, []).append(connection)
-            else:
+            self._followers.setdefault(thread, []).append(connection)
+            if not _tell(connection, pack(first())):
+                self._followers[thread].remove(connection)
                 connection.close()
 
     def publish(self, thread: ThreadId, event: Mapping[str, object]) -> None:

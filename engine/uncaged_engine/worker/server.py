@@ -174,7 +174,7 @@ class Server:
 
     def _follow(self, message: Mapping[str, Any], connection: socket.socket) -> None:
         driver = self._live(message)
-        self._hub.follow(driver.thread, connection, {"flushed": driver.flushed_bytes})
+        self._hub.follow(driver.thread, connection, lambda: {"flushed": driver.flushed_bytes})
         with self._lock:
             gone = driver.thread not in self._drivers
         if gone:  # it ended between the two looks
