@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
@@ -104,11 +104,12 @@ class Run:
                 output_bytes=limits.output_bytes,
                 **self._sizes(),
             )
+            start = context.directory if places.covers(context.directory) and may_enter(context.directory, user) else home
             result = run_script(
                 [str(interpreter), *FLAGS[wish.language], str(script), *wish.arguments],
                 bounds,
                 mechanism=self._mechanism,
-                cwd=context.directory if places.covers(context.directory) and may_enter(context.directory, user) else home,
+                cwd=start,
                 environment={**self._environment(executables), **network.variables, **variables},
                 user=user,
                 stop=context.cancel.on_request,
@@ -116,7 +117,7 @@ class Run:
             )
         if context.cancel.requested:
             return Void(word="killed", message="the script was killed")
-        answer = self._answer(result, places, network.refused, script)
+        answer = self._answer(result, script, network.refused, lambda stderr: find_refused(stderr, limits, places, self._path, start))
         return Answer(fields={"outcome": secrets.redact(answer, known)})
 
     def _is_cmdlet(self, name: str) -> bool:
@@ -173,19 +174,6 @@ class Run:
         finally:
             shutil.rmtree(private, ignore_errors=True)
 
-    def _made(self, places: tuple[Path, ...], user: ScratchUser) -> tuple[Path, ...]:
-        """The places to write to; one that is missing is made as a directory, if what is above it exists."""
-        for place in places:
-            if not place.exists() and place.parent.is_dir():
-                place.mkdir(mode=0o755)
-                if os.geteuid() == 0:
-                    os.chown(place, user.uid, user.gid)
-            elif not place.exists():
-                raise Refused(
-                    f"the policy lets the script write to {str(place)!r}, but neither that nor {str(place.parent)!r} exists; make it"
-                )
-        return places
-
     def _beside(self, interpreter: Path) -> tuple[Path, ...]:
         """PowerShell's own files stand around its program."""
         return (Path(os.path.realpath(interpreter)).parent,) if self._wish.language == "powershell" else ()
@@ -201,7 +189,8 @@ class Run:
         path = ":".join(dict.fromkeys(str(program.parent) for program in executables))
         return {"PATH": path, "LANG": "C.UTF-8", **chosen}
 
-    def _answer(self, result: ScriptResult, places: Places, denied: list[str], script: Path) -> dict[str, object]:
+    def _answer(self, result: ScriptResult, script: Path, denied: list[str], find: Callable[[str], list[str]]) -> dict[str, object]:
+        """Args: denied: what the proxy refused. find: tells from its last words at which walls a script failed."""
         texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
         stdout, stderr = (text.replace(str(script), script.name) for text in texts)  # where it lay says nothing to anybody
         success = result.exit_code == 0 and not result.timed_out
@@ -214,5 +203,5 @@ class Run:
             "truncated": result.truncated,
             "timedOut": result.timed_out,
         }
-        refused = [*denied, *([] if success else find_refused(stderr, self._limits, places, self._path))]
+        refused = [*denied, *([] if success else find(stderr))]
         return {**answer, "refused": refused} if refused else answer

@@ -27,8 +27,16 @@ class Places:
 
     def covers(self, path: Path) -> bool:
         """Whether a path lies in one of them, links resolved, name by name: ``/data`` does not hold ``/data2``."""
-        real = Path(os.path.realpath(path))
-        return any(real.is_relative_to(os.path.realpath(allowed)) for allowed in (*self.read, *self.write))
+        return _lies_in(path, (*self.read, *self.write))
+
+    def opens(self, path: Path) -> bool:
+        """Whether a path lies in one that may be written."""
+        return _lies_in(path, self.write)
+
+
+def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(os.path.realpath(one)) for one in allowed)
 
 
 def settle(

@@ -186,6 +186,21 @@ def test_a_policy_may_name_a_link(perform: Perform, place: Path) -> None:
     assert told(perform(f"cat {place}/link/file.txt {place}/data/file.txt", policy))["stdout"] == "insideinside"
 
 
+def test_writing_where_one_may_only_read_is_told(perform: Perform, place: Path) -> None:
+    """By an absolute path and by a relative one; with what to declare. Nothing is said of what the script may write."""
+    policy = {"executables": ["touch"], "read": [str(place / "data")]}
+    for body in (f"echo x > {place}/data/new", "echo x > new", "touch new"):
+        found = told(perform(body, policy, directory=place / "data"))
+        named = "new" if "/" not in body else f"{place}/data/new"
+        assert found["refused"] == [
+            f'the path {named!r} may only be read; declare it in the policy: "script": {{"write": ["{place}/data/new"]}}'
+        ]
+    [outside] = told(perform(f"echo x > {place}/new", {**policy, "read": [str(place / "data")]}))["refused"]
+    assert f"{place}/new' is outside what the policy allows" in outside
+    assert '"write"' in outside
+    assert "refused" not in told(perform("mkdir x/y; exit 1", {"executables": ["mkdir"], "write": [str(place / "data")]}))
+
+
 def test_variables_in_paths_are_the_callers(perform: Perform, store: Store, mechanism: str, place: Path) -> None:
     """`$NAME`, `~` and relative paths are expanded; an unset variable is refused by its name."""
     desk = desk_for(store, mechanism, {"executables": ["cat"], "read": ["$HOME/data", "data2"]}, environment={**PATH, "HOME": str(place)})
@@ -369,6 +384,8 @@ def test_the_network_is_off_or_on(perform: Perform, mechanism: str) -> None:
         assert off["success"] is False
         if mechanism == "bubblewrap":
             assert off["refused"][0].startswith("the network is off; declare it in the policy")
+            by_bash = told(perform(f"exec 3<>/dev/tcp/127.0.0.1/{server.port}"))
+            assert [sentence.partition(";")[0] for sentence in by_bash["refused"]] == ["the network is off"]
         assert told(perform(f"curl -sS {url}", {"executables": ["curl"], "network": ["*"]}))["success"]
 
 
