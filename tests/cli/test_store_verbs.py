@@ -108,6 +108,8 @@ def test_doctor_says_what_to_do(command: Command, tmp_path: Path) -> None:
         (["run", "echo", "--params", "."], 2, "error: '.' cannot be read: Is a directory"),
         (["add", "other", "none.py"], 5, "error: no file 'none.py'"),
         (["demo", "/proc/shop"], 2, "error: cannot write '/proc/shop': "),
+        (["init", ""], 2, "error: the directory's name is empty"),
+        (["demo", ""], 2, "error: the directory's name is empty"),
         (["init", "/proc/flow"], 2, "error: cannot write '/proc/flow': "),
         (["demo", "echo.py/shop"], 2, "error: cannot write 'echo.py/shop': "),
     ],

@@ -36,7 +36,7 @@ def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_m
         [
             Styled(shown.get(thread.thread_id, thread.thread_id), "cyan"),
             thread.name or "-",
-            Styled("completed, no success", "yellow") if thread.success is False else status(thread.status),
+            Styled("unsuccessful", "yellow") if thread.success is False else status(thread.status),
             str(thread.steps),
             ago(thread.started_ms, now_ms),
             *([spell_spent(thread.spent)] if counted else []),

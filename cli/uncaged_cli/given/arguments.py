@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -67,8 +68,16 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     return None if value is None else parse_age(value, example="90s") / 1000
 
 
+def _named(_context: click.Context, _parameter: click.Parameter, value: str) -> Path:
+    """An empty word is a slip, such as a variable that is not set; nobody means the current directory by it."""
+    if not value:
+        raise UsageError("the directory's name is empty; name a directory, or `.` for this one")
+    return Path(value)
+
+
 flow_argument = click.argument("flow", metavar="FLOW", shell_complete=complete_flows)
 thread_argument = click.argument("thread", metavar="THREAD", shell_complete=complete_threads)
+new_directory_argument = click.argument("directory", type=click.Path(), callback=_named)
 threads_argument = click.argument("threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 detach_option = click.option("--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone.")

@@ -9,11 +9,11 @@ import click
 
 from ..display import jsonout
 from ..display.screen import next_step, result
-from ..given.arguments import json_option
+from ..given.arguments import json_option, new_directory_argument
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@new_directory_argument
 @json_option
 def command(directory: Path, as_json: bool) -> None:
     """Write a runnable flow definition and its test into DIRECTORY."""

@@ -125,6 +125,7 @@ class Launching:
         try:
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", DETACH, str(self._report), *command],
+                stderr=subprocess.DEVNULL,  # a report that cannot be opened: whoever waits hears that there is no worker
                 pass_fds=(theirs,),
                 start_new_session=True,
                 cwd=store.root,
