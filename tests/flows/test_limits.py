@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from pathlib import Path
 
 import pytest
-from testbed.bundles import granted
-from testbed.steering import finish, settle, written
+from testbed.bundles import granted, source
+from testbed.modelserver import ModelServer, says, serving
+from testbed.processes import end_workers
+from testbed.steering import finish, settle, wait_for, written
 from uncaged_bundles.authoring import END, START, Role, Workflow
 from uncaged_bundles.build import build_workflow
 from uncaged_bundles.errors import RefusedError
@@ -70,6 +74,123 @@ def test_a_limit_of_time_stops_what_is_under_way(engine: Engine, tmp_path: Path)
     assert [record["void"] for record in written(engine, thread) if "void" in record] == ["limit"]
     with pytest.raises(RefusedError, match=r"resume it with --max-time above 3s"):
         engine.resume(thread)
+
+
+LEAD = source(
+    "lead",
+    """
+    yield {"output": {"role": "lead", "content": "", "meta": {"status": "begun"}}}
+    done = yield {"flow": {"name": "talk"}}
+    return {"success": done["success"], "message": "led", "data": done["threadId"]}
+""",
+    policy={"flow": {}},
+)
+
+
+def lead(engine: Engine, tmp_path: Path, script: str, **limits: float) -> ThreadId:
+    """Start a thread that has another one talk."""
+    (tmp_path / "answers.yaml").write_text(script, "utf-8")
+    agents = {"scripted": {"use": "scripted", "file": str(tmp_path / "answers.yaml")}}
+    engine.store.config_path.write_text(json.dumps({"agents": agents, "agent": "scripted"}))
+    granted(engine.store, build_workflow(TALK))
+    granted(engine.store, LEAD)
+    return engine.run("lead", prompt="", options=RunOptions(**limits))  # type: ignore[arg-type]  # the limits, by name
+
+
+def test_a_sub_thread_draws_on_its_parent_s_limit(engine: Engine, tmp_path: Path) -> None:
+    """Both stop at it, neither has failed, and a higher one has both go on; what the child spent is counted once."""
+    more = f"- {{role: writer, meta: {{status: more}}, usage: {CHEAP}}}\n"
+    thread = lead(engine, tmp_path, f"{more * 3}- {{role: writer, meta: {{status: done}}}}", max_cost=1.0)
+    assert settle(engine, thread)["status"] == "limit"
+    [child] = [one for one in engine.threads() if one.name == "talk"]
+    assert (child.status in ("limit", "killed"), round(child.spent.cost, 6)) == (True, 1.2)
+    with pytest.raises(RefusedError, match="resume it with --max-cost above 1"):
+        engine.resume(thread)
+    engine.resume(thread, options=RunOptions(max_cost=10))
+    assert finish(engine, thread)["data"] == child.thread_id
+    assert round(engine.thread(thread).spent.cost, 6) == 1.8
+    assert [record["void"] for record in written(engine, thread) if "void" in record] == ["limit"]
+    assert [engine.verify(one.thread_id).ok for one in engine.threads()] == [True, True]
+
+
+def test_a_sub_thread_that_ended_with_its_parent_goes_on_with_it(engine: Engine, tmp_path: Path) -> None:
+    """A kill reaches the child, and is undone for both by one resume of the parent."""
+    script = f"- {{role: writer, meta: {{status: more}}, usage: {CHEAP}}}\n- {{role: writer, meta: {{status: more}}, delay_s: 600}}\n"
+    thread = lead(engine, tmp_path, script)
+    wait_for(engine, thread, lambda event: "step 2 of" in str(event.body.get("text")))
+    engine.kill(thread)
+    assert settle(engine, thread)["status"] == "killed"
+    (tmp_path / "answers.yaml").write_text(script.replace("more}, delay_s: 600", "done}"), "utf-8")
+    engine.resume(thread)
+    assert finish(engine, thread)["success"] is True
+    assert [len(engine.threads("talk")), round(engine.thread(thread).spent.cost, 6)] == [1, 0.6]
+
+
+def models(engine: Engine, server: ModelServer, body: str, **limits: float) -> ThreadId:
+    """Start a thread that asks a model whose tokens cost a dollar each."""
+    model = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
+    prices = {"tiny": {"input": 1_000_000, "output": 1_000_000}}
+    engine.store.config_path.write_text(json.dumps({"models": {"tiny": model}, "model": "tiny", "prices": prices}))
+    granted(engine.store, source("asks", body, policy={"llm": {}, "all": {}}))
+    return engine.run("asks", prompt="", options=RunOptions(environment={}, **limits))  # type: ignore[arg-type]
+
+
+def test_what_runs_side_by_side_is_counted_and_stopped(engine: Engine) -> None:
+    """Each part is counted when it is done; those that were not begun at the limit are asked once it is higher, and only those."""
+    body = """
+    answers = yield {"all": {"effects": [{"llm": {"prompt": str(number)}} for number in range(4)], "limit": 1}}
+    return {"success": True, "message": "", "data": [answer["outcome"] for answer in answers]}
+"""
+    with serving(lambda seen: says(f"to {seen.body['messages'][-1]['content']}")) as server:
+        thread = models(engine, server, body, max_tokens=220)
+        assert settle(engine, thread)["message"] == "the limit of 220 tokens is reached"
+        assert len(server.asked) == 2
+        engine.resume(thread, options=RunOptions(max_tokens=10_000, environment={}))
+        assert finish(engine, thread)["data"] == ["to 0", "to 1", "to 2", "to 3"]
+        assert len(server.asked) == 4
+    view = engine.thread(thread)
+    assert (view.spent.tokens, view.spent.cost, view.spent.unpriced) == (440, 440, False)
+
+
+def test_a_try_that_failed_is_counted(engine: Engine) -> None:
+    """The endpoint wants its money for it, too."""
+    body = """
+    text = yield {"llm": {"prompt": "x", "retry": {"times": 1, "on": ["refusal"], "pause_s": 0}}}
+    return {"success": True, "message": text}
+"""
+    with serving([says("I", stop="refusal"), says("Well.")]) as server:
+        thread = models(engine, server, body)
+        assert finish(engine, thread)["message"] == "Well."
+    assert (engine.thread(thread).spent.tokens, engine.thread(thread).spent.cost) == (220, 220)
+
+
+def test_a_limit_is_seen_while_a_model_still_speaks(engine: Engine) -> None:
+    """The stream is cut; what had arrived is counted in the void, and the bundle never hears of it."""
+    body = """
+    text = yield {"llm": {"prompt": "x"}}
+    return {"success": True, "message": text}
+"""
+    with serving([says(*["many words and more "] * 200, gate=threading.Event()), says("Short.")]) as server:
+        thread = models(engine, server, body, max_tokens=400)
+        assert settle(engine, thread)["status"] == "limit"
+        [void] = [record for record in engine.thread(thread).records if "void" in record]
+        assert 400 <= void["usage"]["outputTokens"] < 1000
+        engine.resume(thread, options=RunOptions(max_tokens=100_000, environment={}))
+        assert finish(engine, thread)["message"] == "Short."
+    assert engine.thread(thread).spent.tokens == void["usage"].get("inputTokens", 0) + void["usage"]["outputTokens"] + 110
+
+
+def test_a_replay_adds_nothing(engine: Engine, tmp_path: Path) -> None:
+    """A thread that is driven again from its journal has spent what it had spent."""
+    thread = talk(engine, tmp_path, CHEAP, CHEAP, CHEAP, max_rounds=2)
+    assert settle(engine, thread)["status"] == "limit"
+    before = engine.thread(thread).spent
+    end_workers(engine.store.root)
+    engine.resume(thread, options=RunOptions(max_rounds=3))
+    settle(engine, thread)
+    assert (before.tokens, engine.thread(thread).spent.tokens) == (300, 450)
+    assert engine.verify(thread).ok
+    assert engine.thread(thread).spent.tokens == 450
 
 
 def test_a_fork_tells_inherited_from_new(engine: Engine, tmp_path: Path) -> None:

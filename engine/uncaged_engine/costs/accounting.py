@@ -60,7 +60,7 @@ class Spent:
         )
 
     def document(self) -> dict[str, object]:
-        """The same as a usage, for JSON; without what is nought."""
+        """The same as a usage, for JSON; without what is nought, but for the cost of tokens that are known to be free."""
         fields = {
             "inputTokens": self.input_tokens,
             "outputTokens": self.output_tokens,
@@ -70,7 +70,8 @@ class Spent:
             "cost": round(self.cost, 6),
             "unpriced": self.unpriced,
         }
-        return {name: value for name, value in fields.items() if value}
+        free = "" if self.unpriced or not self.tokens else "cost"
+        return {name: value for name, value in fields.items() if value or name == free}
 
 
 NOTHING = Spent()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from ..effects import Cancel
 from ..outcomes import Answer, Failure, Outcome, Void
-from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, usage_of
+from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, total, usage_of
 
 
 class Spending:
@@ -18,11 +18,15 @@ class Spending:
     fork inherited. since_ms: when it began, plus the time in which nobody ran it.
     """
 
+    # An effect may have parts that run side by side, and start other threads; what is under way is known for each of them.
+
     def __init__(self, *, limits: Mapping[str, float], before: Spent, since_ms: int, clock_ms: Callable[[], int], cancel: Cancel) -> None:
         self._limits = limits
         self._binding = not SPENDING_LIMITS.isdisjoint(limits)
         self._spent = before
-        self._under_way = NOTHING
+        self._under_way: dict[int | None, Spent] = {}
+        self._children: dict[tuple[int | None, str], Spent] = {}
+        self._lock = threading.Lock()
         self._since_ms = since_ms
         self._clock_ms = clock_ms
         self._cancel = cancel
@@ -32,7 +36,7 @@ class Spending:
         """The limit that is reached, counting what is under way."""
         if not self._binding:
             return None
-        return exceeded(self._limits, self._spent.plus(self._under_way.document()), self._running_s())
+        return exceeded(self._limits, self._in_all(), self._running_s())
 
     def document(self) -> dict[str, object]:
         """What this thread used up so far, as a usage."""
@@ -40,14 +44,27 @@ class Spending:
 
     def left(self) -> dict[str, float]:
         """What is left of each limit that binds, for a thread that draws on this one."""
-        used = {"maxCost": self._spent.cost, "maxTokens": float(self._spent.tokens), "maxSeconds": self._running_s()}
+        spent = self._in_all()
+        used = {"maxCost": spent.cost, "maxTokens": float(spent.tokens), "maxSeconds": self._running_s()}
         return {name: max(0.0, self._limits[name] - used[name]) for name in used if name in self._limits}
 
-    def note(self, usage: object) -> None:
-        """What an effect under way says that it used up so far, in all; it is stopped if that passes a limit."""
-        if not isinstance(usage, Mapping):
-            return
-        self._under_way = NOTHING.plus(usage)
+    def note(self, usage: Mapping[str, object], *, part: int | None = None) -> None:
+        """What an effect under way, or a part of it, says that it used up so far, in all; it is stopped if that passes a limit."""
+        with self._lock:
+            self._under_way[part] = NOTHING.plus(usage)
+        self._stop_if_over()
+
+    def note_child(self, thread: str, usage: Mapping[str, object], *, part: int | None = None) -> None:
+        """The same of a thread that an effect started. It stands in that thread's journal, and here once the effect has an outcome."""
+        with self._lock:
+            self._children[part, thread] = NOTHING.plus(usage)
+        self._stop_if_over()
+
+    def settle_part(self, part: int | None, outcome: Answer | Failure) -> None:
+        """Count what a part, or a try that is followed by another, used up."""
+        with self._lock:
+            self._forget(part)
+            self._spent = self._spent.plus(usage_of(fields_of(outcome)))
         self._stop_if_over()
 
     @property
@@ -69,17 +86,30 @@ class Spending:
 
     def settle(self, outcome: Outcome) -> Outcome:
         """Count what an effect used up; one that was stopped for a limit becomes a void that says so, with what it had used."""
-        used, self._under_way = self._under_way, NOTHING
-        if isinstance(outcome, Answer | Failure):
-            fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
-            self._spent = self._spent.plus(usage_of(fields))
-        elif isinstance(outcome, Void):
-            self._spent = self._spent.plus(used.document())
-            more = {**outcome.more, **({"usage": used.document()} if used.document() else {})}
-            if self._cut is not None and outcome.word == "killed":
-                return Void(word="limit", message=str(self._cut["message"]), more={**more, **self._cut})
-            return Void(word=outcome.word, message=outcome.message, more=more)
-        return outcome
+        over = self._cut or (self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None)
+        with self._lock:
+            used = total(spent.document() for spent in self._under_way.values())
+            self._under_way.clear()
+            self._children.clear()
+            if isinstance(outcome, Answer | Failure):
+                self._spent = self._spent.plus(usage_of(fields_of(outcome)))
+            elif isinstance(outcome, Void):
+                self._spent = self._spent.plus(used.document())
+        if not isinstance(outcome, Void):
+            return outcome
+        more = {**outcome.more, **({"usage": used.document()} if used.document() else {})}
+        if over is not None and outcome.word in ("killed", "limit"):
+            return Void(word="limit", message=str(over["message"]), more={**more, **over})
+        return Void(word=outcome.word, message=outcome.message, more=more)
+
+    def _in_all(self) -> Spent:
+        with self._lock:
+            return total(spent.document() for spent in (self._spent, *self._under_way.values(), *self._children.values()))
+
+    def _forget(self, part: int | None) -> None:
+        self._under_way.pop(part, None)
+        for key in [key for key in self._children if key[0] == part]:
+            del self._children[key]
 
     def _stop_if_over(self) -> None:
         over = self.exceeded()
@@ -89,3 +119,7 @@ class Spending:
 
     def _running_s(self) -> float:
         return (self._clock_ms() - self._since_ms) / 1000
+
+
+def fields_of(outcome: Answer | Failure) -> Mapping[str, object]:
+    return outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}

@@ -1,24 +1,28 @@
 """A flow that starts another finds the same child again after a crash, instead of starting a second one.
 
 ``{"flow": {"name": text, "prompt": text?, "params": {...}?}}`` answers ``{"threadId", "hash", "success", "message", "data"}``. Its id
-is derived from the parent's and the step, so its journal is the record of whether it was started. Kill reaches children.
+is derived from the parent's and the step, so its journal is the record of whether it was started. Kill reaches children, and a parent
+that goes on after that takes its child up again. A child draws on what is left of its parent's limits: reaching one stops both.
 """
 
 from __future__ import annotations
 
 from _blake2 import blake2b
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_bundles.validation.validate import Bundle
 
+from ..costs.accounting import NOTHING, SPENDING_LIMITS, usage_of
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void
 
 if TYPE_CHECKING:
     from ..api import Engine
+    from ..threads.starting import RunOptions
 
 KEYS = frozenset({"name", "prompt", "params", "maxRounds"})
 DEEPEST = 16
@@ -78,21 +82,25 @@ def child_id(context: EffectContext) -> ThreadId:
 
 
 def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:
-    from ..threads.starting import RunOptions
-
-    left = context.left()
-    tokens = left.get("maxTokens")
-    options = RunOptions(
-        max_rounds=body.get("maxRounds"),
-        max_cost=left.get("maxCost"),
-        max_tokens=None if tokens is None else int(tokens),
-        max_seconds=left.get("maxSeconds"),
-        directory=context.directory,
-        environment=context.environment,
-    )
+    options = replace(options_of(context), max_rounds=body.get("maxRounds"))
     parent = {"threadId": context.thread_id, "seq": context.seq, "depth": depth_of(context.start) + 1}
     engine.run(
         body["name"], prompt=body.get("prompt", ""), params=dict(body.get("params", {})), options=options, thread=child, parent=parent
+    )
+
+
+def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
+    """What is left of the parent's limits. ran_s: how long the child ran before, which its own limit of time counts, too."""
+    from ..threads.starting import RunOptions
+
+    left = context.left()
+    tokens, seconds = left.get("maxTokens"), left.get("maxSeconds")
+    return RunOptions(
+        max_cost=left.get("maxCost"),
+        max_tokens=None if tokens is None else int(tokens),
+        max_seconds=None if seconds is None else seconds + ran_s,
+        directory=context.directory,
+        environment=context.environment,
     )
 
 
@@ -105,21 +113,47 @@ def stop(engine: Engine, child: ThreadId) -> None:
 
 def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcome:
     """Wait until the child has ended; a child that lost its worker is taken up again, one that waits for a person is waited for."""
+    again = context.attempt > 1
     while True:
-        status = ""
-        for event in engine.follow(child):
-            if event.kind == "status":
-                status = str(event.body["status"])
-            elif event.kind == "record" and "intent" in event.body:
-                context.progress({"text": f"step {event.body['seq']} of {child}"})
+        status = heard(engine, child, context)
         if context.cancel.requested:
             return Void(word="killed", message=f"killed, and its child {child} with it")
-        if status == "interrupted":
-            engine.resume(child)
+        if status == "interrupted" or (again and is_stopped(engine, child, status)):
+            again = False
+            try:
+                summary = engine.thread(child).summary
+                engine.resume(child, options=options_of(context, ran_s=(summary.updated_ms - summary.started_ms) / 1000))
+            except RefusedError:  # its limit is not higher than before
+                return outcome_of(engine, child, status)
+        elif is_stopped(engine, child, status) and status == "limit":
+            return Void(word="limit", message=f"its child {child} reached {engine.thread(child).summary.message}")
         elif status in ("completed", "failed", "killed", "limit", "corrupt"):
             return outcome_of(engine, child, status)
         elif context.cancel.wait(POLL_S):  # paused, waiting or unknown: somebody else has to do something first
             return Void(word="killed", message=f"killed while its child {child} was {status}")
+
+
+def heard(engine: Engine, child: ThreadId, context: EffectContext) -> str:
+    """Follow the child until it stops and return its status; what it uses up is told as it goes."""
+    status, spent = "", NOTHING
+    for event in engine.follow(child):
+        usage = event.body.get("usage") if event.kind == "progress" else None
+        if event.kind == "status":
+            status = str(event.body["status"])
+        elif event.kind == "record" and (used := usage_of(event.body)) and "end" not in event.body and "attempt" not in event.body:
+            spent = spent.plus(used)
+            context.progress({"child": child, "usage": spent.document()})
+        elif event.kind == "record" and "intent" in event.body:
+            context.progress({"child": child, "text": f"step {event.body['seq']} of {child}"})
+        elif usage:
+            context.progress({"child": child, "usage": spent.plus(usage).document()})
+    return status
+
+
+def is_stopped(engine: Engine, child: ThreadId, status: str) -> bool:
+    """Whether somebody, or a limit that it shares with its parent, stopped a child that could go on."""
+    end = engine.thread(child).end if status == "limit" else None
+    return status == "killed" or (end is not None and end.get("limit") in SPENDING_LIMITS)
 
 
 def outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:

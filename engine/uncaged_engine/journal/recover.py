@@ -188,8 +188,9 @@ def _take(history: History, line: bytes) -> None:
         case "attempt":
             pending = _pending(history, seq)
             pending.attempts.append(line)
-            if b'"because":' in line and "because" in _parsed(line):
+            if b'"because":' in line and "because" in (record := _parsed(line)):
                 pending.tries += 1
+                history.spent = history.spent.plus(usage_of(record))  # of a try that failed; a step's own answers are summed up in it
         case "void":
             record = _parsed(line)
             _pending(history, seq).voided = str(record["void"])
@@ -207,6 +208,8 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
     key = lines.key_of_step(line)
     if key == b"sub":
         _pending(history, seq).subs.append(line)
+        if b'"usage":' in line:
+            history.spent = history.spent.plus(usage_of(_parsed(line)))
         return
     if seq != len(history.steps) + 1:
         raise ValueError(f"step {seq} follows step {len(history.steps)}")

@@ -27,6 +27,8 @@ MAX_CONTINUATIONS = 4
 MAX_REPLY_CHARACTERS = 4 << 20
 SHOWN_CHARACTERS = 200
 REPORT_EVERY_S = 0.2
+REPORT_EVERY_CHARACTERS = 2000
+"""However fast it arrives: a limit of tokens looks at what is told."""
 CHARACTERS_PER_TOKEN = 4
 """Only to show that something is coming; the count at the end is the endpoint's own."""
 
@@ -235,6 +237,7 @@ class Listener:
         self._meter = meter
         self._line = ""
         self._characters = 0
+        self._told_characters = 0
         self._told_s = 0.0
 
     def hear(self, piece: str, is_text: bool) -> None:
@@ -245,9 +248,9 @@ class Listener:
             whole, _, rest = (self._line + piece).rpartition("\n")
             self._line = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[-2 * SHOWN_CHARACTERS :]
         now_s = time.monotonic()
-        if now_s - self._told_s < REPORT_EVERY_S:
+        if now_s - self._told_s < REPORT_EVERY_S and self._characters - self._told_characters < REPORT_EVERY_CHARACTERS:
             return
-        self._told_s = now_s
+        self._told_s, self._told_characters = now_s, self._characters
         usage = self._meter.document(coming=self._characters)
         shown = {"text": self._line.strip()[-SHOWN_CHARACTERS:]} if self._line.strip() else {}
         self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})

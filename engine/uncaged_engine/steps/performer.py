@@ -134,13 +134,13 @@ class Performer:
                 outcome = self._try(command.kind, command.body, context)
         else:
             outcome = self._try(command.kind, command.body, context)
-        outcome = self._spending.settle(self._priced(outcome))
+        outcome = self._spending.settle(outcome)
         self._answer, self._done = None, {}
         if command.kind == "role":
             self._note = None  # it was said for the next prompt
         return outcome
 
-    def _try(self, kind: str, body: object, context: EffectContext) -> Outcome:
+    def _try(self, kind: str, body: object, context: EffectContext, part: int | None = None) -> Outcome:
         retry = Retry.of(body)
         if isinstance(retry, str):
             return Failure.of("effect", f"{kind}: {retry}")
@@ -153,12 +153,13 @@ class Performer:
             return Void(word="environment", message=str(exc))
         while True:
             try:
-                outcome = handler.perform(bare, context)
+                outcome = self._priced(handler.perform(bare, context))
             except EnvironmentLacks as exc:
                 return Void(word="environment", message=str(exc))
             if not isinstance(outcome, Failure) or tried >= retry.times or not retry.covers(outcome):
                 return outcome
             tried += 1
+            self._spending.settle_part(part, outcome)
             context.record_attempt({"because": "retry", "error": outcome.error})
             if self._cancel.wait(min(retry.pause_s * 2 ** (tried - 1), LONGEST_PAUSE_S)):
                 return Void(word="killed", message="killed while it waited to be tried again")
@@ -170,8 +171,9 @@ class Performer:
             outcome: Outcome = Failure.of("policy", refused)
         else:
             context = self._context(seq, kind, 1, index)
-            outcome = self._probed(kind, body, context) or self._try(kind, body, context)
+            outcome = self._probed(kind, body, context) or self._try(kind, body, context, index)
         if isinstance(outcome, Answer | Failure):
+            self._spending.settle_part(index, outcome)
             fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
             body_line = lines.step(seq, {"sub": index, **fields}, self._clock_ms())
             if len(body_line) > lines.SPILL_BYTES:
@@ -208,7 +210,7 @@ class Performer:
             directory=self._directory,
             cancel=self._cancel,
             record_attempt=lambda fields: self._record_attempt(seq, next(numbers), fields),
-            progress=lambda fields: self._tell(seq, kind, fields),
+            progress=lambda fields: self._tell(seq, kind, index, fields),
             note=self._note,
             answer=self._answer if index is None else None,
             perform_sub=lambda sub, sub_kind, body: self._sub(seq, sub, sub_kind, body),
@@ -225,11 +227,15 @@ class Performer:
             return Failure(error={**outcome.error, "usage": priced(usage, self._config.prices)})
         return outcome
 
-    def _tell(self, seq: int, kind: str, fields: Mapping[str, object]) -> None:
-        usage = fields.get("usage")
+    def _tell(self, seq: int, kind: str, part: int | None, fields: Mapping[str, object]) -> None:
+        usage, child = fields.get("usage"), fields.get("child")
         if isinstance(usage, Mapping):
-            fields = {**fields, "usage": priced(usage, self._config.prices)}
-            self._spending.note(fields["usage"])
+            used = priced(usage, self._config.prices)
+            fields = {**fields, "usage": used}
+            if isinstance(child, str):
+                self._spending.note_child(child, used, part=part)
+            else:
+                self._spending.note(used, part=part)
         self._progress({"seq": seq, "kind": kind, **fields})
 
     def _record_attempt(self, seq: int, number: int, fields: Mapping[str, object]) -> None:
