@@ -30,7 +30,8 @@ LONGEST_NAME = 64
 PROMPT = "prompt"
 Format = Literal["anthropic", "openai", "mcp"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-_READS_PROMPT = re.compile(rb"""\[["']prompt["']\]|\.get\(["']prompt["']""")
+_READS_PROMPT = re.compile(rb"""\b(\w+)(?:\[["']prompt["']\]|\.get\(["']prompt["'])""")
+_INPUT = re.compile(rb"^def run\(\s*(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> Tool | None:
         if isinstance(given, Mapping)
         else {}
     )
-    takes_prompt = PROMPT not in properties and _READS_PROMPT.search(bundle.source) is not None
+    takes_prompt = PROMPT not in properties and reads_prompt(bundle.source)
     if takes_prompt:
         properties = {PROMPT: {"type": "string", "description": "The task, in words."}, **properties}
     required = bundle.descriptor.parameters.get("required")
@@ -113,6 +114,12 @@ def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> Tool | None:
         hash=bundle_hash,
         prompt=takes_prompt,
     )
+
+
+def reads_prompt(source: bytes) -> bool:
+    """Whether a bundle reads the prompt of its input, under the name that `run` has for it or the drivers have."""
+    names = {b"input", *_INPUT.findall(source)}
+    return any(name in names for name in _READS_PROMPT.findall(source))
 
 
 def tool_name(text: str, bundle: BundleHash) -> str:
@@ -199,7 +206,7 @@ def called_of(thread: ThreadId, status: str, message: str, end: Mapping[str, Any
     """What a thread that stopped came to, from its end record, if it has one."""
     result = end.get("result") if status == "completed" and end is not None else None
     if status != "completed":
-        return Called(thread_id=thread, status=status, success=False, message=message or next_step(thread, status), data=None)
+        return Called(thread_id=thread, status=status, success=False, message=stopped(thread, status, message), data=None)
     if not isinstance(result, Mapping):
         return Called(thread_id=thread, status=status, success=True, message="", data=result)
     success, said, data = result.get("success") is not False, str(result.get("message") or ""), result.get("data")
@@ -209,11 +216,12 @@ def called_of(thread: ThreadId, status: str, message: str, end: Mapping[str, Any
     return Called(thread_id=thread, status=status, success=success, message=said, data=data, direct=direct)
 
 
-def next_step(thread: ThreadId, status: str) -> str:
-    """What can be done about a thread that stopped without a word."""
+def stopped(thread: ThreadId, status: str, message: str) -> str:
+    """What is said of a thread that did not complete: its own words, or what can be done about it; of one that waits, both."""
     if status == "waiting":
-        return f"thread {thread} waits for a person; see: uncaged-workflow thread {thread}, and answer it"
-    return f"thread {thread} is {status}; see: uncaged-workflow thread {thread}"
+        question = f": {message}" if message else ""
+        return f"thread {thread} waits for a person{question}; see: uncaged-workflow thread {thread}, and answer it"
+    return message or f"thread {thread} is {status}; see: uncaged-workflow thread {thread}"
 
 
 def written(tool: Tool, form: Format) -> dict[str, object]:

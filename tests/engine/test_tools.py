@@ -14,7 +14,7 @@ from testbed.bundles import granted, source
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash
 from uncaged_engine.api import Engine
-from uncaged_engine.tools import Tool, call, find_tool, free_name, split, tool_name, tools, written
+from uncaged_engine.tools import Tool, call, find_tool, free_name, reads_prompt, split, tool_name, tools, written
 
 HASH = BundleHash("C9NMV6V2TQT81")
 PARAMETERS = {
@@ -114,6 +114,21 @@ def test_every_enabled_flow_is_a_tool(engine: Engine) -> None:
     assert tools(engine, flows=["weather"]) == [weather]
 
 
+@pytest.mark.parametrize(
+    ("body", "reads"),
+    [
+        ('    yield {"null": {"value": given["prompt"]}}\n', True),
+        ("    yield {'null': {'value': given.get('prompt')}}\n", True),
+        ('    yield {"null": {"value": given["params"]}}\n', False),
+        ('    question = {}\n    question["prompt"] = "Why?"\n    yield {"llm": question}\n', False),
+    ],
+)
+def test_a_prompt_is_offered_where_it_is_read(body: str, reads: bool) -> None:
+    """A bundle's own questions to a model have a prompt, too; that is another one."""
+    text = source("asks", body).replace(b"def run(input,", b"def run(given,")
+    assert reads_prompt(text) is reads
+
+
 def test_a_damaged_flow_hides_no_other(engine: Engine) -> None:
     """And one in a language that is only kept is no tool."""
     damaged = granted(engine.store, ECHO)
@@ -166,4 +181,4 @@ def test_a_call_runs_a_thread(engine: Engine) -> None:
         assert (direct.data, direct.direct, direct.success) == (value, True, True)
     waiting = call(engine, "asks", {})
     assert (waiting.status, waiting.success) == ("waiting", False)
-    assert f"thread {waiting.thread_id} waits for a person" in waiting.message
+    assert waiting.message.startswith(f"thread {waiting.thread_id} waits for a person: which?; see: uncaged-workflow thread ")
