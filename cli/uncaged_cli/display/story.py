@@ -81,7 +81,8 @@ class Story:
         if self.open is not None:
             self.open = replace(self.open, attempt=attempt)
         detail = _first_text(record, ("message", "problem", "error", "because"))
-        return self._row("attempt", record, self._label(record), f"attempt {attempt}{': ' if detail else ''}{detail}")
+        what = "unusable answer" if "answer" in record else f"attempt {attempt}"  # the answer before, or the attempt that begins
+        return self._row("attempt", record, self._label(record), f"{what}{': ' if detail else ''}{detail}")
 
     def _hear_control(self, record: Record) -> Row:
         word = str(record["control"])
@@ -142,11 +143,6 @@ def role_summary(record: Record) -> str:
     return ": ".join(part for part in (status, "; ".join(text.rstrip(".") for text in rest)) if part) or _first_line(
         str(record.get("content", ""))
     )
-
-
-def progress_text(body: Record) -> str:
-    """Return what a report of progress says, in its own words."""
-    return next((str(body[key]) for key in ("message", "text", "line") if body.get(key)), "")
 
 
 def value_summary(value: object) -> str:

@@ -97,6 +97,12 @@ def test_an_attempt_is_told_and_counted() -> None:
     assert story.open.attempt == 2
 
 
+def test_an_unusable_answer_is_told_as_one() -> None:
+    """It is the answer before the attempt that its line counts, so it carries no number that nobody asked for."""
+    _story, rows = tell(INTENT, {"seq": 1, "attempt": 4, "answer": "hm", "problem": "no block", "timestamp": 1_200})
+    assert (rows[0].mark, rows[0].detail) == ("attempt", "unusable answer: no block")
+
+
 def test_sub_steps_carry_the_label_of_their_own_effect() -> None:
     """Steps inside `all` are rows of their own and do not close the whole."""
     intent = {"seq": 3, "intent": {"all": {"effects": [{"http": {"method": "GET", "url": "http://a"}}, {"null": {}}]}}, "timestamp": 0}
