@@ -78,11 +78,21 @@ def test_an_export_has_no_credential_and_comes_back_disabled(command: Command, t
     assert "there is a flow 'caller' already" in refused.stderr
     imported = command("import", str(path), "--name", "again", "--accept")
     assert imported.returncode == 0, imported.stderr
+    listed = {one["name"]: one["source"] for one in json.loads(command("list", "--json").stdout)["flows"]}
+    assert listed == {"caller": "person", "again": "import"}
     assert "block 1 (apiCall): 'Authorization' was left out when the flow was exported: fill it in" in imported.stderr
     assert "disabled" in command("run", "again").stderr
     path.write_text(path.read_text().replace("<fill in>", "Bearer mine"))
     assert command("add", "again", str(path)).returncode == 0
     assert command("enable", "again").returncode == 0
+
+
+def test_what_cannot_be_exported_is_told(command: Command, flow: Callable[[str], str]) -> None:
+    """A name that is neither a flow nor a thread finds the closest flow."""
+    flow("echo")
+    done = command("export", "ecko")
+    assert (done.returncode, "'ecko' is neither a flow nor a thread: no flow 'ecko'; did you mean 'echo'?" in done.stderr) == (5, True)
+    assert command("export", "01HX5WBE00").returncode == 5
 
 
 def test_any_other_flow_is_exported_as_its_bundle(command: Command, tmp_path: Path, flow: Callable[[str], str]) -> None:

@@ -48,9 +48,9 @@ def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: b
     return 0
 
 
-def register(engine: Engine, name: str, found: FlowSource, *, accept: bool, as_json: bool) -> None:
+def register(engine: Engine, name: str, found: FlowSource, *, accept: bool, as_json: bool, origin: str = "person") -> None:
     """Put what was found into the registry and say so; a flow that says of itself that it is disabled is disabled."""
-    added = engine.add(name, found.source, accept=asker(f"flow {name!r}", accept=accept))
+    added = engine.add(name, found.source, accept=asker(f"flow {name!r}", accept=accept), origin=origin)
     if not found.active:
         engine.registry.set_enabled(added.name, enabled=False)
     if as_json:

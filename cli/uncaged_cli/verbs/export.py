@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 
 from ..display import jsonout
 from ..display.screen import next_step, note, result
@@ -15,6 +15,7 @@ from ..given.arguments import complete_flows, complete_threads, json_option
 from ..session import open_engine
 
 if TYPE_CHECKING:
+    from uncaged_bundles.ids import ThreadId
     from uncaged_bundles.storage.snapshot import Flow
     from uncaged_engine.api import Engine
 
@@ -36,7 +37,7 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
     if flow is not None:
         export_flow(engine, flow, file, force=force, as_json=as_json)
         return
-    thread_id = engine.store.locate_thread(what)[1]
+    thread_id = find_thread(engine, what)
     path = free_path(file or Path(f"{thread_id}.tar.zst"), force=force)
     export_thread(engine, thread_id, path)
     size_bytes = path.stat().st_size
@@ -45,6 +46,20 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
         return
     result(f"{path}: {spell_bytes(size_bytes)}")
     next_step(f"uncaged-workflow import {path}")
+
+
+def find_thread(engine: Engine, what: str) -> ThreadId:
+    """Return the thread that is meant; what is no thread either was perhaps to be a flow."""
+    try:
+        return engine.store.locate_thread(what)[1]
+    except (NotFoundError, UsageError):
+        if any(thread.startswith(what.upper()) for _, thread, _ in engine.store.find_threads()):
+            raise  # there are several
+    try:
+        engine.registry.resolve(what)
+    except NotFoundError as exc:
+        raise NotFoundError(f"{what!r} is neither a flow nor a thread: {exc}; 'uncaged-workflow threads' lists threads") from exc
+    raise NotFoundError(f"{what!r} is a bundle without a name; export the flow that it belongs to")
 
 
 def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, as_json: bool) -> None:

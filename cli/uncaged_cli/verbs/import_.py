@@ -35,7 +35,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
         called = name or flow_name(found.source)
         if called in engine.registry.read().flows:
             raise RefusedError(f"there is a flow {called!r} already; choose another name with --name")
-        register(engine, called, found, accept=accept, as_json=as_json)
+        register(engine, called, found, accept=accept, as_json=as_json, origin="import")
         return
     from uncaged_engine.threads.parcel import import_thread
 
