@@ -376,3 +376,46 @@ def test_what_is_shown_whole_names_no_way_to_show_it_whole(command: Command, flo
     assert command("run", "sulk").stderr.endswith(" --full\n")
     assert command("thread", "latest").stderr.endswith(" --full\n")
     assert command("thread", "latest", "--full").stderr == ""
+
+
+TALK = """descriptor = {
+    "contract": 1,
+    "name": "talk",
+    "description": "One role.",
+    "kind": "workflow",
+    "roles": {"coder": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object", "required": ["n"]}}},
+    "policy": {"role": {}},
+}
+
+
+def run(input, options):
+    for number in range(3):
+        yield {"role": {"name": "coder"}}
+"""
+
+
+def test_cost_is_seen_limited_and_estimated(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+    """Step by step with --verbose, in sum at the end and in listings; a limit of money stops and goes on; `--estimate` starts nothing."""
+    flow("talk", TALK)
+    entry = "- {role: coder, answer: I looked., meta: {n: 1}, usage: {inputTokens: 900, outputTokens: 100, cost: 0.4}}\n"
+    (tmp_path / "script.yaml").write_text(entry * 3)
+    nothing = command("run", "talk", "--estimate")
+    assert (nothing.returncode, "no thread of this version has ended yet, so nothing is known" in nothing.stdout) == (0, True)
+    limited = command("run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5", "--verbose")
+    assert limited.returncode == 6
+    assert "        I looked.\n" in limited.stdout
+    assert "        used: 1,000 tokens, $0.4\n" in limited.stdout
+    assert "\nused: 2,000 tokens, $0.8\n" in limited.stdout
+    assert "next: uncaged-workflow resume 01" in limited.stderr
+    assert command("resume", "latest", "--max-cost", "0.5").returncode == 1
+    assert command("resume", "latest", "--max-cost", "5").returncode == 0
+    assert "3,000 tokens, $1.2" in command("threads").stdout
+    assert "used: 3,000 tokens, $1.2" in command("thread", "latest").stdout
+    fork = command("fork", "latest", "--at", "2", "--verbose")
+    assert "\nused: 1,000 tokens, $0.4\n" in fork.stdout
+    assert "inherited from its source: 2,000 tokens, $0.8" in command("thread", "latest").stdout
+    estimate = command("run", "talk", "--estimate").stdout
+    assert "2 past threads (median, worst)" in estimate
+    assert "$0.8, $1.2" in estimate
+    assert json.loads(command("run", "talk", "--estimate", "--json").stdout)["n"] == 2
+    assert len(json.loads(command("threads", "--json").stdout)) == 2

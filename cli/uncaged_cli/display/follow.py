@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 EXIT_INTERRUPTED = 130
 
 
-def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, known_records: int = 0) -> int:
+def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool = False, known_records: int = 0) -> int:
     """Show a thread until it stops and return the exit code for what it came to.
 
     Args:
+        verbose: unfold each step, and in a pipe say what is done before it is done, too.
         known_records: so many records at the beginning are taken in without being shown (a resumed thread's past).
     """
     story = Story()
     try:
-        with choose_view(as_json=as_json) as view:
+        with choose_view(as_json=as_json, verbose=verbose) as view:
             view.opening(engine.thread(thread_id).start)
             heard = 0
             for event in engine.follow(thread_id):
@@ -56,15 +57,15 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, known_records:
         return EXIT_INTERRUPTED
 
 
-def choose_view(*, as_json: bool) -> View:
+def choose_view(*, as_json: bool, verbose: bool = False) -> View:
     """The live view for a terminal that can show it, else plain lines, else JSON."""
     if as_json:
         return JsonView()
     if is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb":
         from .live import LiveView
 
-        return LiveView()
-    return PlainView()
+        return LiveView(verbose=verbose)
+    return PlainView(verbose=verbose)
 
 
 class JsonView:
@@ -141,6 +142,7 @@ def summary_of(view: ThreadView) -> Mapping[str, object]:
         "startedMs": summary.started_ms,
         "updatedMs": summary.updated_ms,
         "tookMs": summary.updated_ms - summary.started_ms,
+        "used": summary.spent.document(),
         "message": summary.message,
         "problem": summary.problem,
         "end": {key: value for key, value in view.end.items() if key != "chain"} if view.end else None,

@@ -12,13 +12,15 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from .clean import clean, clean_line, shorten
+from .clean import clean, shorten
+from .doing import SEPARATOR, Doing
 from .durations import spell
 from .ending import Ending
 from .opening import opening
 from .plain import Heard, ending_lines, kept_line, row_pieces
 from .screen import Piece, next_step
-from .story import OpenStep, Record, progress_text
+from .story import OpenStep, Record
+from .unfolded import unfolded
 
 REFRESHES_PER_S = 8
 
@@ -26,7 +28,10 @@ REFRESHES_PER_S = 8
 class LiveView:
     """Lines on *console*, and one moving line for the effect that is being performed."""
 
-    def __init__(self, console: Console | None = None, *, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+    def __init__(
+        self, console: Console | None = None, *, verbose: bool = False, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    ) -> None:
+        self._verbose = verbose
         self._console = console or Console(highlight=False, markup=False, emoji=False)
         self._moving = MovingLine(now_ms)
         self._live = Live(self._moving, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
@@ -46,12 +51,14 @@ class LiveView:
         self._print([kept_line(steps)])
 
     def heard(self, heard: Heard) -> None:
-        self._moving.step, self._moving.text = heard.open, ""
+        self._moving.step, self._moving.doing = heard.open, Doing()
         if heard.row is not None:
             self._print(row_pieces(heard.row, width=self._console.width))
+            for line in unfolded(heard.record) if self._verbose else ():
+                self._print([line])
 
     def progress(self, body: Mapping[str, object]) -> None:
-        self._moving.text = clean_line(progress_text(body))
+        self._moving.doing.hear(body)
 
     def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
         self._moving.step = None
@@ -72,11 +79,11 @@ class LiveView:
 
 
 class MovingLine:
-    """The line of the step in flight: spinner, number, label, time so far, and the last word of progress."""
+    """The line of the step in flight: spinner, number, label, time so far, and what it says of itself."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.step: OpenStep | None = None
-        self.text = ""
+        self.doing = Doing()
         self._now_ms = now_ms
         self._spinner = Spinner("dots", style="cyan")
 
@@ -85,7 +92,8 @@ class MovingLine:
         if step is None:
             return
         attempt = f" (attempt {step.attempt})" if step.attempt > 1 else ""
-        words = f"{step.label}{attempt}  {spell_seconds(self._now_ms() - step.started_ms)}  {self.text}"
+        begun = f"{step.label}{attempt}  {spell_seconds(self._now_ms() - step.started_ms)}"
+        words = SEPARATOR.join(part for part in (begun, self.doing.line) if part)
         self._spinner.update(text=Text(shorten(f"{step.seq}  {words}", options.max_width - 3)))
         yield self._spinner
 

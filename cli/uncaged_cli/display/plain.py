@@ -1,4 +1,4 @@
-"""A followed thread as plain lines: one line when something is finished, nothing that moves."""
+"""A followed thread as plain lines: one line when something is finished, more on demand, nothing that moves."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 from .clean import columns, shorten
+from .doing import Doing, spell_usage
 from .durations import spell
 from .ending import Ending
 from .opening import opening
 from .screen import STATUS_COLOURS, Piece, Styled, next_step, width_of, write
 from .story import OpenStep, Record, Row
+from .unfolded import unfolded
 
 MARK_COLOURS = {"done": "green", "failed": "red", "void": "yellow", "attempt": "yellow", "control": "blue"}
 LABEL_COLUMNS = 10
@@ -44,8 +46,12 @@ class View(Protocol):
 class PlainView:
     """Lines on *stream*."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, verbose: bool = False) -> None:
         self._stream = stream or sys.stdout
+        self._verbose = verbose
+        self._open: OpenStep | None = None
+        self._doing = Doing()
+        self._told = ""
 
     def __enter__(self) -> Self:
         return self
@@ -60,11 +66,20 @@ class PlainView:
         write(self._stream, Styled(kept_line(steps), "bright_black"))
 
     def heard(self, heard: Heard) -> None:
+        self._open, self._doing = heard.open, Doing()
         if heard.row is not None:
             write(self._stream, *row_pieces(heard.row, width=width_of(self._stream)))
+            for line in unfolded(heard.record) if self._verbose else ():
+                write(self._stream, line)
 
     def progress(self, body: Mapping[str, object]) -> None:
-        pass
+        """What a step does before it is done is told on demand, and only when it does something else than before."""
+        self._doing.hear(body)
+        work = self._doing.work
+        if self._verbose and self._open is not None and work and work != self._told:
+            self._told = work
+            label = self._open.label + " " * (LABEL_COLUMNS - columns(self._open.label))
+            write(self._stream, f"{self._open.seq:>4}  ", Styled(f"{label}  {'…':>{TIME_COLUMNS}}  {work}", "bright_black"))
 
     def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
         for line in ending_lines(ending, thread):
@@ -92,11 +107,13 @@ def row_pieces(row: Row, *, width: int | None) -> list[Piece]:
 
 
 def ending_lines(ending: Ending, thread: Mapping[str, object]) -> list[list[Piece]]:
-    """Return the last words: status, time, message, then the branch if there is one."""
+    """Return the last words: status, time, message, then what was used up and the branch, if there are any."""
     took = thread.get("tookMs")
     word = Styled(ending.word, STATUS_COLOURS.get(ending.word, "yellow"))
     head: list[Piece] = [word, f" after {spell(took)}" if isinstance(took, int) else ""]
     lines: list[list[Piece]] = [[*head, f": {ending.message}" if ending.message else ""]]
+    if used := spell_usage(thread.get("used")):
+        lines.append(["used: ", used])
     if ending.branch:
         lines.append(["branch: ", ending.branch])
     return lines

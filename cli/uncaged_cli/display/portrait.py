@@ -13,7 +13,8 @@ from .ending import Ending
 from .opening import opening
 from .plain import ending_lines, row_pieces
 from .screen import Piece, Styled, status, width_of
-from .story import Record, Story
+from .story import Story
+from .unfolded import unfolded
 
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView
@@ -40,7 +41,8 @@ def portrait(view: ThreadView, last: Ending, *, full: bool) -> Iterator[list[Pie
         if row is not None:
             yield row_pieces(row, width=width)
             if full:
-                yield from _whole_answer(record)
+                for unfolded_line in unfolded(record):
+                    yield [unfolded_line]
     if story.open is not None and summary.status == "running":
         yield [Styled(f"{story.open.seq:>4}  {story.open.label}  in progress", "cyan")]
     if used := spell_spent(view.spent):
@@ -63,10 +65,3 @@ def _workspace(start: Mapping[str, object]) -> Iterator[list[Piece]]:
     if isinstance(workspace, Mapping):
         base = str(workspace.get("base", ""))[:COMMIT_CHARACTERS]
         yield ["workspace: ", f"{workspace.get('repository')}, branch {workspace.get('branch')}, from {base}"]
-
-
-def _whole_answer(record: Record) -> Iterator[list[Piece]]:
-    content = record.get("content")
-    if isinstance(content, str):
-        for line in content.splitlines():
-            yield ["        ", line]

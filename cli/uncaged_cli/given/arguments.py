@@ -80,6 +80,7 @@ thread_argument = click.argument("thread", metavar="THREAD", shell_complete=comp
 new_directory_argument = click.argument("directory", type=click.Path(), callback=_named)
 threads_argument = click.argument("threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+verbose_option = click.option("-v", "--verbose", is_flag=True, help="Unfold each step as it ends; in a pipe, say what it does before.")
 detach_option = click.option("--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone.")
 accept_option = click.option("--accept", is_flag=True, help="Grant what the policy asks for, without a question.")
 max_rounds_option = click.option("--max-rounds", type=click.IntRange(min=0), metavar="N", help="Limit of role steps (a new thread has 10).")

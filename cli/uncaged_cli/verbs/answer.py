@@ -13,7 +13,7 @@ from uncaged_bundles.errors import UsageError
 from ..display import jsonout
 from ..display.follow import follow
 from ..display.screen import is_terminal, note, result
-from ..given.arguments import detach_option, json_option, thread_argument
+from ..given.arguments import detach_option, json_option, thread_argument, verbose_option
 from ..given.files import read_text
 from ..given.form import blank, edit, fill
 from ..given.parameters import parse_value
@@ -27,9 +27,10 @@ ANY_TEXT: Mapping[str, object] = {"type": "string"}
 @click.argument("value", required=False, metavar="[TEXT|-]")
 @click.option("--file", "file", type=click.Path(path_type=Path), metavar="FILE", help="The answer stands in this file.")
 @click.option("--edit", "edited", is_flag=True, help="Write the answer in your editor.")
+@verbose_option
 @detach_option
 @json_option
-def command(*, thread: str, value: str | None, file: Path | None, edited: bool, detach: bool, as_json: bool) -> int:
+def command(*, thread: str, value: str | None, file: Path | None, edited: bool, verbose: bool, detach: bool, as_json: bool) -> int:
     """Answer the question that THREAD waits with, and follow it. On a terminal the question is asked when TEXT is missing.
 
     Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's question takes JSON that fits its fields,
@@ -46,7 +47,7 @@ def command(*, thread: str, value: str | None, file: Path | None, edited: bool, 
         said = ask(asked, thread_id, edited=edited)
     engine.answer(thread_id, typed(said, asked))
     if not detach:
-        return follow(engine, thread_id, as_json=as_json, known_records=len(view.records))
+        return follow(engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(view.records))
     if as_json:
         jsonout.document({"threadId": thread_id})
     else:

@@ -11,7 +11,16 @@ from uncaged_bundles.errors import UsageError
 from ..display import jsonout
 from ..display.follow import follow
 from ..display.screen import result
-from ..given.arguments import agent_option, complete_versions, detach_option, json_option, limit_options, parse_agents, thread_argument
+from ..given.arguments import (
+    agent_option,
+    complete_versions,
+    detach_option,
+    json_option,
+    limit_options,
+    parse_agents,
+    thread_argument,
+    verbose_option,
+)
 from ..given.parameters import read_json
 from ..session import open_engine
 
@@ -25,6 +34,7 @@ from ..session import open_engine
 @click.option("--set", "instead", type=click.Path(path_type=Path), metavar="FILE", help="JSON that replaces the last kept step's outcome.")
 @limit_options
 @agent_option
+@verbose_option
 @detach_option
 @json_option
 def command(
@@ -36,6 +46,7 @@ def command(
     on: str | None,
     instead: Path | None,
     agents: tuple[str, ...],
+    verbose: bool,
     detach: bool,
     as_json: bool,
     **limits: Any,
@@ -56,7 +67,7 @@ def command(
         options=RunOptions(**limits, agents=parse_agents(agents)),
     )
     if not detach:
-        return follow(engine, thread_id, as_json=as_json)
+        return follow(engine, thread_id, as_json=as_json, verbose=verbose)
     if as_json:
         jsonout.document({"threadId": thread_id})
     else:

@@ -10,7 +10,7 @@ from uncaged_bundles.errors import UncagedError, UsageError
 from ..display import jsonout
 from ..display.follow import follow
 from ..display.screen import Styled, note, result
-from ..given.arguments import complete_threads, detach_option, json_option, limit_options
+from ..given.arguments import complete_threads, detach_option, json_option, limit_options, verbose_option
 from ..session import open_engine
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--redo", is_flag=True, help="Perform again the effect that a crash left open.")
 @click.option("--skip", is_flag=True, help="Go on without the effect that a crash left open.")
 @click.option("--note", "remark", metavar="TEXT", help="Something to tell the next agent.")
+@verbose_option
 @detach_option
 @json_option
 def command(
@@ -33,6 +34,7 @@ def command(
     redo: bool,
     skip: bool,
     remark: str | None,
+    verbose: bool,
     detach: bool,
     as_json: bool,
     **limits: Any,
@@ -57,7 +59,7 @@ def command(
         options=RunOptions(**limits),
     )
     if not detach:
-        return follow(engine, thread_id, as_json=as_json, known_records=len(before.records))
+        return follow(engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(before.records))
     if as_json:
         jsonout.document({"threadId": thread_id})
     else:

@@ -13,7 +13,7 @@ from uncaged_bundles.errors import NotFoundError, UsageError
 from ..catalog import nearest
 from ..display import jsonout
 from ..display.screen import is_terminal, note, result
-from ..given.arguments import agent_option, detach_option, flow_argument, json_option, limit_options, parse_agents
+from ..given.arguments import agent_option, detach_option, flow_argument, json_option, limit_options, parse_agents, verbose_option
 from ..given.consent import ask_once
 from ..given.parameters import gather
 from ..session import open_engine
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--test-command", metavar="CMD", help="How the repository's tests are run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Start nothing; say what past threads of this version took.")
 @click.option("--help-flow", is_flag=True, help="Start nothing; say what FLOW does and which parameters it takes.")
+@verbose_option
 @detach_option
 @json_option
 @click.pass_obj
@@ -55,6 +56,7 @@ def command(
     test_command: str | None,
     only_estimate: bool,
     help_flow: bool,
+    verbose: bool,
     detach: bool,
     as_json: bool,
     **limits: Any,
@@ -95,7 +97,7 @@ def command(
     if not detach:
         from ..display.follow import follow
 
-        return follow(engine, thread_id, as_json=as_json)
+        return follow(engine, thread_id, as_json=as_json, verbose=verbose)
     if as_json:
         jsonout.document({"threadId": thread_id, "hash": bundle.hash})
     else:

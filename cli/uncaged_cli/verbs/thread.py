@@ -9,7 +9,7 @@ from ..display import jsonout
 from ..display.follow import ending_of, follow, summary_of
 from ..display.portrait import portrait
 from ..display.screen import next_step, result
-from ..given.arguments import complete_threads, json_option, thread_argument, threads_argument
+from ..given.arguments import complete_threads, json_option, thread_argument, threads_argument, verbose_option
 from ..session import open_engine
 
 
@@ -38,19 +38,20 @@ def command() -> None:
 @command.command("show")
 @thread_argument
 @click.option("-f", "--follow", "following", is_flag=True, help="Show the steps as they happen; exit by what it came to.")
+@verbose_option
 @click.option("--full", is_flag=True, help="Show prompt and answers whole.")
 @json_option
-def show(thread: str, following: bool, full: bool, as_json: bool) -> int:
+def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool) -> int:
     """Show a thread: what it was asked, its steps, what it came to."""
     engine = open_engine()
     view = engine.thread(thread)
     if following:
-        return follow(engine, view.summary.thread_id, as_json=as_json)
+        return follow(engine, view.summary.thread_id, as_json=as_json, verbose=verbose)
     if as_json:
         jsonout.document({**summary_of(view), "start": view.start, "records": view.records})
         return 0
     last = ending_of(view, engine.store)
-    for line in portrait(view, last, full=full):
+    for line in portrait(view, last, full=full or verbose):
         result(*line)
     for next_command in last.commands:
         if not (full and next_command.endswith(" --full")):  # that is what they look at

@@ -28,11 +28,12 @@ def written(view_console: Console) -> str:
 def test_the_moving_line_says_what_is_in_flight_and_for_how_long() -> None:
     """Number, label, seconds, the last word of progress; it never takes more than one line."""
     moving = MovingLine(lambda: 43_500)
-    moving.step, moving.text = STEP, "tried 14 candidates " * 9
+    moving.step = STEP
+    moving.doing.hear({"text": "tried 14 candidates " * 9})
     target = console(50, colour=False)
     target.print(moving)
     line = written(target)
-    assert "2 coder 42 s tried 14 candidates" in line
+    assert "2 coder 42 s · tried 14 candidates" in line
     assert line.count("\n") == 1
 
 
@@ -74,3 +75,32 @@ def test_the_view_ends_with_the_last_words_and_a_quiet_terminal(capsys: pytest.C
 def test_seconds_do_not_flicker() -> None:
     """A running clock has no tenths."""
     assert [spell_seconds(ms) for ms in (-1, 999, 1_999, 61_900)] == ["0 s", "0 s", "1 s", "1 min 1 s"]
+
+
+def test_the_work_in_flight_is_seen() -> None:
+    """Time, tokens, money, tool, file and the last words; what is not said again stays, and a new tool forgets the file before."""
+    target = console(120, colour=False)
+    view = LiveView(target, now_ms=lambda: 43_500)
+    view.heard(Heard(record={}, row=None, open=STEP))
+    view.progress({"tool": "edit", "file": "add.py", "usage": {"inputTokens": 1200, "outputTokens": 30, "cost": 0.0125}})
+    view.progress({"text": "now the \x1b[2J tests"})
+    target.print(view._moving)
+    view.progress({"tool": "run", "text": "pytest"})
+    target.print(view._moving)
+    view.heard(Heard(record={}, row=None, open=STEP))
+    target.print(view._moving)
+    assert [line.partition("coder ")[2].rstrip() for line in written(target).splitlines()] == [
+        "42 s · 1,230 tokens, $0.0125 · edit add.py · now the tests",
+        "42 s · 1,230 tokens, $0.0125 · run · pytest",
+        "42 s",
+    ]
+
+
+def test_verbose_unfolds_a_finished_step() -> None:
+    """Its row, then what was said; without it, the row alone."""
+    row = Row(mark="done", seq="2", label="coder", detail="done", duration_ms=1, by="x")
+    for verbose in (False, True):
+        target = console(colour=False)
+        with LiveView(target, verbose=verbose, now_ms=lambda: 0) as view:
+            view.heard(Heard(record={"content": "All is \x1b[2Jwell."}, row=row, open=None))
+        assert ("All is well." in written(target)) is verbose

@@ -9,7 +9,8 @@ from uncaged_cli.display.clean import columns
 from uncaged_cli.display.ending import Ending
 from uncaged_cli.display.plain import Heard, PlainView, row_pieces
 from uncaged_cli.display.screen import Piece
-from uncaged_cli.display.story import Row
+from uncaged_cli.display.story import OpenStep, Row
+from uncaged_cli.display.unfolded import unfolded
 
 ROW = Row(mark="done", seq="2", label="coder", detail="phase-done: " + "word " * 39 + "word", duration_ms=3_210, by="repair")
 ENDING = Ending(word="completed", exit_code=0, message="fixed", branch="uncaged/x", commands=("git merge uncaged/x",))
@@ -52,3 +53,40 @@ def test_the_view_prints_finished_things_only(capsys: pytest.CaptureFixture[str]
     assert lines[2:] == ["completed after 9.0 s: fixed", "branch: uncaged/x"]
     assert capsys.readouterr().err == "next: git merge uncaged/x\n"
     assert "\x1b" not in stream.getvalue()
+
+
+def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:
+    """A line for each tool, file and last words that are new; then the answer, its data and what it used up."""
+    stream = io.StringIO()
+    step = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=0)
+    record = {
+        "content": "Mended.\n\x1b[2JTwice.",
+        "meta": {"status": "done"},
+        "usage": {"inputTokens": 10, "outputTokens": 2, "cost": 0.5, "turns": 3, "seconds": 62, "model": "tiny"},
+    }
+    with PlainView(stream, verbose=True) as view:
+        view.heard(Heard(record={}, row=None, open=step))
+        for report in ({"tool": "edit", "file": "a.py"}, {"usage": {"inputTokens": 5}}, {"text": "hm"}, {"text": "hm"}):
+            view.progress(report)
+        view.heard(Heard(record=record, row=ROW, open=None))
+        view.ending(ENDING, {"used": {"inputTokens": 10, "outputTokens": 2, "cost": 0.5}})
+    lines = [line.strip() for line in stream.getvalue().splitlines()]
+    assert [line.split()[-3:] for line in lines[:2]] == [["…", "edit", "a.py"], ["a.py", "·", "hm"]]
+    assert lines[3:9] == ["Mended.", "Twice.", "{", '"status": "done"', "}", "used: 12 tokens, $0.5, 3 turns, 1 min 2 s, tiny"]
+    assert lines[9:] == ["completed: fixed", "used: 12 tokens, $0.5", "branch: uncaged/x"]
+
+
+@pytest.mark.parametrize(
+    ("record", "lines"),
+    [
+        ({"outcome": 3}, []),
+        ({"content": "", "meta": {}}, []),
+        ({"content": ' {"a": 1}', "meta": {"a": 1}}, ["{", '"a": 1', "}"]),
+        ({"content": "x", "meta": {}, "usage": {"inputTokens": 7, "unpriced": True}}, ["x", "used: 7 tokens, price unknown"]),
+        ({"attempt": 2, "answer": "no block", "problem": "x"}, ["no block"]),
+        ({"error": {"kind": "agent", "message": "x", "usage": {"inputTokens": 7}}}, ["used: 7 tokens"]),
+    ],
+)
+def test_a_row_that_says_it_all_has_nothing_behind_it(record: dict[str, object], lines: list[str]) -> None:
+    """An unusable answer is shown whole, a failure with what it cost."""
+    assert [line.strip() for line in unfolded(record)] == lines

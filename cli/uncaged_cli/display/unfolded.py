@@ -1,0 +1,49 @@
+"""A step that is shown as one line can be unfolded: what was said, word for word, the data, and what it used up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from .doing import spell_usage
+from .durations import spell
+from .story import Record
+
+INDENT = " " * 8
+
+
+def unfolded(record: Record) -> Iterator[str]:
+    """Yield the lines behind a record's row; none where the row says it all."""
+    meta = record.get("meta")
+    for text in (record.get("content"), record.get("answer")):
+        if isinstance(text, str) and not (isinstance(meta, Mapping) and says(text, meta)):
+            yield from (f"{INDENT}{line}" for line in text.splitlines())
+    if isinstance(meta, Mapping) and meta:
+        yield from (f"{INDENT}{line}" for line in json.dumps(meta, ensure_ascii=False, indent=2).splitlines())
+    error = record.get("error")
+    holder = error if isinstance(error, Mapping) else record
+    if used := spell_use(holder.get("usage")):
+        yield f"{INDENT}used: {used}"
+
+
+def says(text: str, meta: Mapping[str, object]) -> bool:
+    """Whether a text is its data and nothing else."""
+    try:
+        return bool(json.loads(text) == meta)
+    except ValueError:
+        return False
+
+
+def spell_use(usage: object) -> str:
+    """Tokens, money, turns and time of one step."""
+    if not isinstance(usage, Mapping):
+        return ""
+    turns, seconds, model = usage.get("turns"), usage.get("seconds"), usage.get("model")
+    parts = [spell_usage(usage)]
+    if isinstance(turns, int) and turns:
+        parts.append(f"{turns} turn{'' if turns == 1 else 's'}")
+    if isinstance(seconds, int | float) and seconds:
+        parts.append(spell(round(seconds * 1000)))
+    if isinstance(model, str):
+        parts.append(model)
+    return ", ".join(part for part in parts if part)
