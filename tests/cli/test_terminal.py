@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -11,38 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from testbed.terminal import on_terminal
 
 pytestmark = pytest.mark.slow
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 AddFlow = Callable[..., str]
-
-
-def on_terminal(words: list[str], environment: dict[str, str], directory: Path, *, typed: bytes = b"") -> tuple[int, str]:
-    """Run the command with a terminal on all three streams."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "uncaged_cli", *words],
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        env={**environment, "COLUMNS": "80", "LINES": "24"},
-        cwd=directory,
-        start_new_session=True,
-    )
-    os.close(follower)
-    os.write(leader, typed)
-    seen = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:  # Linux says EIO when the last process has closed the terminal
-            break
-        if not part:
-            break
-        seen += part
-    os.close(leader)
-    return process.wait(timeout=60), seen.decode()
 
 
 def test_a_followed_thread_is_clean_and_fits(flow: AddFlow, environment: dict[str, str], tmp_path: Path) -> None:
