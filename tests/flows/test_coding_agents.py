@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from testbed.bundles import granted, source
+from testbed.modelserver import says, serving
 from testbed.repositories import git
 from testbed.steering import finish, settle, wait_for
 from testbed.turns import argv
@@ -99,6 +101,38 @@ def test_an_issue_is_solved_on_a_green_branch(engine: Engine, demo: Path, home: 
     fork = engine.fork(thread, cut=Cut(at=3), options=options(demo, home))
     finish(engine, fork)
     assert role_steps(engine, fork)[3]["session"] not in set.union(*sessions.values())
+
+
+def test_each_role_may_have_an_agent_of_its_own(engine: Engine, demo: Path, home: Path, tmp_path: Path) -> None:
+    """A model plans and reviews, a command mends, a coding agent commits: the same green branch, and the record says who did what."""
+    edits = "".join(f"p = Path({bug.path!r}); p.write_text(p.read_text().replace({bug.wrong!r}, {bug.right!r}))\n" for bug in BUGS)
+    done = {"status": "all-done", "completedPhases": ["mend"], "filesChanged": [bug.path for bug in BUGS], "summary": "Mended."}
+    block = f"```json\n{json.dumps(done)}\n```\n"
+    (tmp_path / "mend.py").write_text(f"from pathlib import Path\n{edits}print({block!r})\n")
+    phases = [{"name": "mend", "description": "Three lines are wrong.", "acceptance": "The suite passes."}]
+    planned, approved = ({"status": "planned", "phases": phases}, {"status": "approved"})
+    with serving([says(f"```json\n{json.dumps(data)}\n```\n") for data in (planned, approved)]) as server:
+        agents = {
+            "thinker": {"use": "anthropic", "baseUrl": server.url, "model": "tiny"},
+            "mender": {"use": "command", "argv": [sys.executable, str(tmp_path / "mend.py")]},
+            "tester": {"use": "acp", "argv": argv("roles", str(tmp_path / "edits.json")), "graceSeconds": 2},
+        }
+        flows = {"solve-issue": {"roles": {"committer": "tester"}}}
+        engine.store.config_path.write_text(json.dumps({"agents": agents, "agent": "thinker", "flows": flows}))
+        asked = replace(options(demo, home), agents={"coder": "mender"})
+        thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=asked)
+        result = finish(engine, thread)
+        assert len(server.asked) == 2, result
+    assert is_green(demo, result["data"]["commitSha"])
+    assert [(step["role"], step["by"]) for step in role_steps(engine, thread)] == [
+        ("planner", "thinker"),
+        ("coder", "mender"),
+        ("reviewer", "thinker"),
+        ("committer", "tester"),
+    ]
+    reasons = {role: agent["reason"] for role, agent in engine.thread(thread).start["agents"]["roles"].items()}
+    assert reasons == {"coder": "asked for, for 'coder'", "committer": "config.yaml: flows.solve-issue.roles.committer"}
+    assert engine.verify(thread).ok
 
 
 def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(engine: Engine, demo: Path, home: Path) -> None:

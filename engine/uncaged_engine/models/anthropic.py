@@ -41,6 +41,10 @@ STATUS_OF = {
 """An error in the middle of a stream comes with status 200; its type says what it would have been."""
 
 
+NO_KEY = "none"
+"""The SDK wants one; a server of one's own need not, and is not sent this one."""
+
+
 class AnthropicClient:
     """Speaks over a line that others may cut."""
 
@@ -51,7 +55,7 @@ class AnthropicClient:
         self._settings = settings
         self._endpoint = Endpoint(url=settings.url, model=settings.model)
         self._sdk = anthropic.Anthropic(
-            api_key=settings.key,
+            api_key=settings.key or NO_KEY,
             base_url=settings.url,
             timeout=line.timeout,
             max_retries=0,
@@ -65,7 +69,8 @@ class AnthropicClient:
 
         draft = Draft()
         try:
-            with self._sdk.messages.create(**self._body(ask), stream=True) as stream:
+            without = None if self._settings.key else {"Authorization": anthropic.Omit()}
+            with self._sdk.messages.create(**self._body(ask), stream=True, extra_headers=without) as stream:
                 self._endpoint.expect_stream(stream.response.headers)
                 for event in stream:
                     draft.take(event, heard)

@@ -164,6 +164,13 @@ def test_what_a_person_has_to_mend_is_a_lack_of_the_environment(wire: Wire, turn
         assert len(server.asked) == 1
 
 
+def test_a_server_that_wants_no_key_is_sent_none(wire: Wire) -> None:
+    """With an address of one's own the key may be left out; nothing stands in its place."""
+    with serving([says("Hello.")]) as server, talking(server, wire, key="") as sight:
+        assert sight.talk.answer() == "Hello."
+        assert not {"authorization", "x-api-key"} & set(server.seen[0].headers)
+
+
 def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
     """A refused connection names the address and the setting; so does a page that is no model."""
     with serving([]) as server:
