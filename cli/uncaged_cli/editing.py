@@ -15,8 +15,8 @@ from .given.parameters import read_file
 from .given.sources import read_flow, read_script
 
 if TYPE_CHECKING:
-    from uncaged_bundles.build.flows import RecipeFlow
-    from uncaged_bundles.build.recipe_flow import Built
+    from uncaged_bundles.builders.recipes.flows import RecipeFlow
+    from uncaged_bundles.builders.recipes.recipe_flow import Built
     from uncaged_bundles.validation.validate import Bundle
 
 PARAMETER_FIELDS = ("type", "required", "default", "description", "pattern", "allowedValues", "pathMustExist")
@@ -52,8 +52,8 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
     Raises:
         RefusedError: the bundle was not made from a recipe or a script. UsageError, BundleError: a change is wrong.
     """
-    from uncaged_bundles.build.block_flow import BlockFlow
-    from uncaged_bundles.build.recipe_flow import build_flow, flow_of
+    from uncaged_bundles.builders.blocks.block_flow import BlockFlow
+    from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of
     from uncaged_engine.known_effects import KNOWN
 
     flow = flow_of(bundle)
@@ -78,9 +78,9 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
 
 def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
     """The same flow with another script. A script's parameters stay, and those that only the new one takes are added."""
-    from uncaged_bundles.build.flows import ForeignFlow, ScriptFlow, TaskFlow
-    from uncaged_bundles.build.inference import infer_arguments
-    from uncaged_bundles.build.recipe import script_text
+    from uncaged_bundles.builders.inference.inference import infer_arguments
+    from uncaged_bundles.builders.recipes.flows import ForeignFlow, ScriptFlow, TaskFlow
+    from uncaged_bundles.builders.recipes.recipe import script_text
 
     found = read_script(read_flow(file), file, flow.name)
     kept = {"description", "display_name", "source", "patterns", "aliases", "examples", "name"}
@@ -102,8 +102,8 @@ def with_parameters(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
     """The same flow with parameters changed, added or taken out."""
     if not (edit.parameters or edit.removed):
         return flow
-    from uncaged_bundles.build.flows import ScriptFlow
-    from uncaged_bundles.build.parameters import list_fields, write_schema
+    from uncaged_bundles.builders.recipes.flows import ScriptFlow
+    from uncaged_bundles.builders.recipes.parameters import list_fields, write_schema
 
     listed = {str(part["name"]): part for part in list_fields(flow.parameters)}
     for name in edit.removed:
@@ -131,7 +131,7 @@ def with_parameters(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
 
 def with_patterns(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
     """The same flow with sentence patterns added or taken out."""
-    from uncaged_bundles.build.grammar_check import check_pattern
+    from uncaged_bundles.builders.recipes.grammar_check import check_pattern
 
     properties = flow.parameters.get("properties", {})
     names = list(properties) if isinstance(properties, Mapping) else []
@@ -147,7 +147,7 @@ def with_patterns(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
 
 def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
     """The same flow with another policy, or with more allowed."""
-    from uncaged_bundles.build.flows import ScriptFlow, TaskFlow
+    from uncaged_bundles.builders.recipes.flows import ScriptFlow, TaskFlow
 
     given = None if edit.policy_file is None else read_file(edit.policy_file)
     match flow:
@@ -172,7 +172,7 @@ def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
 
 
 def _more_for_task(flow: Any, given: Mapping[str, object] | None, edit: Edit) -> Mapping[str, object]:
-    from uncaged_bundles.build.task_check import check_script, infer_policy
+    from uncaged_bundles.builders.scripts.task_check import check_script, infer_policy
 
     policy: dict[str, object] = dict(infer_policy(check_script(flow.script, flow.name)))
     if given is not None:

@@ -15,7 +15,7 @@ TEMPLATES = "uncaged_workflow.templates"
 def shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
     from importlib.metadata import entry_points
 
-    from uncaged_bundles.build import build_workflow
+    from uncaged_bundles.builders import build_workflow
 
     for entry in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
         found = entry.load()

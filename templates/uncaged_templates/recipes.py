@@ -11,8 +11,8 @@ SUFFIX = ".recipe.json"
 
 def flows() -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bundle of each sample, built when somebody asks for it."""
-    from uncaged_bundles.build.recipe import read_recipe
-    from uncaged_bundles.build.recipe_flow import build_flow
+    from uncaged_bundles.builders.recipes.recipe import read_recipe
+    from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 
     for path in sorted(SAMPLES.glob(f"*{SUFFIX}")):
         flow = read_recipe(path.read_bytes(), path.name)

@@ -80,7 +80,7 @@ workflow = Workflow(
 
 TESTS = '''\
 from uncaged_bundles.authoring import View
-from uncaged_bundles.build import build_workflow
+from uncaged_bundles.builders import build_workflow
 
 from proofread import result, workflow
 

@@ -39,10 +39,11 @@ def test_authoring_and_building_load_no_heavy_library() -> None:
     """pydantic is loaded by a definition that uses it, not by the words to write one; order of import does not matter."""
     for first in (
         "uncaged_bundles.authoring",
-        "uncaged_bundles.build",
-        "uncaged_bundles.build.definition",
+        "uncaged_bundles.builders",
+        "uncaged_bundles.builders.definition",
         "uncaged_bundles.carried.workflow",
     ):
-        code = f"import {first}, uncaged_bundles.build.schema, sys; print(sorted({{'pydantic', 'jsonschema', 'rich'}} & set(sys.modules)))"
+        code = f"import {first}, uncaged_bundles.builders.schema, sys; "
+        code += "print(sorted({'pydantic', 'jsonschema', 'rich'} & set(sys.modules)))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout == "[]\n"

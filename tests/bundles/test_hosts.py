@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_bundles.build.recipe import parse_recipe
-from uncaged_bundles.build.recipe_flow import build_flow
+from uncaged_bundles.builders.recipes.recipe import parse_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.hosts import NoHost, canonical, check_policy, flaw_in_address, read_entry
 from uncaged_bundles.validation.validate import read_bundle

@@ -14,8 +14,8 @@ from testbed.modelserver import says
 from testbed.processes import end_workers
 from testbed.steering import finish, settle
 from testbed.webserver import Reply, Seen, WebServer
-from uncaged_bundles.build.recipe import read_recipe
-from uncaged_bundles.build.recipe_flow import build_flow
+from uncaged_bundles.builders.recipes.recipe import read_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine

@@ -12,7 +12,7 @@ from testbed.modelserver import ModelServer, says, serving
 from testbed.processes import end_workers
 from testbed.steering import finish, settle, wait_for, written
 from uncaged_bundles.authoring import END, START, Role, Workflow
-from uncaged_bundles.build import build_workflow
+from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Cut, Engine, RunOptions

@@ -12,8 +12,8 @@ import pytest
 from testbed.processes import end_workers
 from testbed.steering import finish, settle
 from testbed.webserver import Reply, Seen, data, serving
-from uncaged_bundles.build.recipe import parse_recipe
-from uncaged_bundles.build.recipe_flow import build_flow
+from uncaged_bundles.builders.recipes.recipe import parse_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_engine.api import Engine, RunOptions
 

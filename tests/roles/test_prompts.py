@@ -42,7 +42,7 @@ CASES: Mapping[str, tuple[str, int]] = {
 
 
 def roles() -> Mapping[str, RoleSpec]:
-    from uncaged_bundles.build import build_workflow
+    from uncaged_bundles.builders import build_workflow
 
     return read_bundle(build_workflow(workflow)).descriptor.roles
 

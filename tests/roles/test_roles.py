@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from uncaged_bundles.authoring import Role
-from uncaged_bundles.build.literal import write_literal
-from uncaged_bundles.build.schema import statuses
+from uncaged_bundles.builders.schema import statuses
+from uncaged_bundles.builders.text.literal import write_literal
 
 NAMES = ("planner", "coder", "reviewer", "committer")
 PHASE = {"name": "mend", "description": "Mend it.", "acceptance": "The suite passes."}

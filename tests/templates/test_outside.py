@@ -15,7 +15,7 @@ CODE = """
 import json
 from importlib.metadata import entry_points
 from types import SimpleNamespace
-from uncaged_bundles.build import build_workflow
+from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.known_effects import KNOWN
 

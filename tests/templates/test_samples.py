@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from testbed.steering import finish
 from testbed.webserver import Reply, Seen, data, serving
-from uncaged_bundles.build.recipe import read_recipe
-from uncaged_bundles.build.recipe_flow import build_flow
+from uncaged_bundles.builders.recipes.recipe import read_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, RunOptions

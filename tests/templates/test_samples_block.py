@@ -12,9 +12,9 @@ from testbed import modelserver, webserver
 from testbed.modelserver import says
 from testbed.steering import finish
 from testbed.webserver import Reply, Seen
-from uncaged_bundles.build.block_flow import BlockFlow
-from uncaged_bundles.build.recipe import read_recipe
-from uncaged_bundles.build.recipe_flow import build_flow
+from uncaged_bundles.builders.blocks.block_flow import BlockFlow
+from uncaged_bundles.builders.recipes.recipe import read_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_engine.api import Engine
 from uncaged_engine.tools import tools
 from uncaged_templates.recipes import SAMPLES

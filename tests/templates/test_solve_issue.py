@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from uncaged_bundles.authoring import END, View
-from uncaged_bundles.build import build_workflow
+from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_templates.solve_issue import moderator, open_phases, result, workflow
 

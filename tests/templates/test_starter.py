@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from uncaged_bundles.build.definition import build_definition
+from uncaged_bundles.builders.definition import build_definition
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_templates.starter import write_starter

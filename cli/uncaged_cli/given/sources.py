@@ -14,7 +14,7 @@ from uncaged_bundles.errors import BundleError, UsageError
 from .files import read_bytes
 
 if TYPE_CHECKING:
-    from uncaged_bundles.build.flows import RecipeFlow
+    from uncaged_bundles.builders.recipes.flows import RecipeFlow
 
 AUTHORING = ("uncaged_bundles", "uncaged_roles")
 """A definition imports from these; a bundle imports nothing of this project."""
@@ -57,7 +57,7 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
             if kind == "script" and file.suffix:
                 return _built(lambda: read_script(data, file, name), name)
             if kind == "definition":
-                from uncaged_bundles.build.definition import build_definition
+                from uncaged_bundles.builders.definition import build_definition
                 from uncaged_engine.known_effects import KNOWN
 
                 return FlowSource(source=build_definition(file, KNOWN), built=True)
@@ -100,8 +100,8 @@ def kind_of(source: bytes) -> str:
 
 def read_script(data: bytes, file: Path, name: str | None) -> RecipeFlow:
     """Return the flow that a script file is."""
-    from uncaged_bundles.build.recipe import safe_name
-    from uncaged_bundles.build.recipe_flow import read_script_file
+    from uncaged_bundles.builders.recipes.recipe import safe_name
+    from uncaged_bundles.builders.recipes.recipe_flow import read_script_file
 
     if len(data) > MAX_SCRIPT_BYTES:
         raise UsageError(f"{str(file)!r} has {len(data):,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}")
@@ -116,14 +116,14 @@ def read_script(data: bytes, file: Path, name: str | None) -> RecipeFlow:
 
 
 def _from_recipe(data: bytes, file: Path) -> RecipeFlow:
-    from uncaged_bundles.build.recipe import read_recipe
+    from uncaged_bundles.builders.recipes.recipe import read_recipe
 
     return read_recipe(data, str(file))
 
 
 def _built(read: Callable[[], RecipeFlow], name: str | None) -> FlowSource:
-    from uncaged_bundles.build.block_flow import BlockFlow
-    from uncaged_bundles.build.recipe_flow import build_flow
+    from uncaged_bundles.builders.blocks.block_flow import BlockFlow
+    from uncaged_bundles.builders.recipes.recipe_flow import build_flow
     from uncaged_bundles.names import parse_flow_name
     from uncaged_engine.known_effects import KNOWN
 

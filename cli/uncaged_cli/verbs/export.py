@@ -64,7 +64,7 @@ def find_thread(engine: Engine, what: str) -> ThreadId:
 
 def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, as_json: bool) -> None:
     """Write a block flow as the JSON that it came from, and any other as its bundle."""
-    from uncaged_bundles.build.block import block_flow_of, export_block_flow
+    from uncaged_bundles.builders.blocks.block import block_flow_of, export_block_flow
     from uncaged_bundles.storage.files import write_atomically
     from uncaged_engine.known_effects import KNOWN
 

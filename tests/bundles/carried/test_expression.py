@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from uncaged_bundles.build.expression import compile_expression
+from uncaged_bundles.builders.blocks.expression import compile_expression
 from uncaged_bundles.carried.expression import BadExpression, compute
 from uncaged_bundles.shapes import ShapeError
 

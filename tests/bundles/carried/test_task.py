@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from uncaged_bundles.build.flows import TaskFlow
-from uncaged_bundles.build.task import build_task
+from uncaged_bundles.builders.recipes.flows import TaskFlow
+from uncaged_bundles.builders.scripts.task import build_task
 
 
 class EffectError(Exception):

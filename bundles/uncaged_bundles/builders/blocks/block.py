@@ -1,0 +1,168 @@
+"""A block flow becomes one file: its descriptor, the carried driver, its blocks as they came, and what it may do inferred from them."""
+
+from __future__ import annotations
+
+import ast
+import ipaddress
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from uncaged_bundles.carried import block as carried_block
+from uncaged_bundles.errors import BundleError
+from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.validation.validate import Bundle
+
+from ..recipes.described import describe
+from ..text.layout import write_driven
+from ..text.literal import write_literal
+from ..workflow import check_built
+from .block_flow import BlockFlow, every_block
+from .mask import mask_steps
+
+_HEAD = "# The block flow {name!r}, as uncaged-workflow built it from its JSON: change that, and add it again."
+_SECRET = re.compile(r"secret:([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)")
+
+
+def build_block(flow: BlockFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
+    """Return the bundle of a block flow, validated."""
+    descriptor = describe(flow, kind="block", policy=policy_of(flow))
+    constants = {"steps": flow.steps, "variables": flow.variables, "expressions": flow.expressions}
+    rest = "".join(f"{name} = {write_literal(value, used=len(name) + 3)}\n" for name, value in constants.items())
+    rest += (
+        "\n\ndef run(input, options):\n"
+        "    return (yield from drive_blocks(input, steps=steps, variables=variables, expressions=expressions))\n"
+    )
+    source = write_driven(_HEAD.format(name=flow.name), descriptor, carried_block.__name__, ["drive_blocks"], rest)
+    return check_built(source, flow.name, known_effects)
+
+
+def policy_of(flow: BlockFlow) -> dict[str, object]:
+    """Return what the blocks need, with what the file itself asks for over it."""
+    policy: dict[str, Any] = {}
+    http = flow.policy.get("http")
+    given = http.get("secrets") if isinstance(http, dict) else None
+    for number, kind, config in every_block(flow.steps):
+        match kind:
+            case "apiCall":
+                _allow_host(policy.setdefault("http", {}), config["url"])
+                _allow_secrets(policy["http"], number, config, given if isinstance(given, dict) else {})
+            case "webScraping":
+                _allow_host(policy.setdefault("fetch", {}), config["url"])
+                if config.get("enableSummarization") is True:
+                    policy.setdefault("llm", {})
+            case "llmInstruction":
+                policy.setdefault("llm", {})
+                for tool in config.get("tools") or []:
+                    _allow(policy.setdefault("flow", {}), "names", tool["flow"])
+            case "flow":
+                _allow(policy.setdefault("flow", {}), "names", None if "${" in config["flow"] else config["flow"])
+            case _:
+                continue
+    for limits in policy.values():
+        for key in [key for key, value in limits.items() if value is None]:
+            del limits[key]
+    for kind, limits in flow.policy.items():
+        policy[kind] = {**policy.get(kind, {}), **limits} if isinstance(limits, dict) else limits
+    return policy
+
+
+def _allow_host(limits: dict[str, Any], url: str) -> None:
+    place = place_of(url)
+    _allow(limits, "hosts", place)
+    if place and is_private(place):
+        limits["private"] = True
+
+
+def _allow(limits: dict[str, Any], key: str, value: str | None) -> None:
+    """Add to a list of limits; once something is computed, there is no list."""
+    if value is None:
+        limits[key] = None
+    elif limits.setdefault(key, []) is not None and value not in limits[key]:
+        limits[key].append(value)
+
+
+def _allow_secrets(limits: dict[str, Any], number: str, config: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Bind the secrets of a block to its host; without one the file itself has to say where they may go."""
+    place = place_of(config["url"])
+    for name in dict.fromkeys(_SECRET.findall(json.dumps(config))):
+        if place is None and name not in given:
+            raise BundleError(
+                f"block {number} (apiCall) sends secret:{name} to a host that is not written out in its url; "
+                f'name the hosts that may have it: "policy": {{"http": {{"secrets": {{"{name}": ["api.example.com"]}}}}}}'
+            )
+        hosts = limits.setdefault("secrets", {}).setdefault(name, [])
+        if place and place not in hosts:
+            hosts.append(place)
+
+
+def place_of(url: str) -> str | None:
+    """Return the host of an address, with its port where one is named; None if a variable stands in it."""
+    scheme, _, rest = url.strip().partition("://")
+    place = re.split(r"[/?#]", rest)[0].rpartition("@")[2]
+    return None if not place or "${" in scheme + place else place.lower()
+
+
+def is_private(place: str) -> bool:
+    """Whether a host is written so that it can only be this machine or its own network."""
+    host = place[1 : place.rfind("]")] if place.startswith("[") else place.partition(":")[0]
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return False
+
+
+def block_flow_of(bundle: Bundle) -> BlockFlow | None:
+    """Return the flow that a bundle was built from; None for a bundle that no block flow made."""
+    text = bundle.source.decode()
+    if bundle.descriptor.kind != "block" or "drive_blocks(" not in text:
+        return None
+    found: dict[str, Any] = {}
+    for node in ast.parse(text).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="steps" | "variables" | "expressions" as name)], value=value):
+                found[name] = ast.literal_eval(value)
+            case _:
+                continue
+    if not isinstance(found.get("steps"), list):
+        return None
+    raw = bundle.descriptor.raw
+    examples = raw.get("examples")
+    return BlockFlow(
+        name=bundle.descriptor.name,
+        description=bundle.descriptor.description,
+        display_name=str(raw.get("displayName", "")),
+        source=str(raw.get("source", "")),
+        parameters=bundle.descriptor.parameters,
+        patterns=_texts(raw.get("patterns")),
+        aliases=_texts(raw.get("aliases")),
+        examples=tuple(examples) if isinstance(examples, list) else (),
+        steps=found["steps"],
+        variables=found.get("variables", {}),
+        expressions=found.get("expressions", {}),
+        policy={kind: dict(limits) for kind, limits in bundle.descriptor.policy.limits.items()},
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def export_block_flow(flow: BlockFlow, *, active: bool) -> tuple[str, list[str]]:
+    """Return the JSON of a block flow without its credentials, and the places that have to be filled in."""
+    steps, places = mask_steps(flow.steps)
+    document: dict[str, object] = {
+        "name": flow.display_name or flow.name,
+        "description": flow.description,
+        "active": active,
+        "steps": steps,
+    }
+    needed = policy_of(replace(flow, policy={}))
+    own = {kind: limits for kind, limits in flow.policy.items() if limits != needed.get(kind)}
+    more = {"policy": own, "grammarPatterns": list(flow.patterns), "examples": list(flow.examples)}
+    document |= {key: value for key, value in more.items() if value}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n", places

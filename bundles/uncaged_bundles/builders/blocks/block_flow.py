@@ -1,0 +1,286 @@
+"""A block flow's JSON is read block by block: what runs is known, what does nothing is told, and what is wrong has its place.
+
+AnythingLLM's agent flows are taken as they are. Beyond them a flow may have a `policy`, typed variables with a `category`, and the blocks
+`condition`, `forEach`, `code` and `flow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from uncaged_bundles import hosts, shapes
+from uncaged_bundles.contract import FOR_PEOPLE
+from uncaged_bundles.shapes import Path, ShapeError
+from uncaged_bundles.values import convert, is_a
+
+from ..recipes.flows import RecipeFlow
+from ..recipes.grammar_check import check_pattern
+from .expression import compile_expression
+from .mask import find_masks
+
+BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "start": (frozenset(), frozenset({"variables"})),
+    "apiCall": (
+        frozenset({"url"}),
+        frozenset({"method", "headers", "bodyType", "body", "formData", "responseVariable", "retry", "timeout_s"}),
+    ),
+    "llmInstruction": (frozenset({"instruction"}), frozenset({"model", "tools", "resultVariable", "retry", "timeout_s"})),
+    "webScraping": (
+        frozenset({"url"}),
+        frozenset({"captureAs", "querySelector", "enableSummarization", "resultVariable", "retry", "timeout_s"}),
+    ),
+    "condition": (frozenset({"expression", "then"}), frozenset({"else", "resultVariable"})),
+    "forEach": (frozenset({"list", "steps"}), frozenset({"itemVariable", "indexVariable", "limit", "resultVariable"})),
+    "code": (frozenset({"expression"}), frozenset({"resultVariable"})),
+    "flow": (frozenset({"flow"}), frozenset({"prompt", "params", "resultVariable"})),
+}
+"""What each type of block must have, and may have."""
+EVERY_BLOCK = frozenset({"directOutput", "description", "name"})
+INNER = ("then", "else", "steps")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+BODY_TYPES = ("json", "form", "text")
+CAPTURES = ("text", "html", "querySelector")
+TYPES = ("string", "number", "integer", "boolean", "array", "object")
+CATEGORIES = ("required", "optional", "hidden", "configuration")
+MOST_BLOCKS = 1000
+MOST_ITEMS = 1000
+DEEPEST = 8
+
+_TOP_KEYS = frozenset({"name", "description", "active", "steps", "policy", "examples", "source", "displayName", "uuid", "grammarPatterns"})
+_VARIABLE_KEYS = frozenset({"name", "value", "description", "type", "category", "required", "hidden"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockFlow(RecipeFlow):
+    """Blocks that run one after the other.
+
+    variables: what they start with. expressions: the trees of all expressions, by their text. active: False has it disabled when it is
+    added. policy: what the file asks for by itself, over what its blocks need.
+    """
+
+    steps: list[Any]
+    variables: Mapping[str, object]
+    expressions: Mapping[str, object] = field(default_factory=dict)
+    active: bool = True
+    policy: Mapping[str, object] = field(default_factory=dict)
+
+
+def is_block_flow(raw: object) -> bool:
+    """Whether JSON data is meant as a block flow: it has steps, or AnythingLLM's wrapping around them."""
+    return isinstance(raw, dict) and ("steps" in raw or (isinstance(raw.get("config"), dict) and "steps" in raw["config"]))
+
+
+def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
+    """Return the flow that the JSON describes.
+
+    Args:
+        name: its name as a flow.
+    Raises:
+        ShapeError: with the dotted path, and the number of the block.
+    """
+    top: Path = ("flow",)
+    inner = raw.get("config")
+    fields = {**raw, **inner} if isinstance(inner, dict) and "steps" in inner else dict(raw)
+    reader = Reader()
+    display_name = shapes.text(fields.get("name", name), (*top, "name"))
+    notes = [f"the key {key!r} of the flow is not known and does nothing" for key in fields if key not in _TOP_KEYS | {"config"}]
+    steps = reader.steps(shapes.required(fields, "steps", top), (*top, "steps"), "")
+    variables, parameters = read_variables(steps, (*top, "steps", 0, "config", "variables"))
+    masks = find_masks(steps)
+    notes += reader.notes
+    notes += [f"{place} was left out when the flow was exported: fill it in, and add the file again" for place in masks]
+    policy = shapes.mapping(fields.get("policy", {}), (*top, "policy"))
+    hosts.check_policy(policy, (*top, "policy"))
+    examples = fields.get("examples", [])
+    patterns = shapes.texts(fields.get("grammarPatterns", []), (*top, "grammarPatterns"))
+    for index, pattern in enumerate(patterns):
+        check_pattern(pattern, list(shapes.mapping(parameters["properties"], top)), (*top, "grammarPatterns", index))
+    return BlockFlow(
+        name=name,
+        description=shapes.text(fields.get("description") or display_name, (*top, "description")),
+        display_name=display_name,
+        source=shapes.text(fields.get("source", ""), (*top, "source")),
+        parameters=parameters,
+        patterns=tuple(patterns),
+        examples=tuple(examples) if isinstance(examples, list) else (),
+        notes=tuple(notes),
+        steps=steps,
+        variables=variables,
+        expressions=reader.expressions,
+        active=shapes.truth(fields.get("active", True), (*top, "active")) and not masks,
+        policy=policy,
+    )
+
+
+class Reader:
+    """Reads blocks, those inside others too."""
+
+    def __init__(self) -> None:
+        self.expressions: dict[str, object] = {}
+        self.notes: list[str] = []
+        self._count = 0
+
+    def steps(self, raw: object, path: Path, before: str, depth: int = 0) -> list[Any]:
+        if not isinstance(raw, list):
+            raise ShapeError(path, f"must be a list of blocks, not {shapes.shown(raw)}")
+        if not before and not raw:
+            raise ShapeError(path, "is empty; a flow has at least one block")
+        self._count += len(raw)
+        if self._count > MOST_BLOCKS:
+            raise ShapeError(path, f"a flow has at most {MOST_BLOCKS:,} blocks")
+        if depth > DEEPEST:
+            raise ShapeError(path, f"blocks stand inside one another {DEEPEST} levels deep at most")
+        return [self._block(item, (*path, index), f"{before}{index + 1}", depth) for index, item in enumerate(raw)]
+
+    def _block(self, raw: object, path: Path, number: str, depth: int) -> dict[str, object]:
+        fields = shapes.mapping(raw, path)
+        kind = fields.get("type")
+        if not isinstance(kind, str) or kind not in BLOCKS:
+            what = "is missing" if kind is None else f"{shapes.shown(kind)} is no type of block"
+            raise ShapeError((*path, "type"), f"{what} (block {number}); known: {', '.join(BLOCKS)}")
+        if "config" not in fields:
+            raise ShapeError((*path, "config"), f"is missing; block {number} ({kind}) needs one")
+        here = (*path, "config")
+        config = shapes.mapping(fields["config"], here)
+        needed, possible = BLOCKS[kind]
+        for key in sorted(needed - set(config)):
+            raise ShapeError((*here, key), f"is missing; block {number} ({kind}) needs it")
+        strange = [key for key in config if key not in needed | possible | EVERY_BLOCK]
+        self.notes += [f"block {number} ({kind}): {key!r} is not known and does nothing" for key in strange]
+        if kind == "start" and number != "1":
+            raise ShapeError(path, f"block {number} is a start block; there is one, and it is the first")
+        self._check(kind, config, here)
+        checked = dict(config)
+        for key in INNER:
+            if kind in ("condition", "forEach") and key in config:
+                checked[key] = self.steps(config[key], (*here, key), f"{number}.", depth + 1)
+        return {"type": kind, "config": checked}
+
+    def _check(self, kind: str, config: Mapping[str, object], path: Path) -> None:
+        """The values of one block."""
+        for key in ("responseVariable", "resultVariable", "itemVariable", "indexVariable", "url", "prompt", "flow", "model"):
+            if config.get(key) is not None:
+                shapes.text(config[key], (*path, key))
+        shapes.truth(config.get("directOutput") or False, (*path, "directOutput"))
+        if "timeout_s" in config:
+            shapes.positive(config["timeout_s"], (*path, "timeout_s"))
+        match kind:
+            case "apiCall":
+                self._check_call(config, path)
+            case "webScraping":
+                capture = shapes.one_of(*CAPTURES)(config.get("captureAs") or "text", (*path, "captureAs"))
+                if capture == "querySelector" and not config.get("querySelector"):
+                    raise ShapeError((*path, "querySelector"), "is missing; captureAs asks for it")
+                shapes.text(config.get("querySelector") or "", (*path, "querySelector"))
+            case "llmInstruction":
+                self._check_tools(config, path)
+            case "forEach":
+                self._check_loop(config, path)
+            case "flow":
+                shapes.mapping(config.get("params") or {}, (*path, "params"))
+            case "condition" | "code":
+                text = shapes.text(config["expression"], (*path, "expression"))
+                self.expressions[text] = compile_expression(text, (*path, "expression"))
+            case _:
+                pass
+        address = config.get("url")
+        if isinstance(address, str) and address.strip() and (flaw := hosts.flaw_in_address(address)):
+            raise ShapeError((*path, "url"), flaw)
+
+    def _check_loop(self, config: Mapping[str, object], path: Path) -> None:
+        if not isinstance(config["list"], str | list):
+            raise ShapeError((*path, "list"), f"must be a list or a text such as ${{items}}, not {shapes.shown(config['list'])}")
+        limit = shapes.whole(config.get("limit", 1), (*path, "limit"))
+        if not 1 <= limit <= MOST_ITEMS:
+            raise ShapeError((*path, "limit"), f"must be from 1 to {MOST_ITEMS:,}, not {limit}")
+
+    def _check_tools(self, config: Mapping[str, object], path: Path) -> None:
+        listed = config.get("tools") or []
+        if not isinstance(listed, list):
+            raise ShapeError((*path, "tools"), f'must be a list of {{"flow", "description"}}, not {shapes.shown(listed)}')
+        for index, item in enumerate(listed):
+            entry = shapes.mapping(item, (*path, "tools", index))
+            shapes.known_keys(entry, ("flow", "description"), (*path, "tools", index))
+            shapes.text(shapes.required(entry, "flow", (*path, "tools", index)), (*path, "tools", index, "flow"))
+            shapes.text(entry.get("description", ""), (*path, "tools", index, "description"))
+
+    def _check_call(self, config: Mapping[str, object], path: Path) -> None:
+        method = shapes.text(config.get("method", "GET"), (*path, "method"))
+        if method.upper() not in METHODS:
+            raise ShapeError((*path, "method"), f"{shapes.shown(method)} is not one of {', '.join(METHODS)}")
+        shapes.one_of(*BODY_TYPES)(config.get("bodyType") or "json", (*path, "bodyType"))
+        for key in ("headers", "formData"):
+            listed = config.get(key) or []
+            if not isinstance(listed, list):
+                raise ShapeError((*path, key), f'must be a list of {{"key", "value"}}, not {shapes.shown(listed)}')
+            for index, item in enumerate(listed):
+                entry = shapes.mapping(item, (*path, key, index))
+                shapes.text(entry.get("key", ""), (*path, key, index, "key"))
+
+
+def read_variables(steps: list[Any], path: Path) -> tuple[dict[str, object], dict[str, object]]:
+    """Return what the variables start with, and the JSON Schema of those that a run may set."""
+    listed = steps[0]["config"].get("variables") if steps[0]["type"] == "start" else None
+    values: dict[str, object] = {}
+    properties: dict[str, object] = {}
+    required: list[str] = []
+    if listed is not None and not isinstance(listed, list):
+        raise ShapeError(path, f"must be a list of variables, not {shapes.shown(listed)}")
+    for index, item in enumerate(listed or []):
+        here = (*path, index)
+        fields = shapes.mapping(item, here)
+        shapes.known_keys(fields, _VARIABLE_KEYS, here)
+        name = shapes.text(fields.get("name") or "", (*here, "name"))
+        if not name.strip():
+            continue  # AnythingLLM's editor leaves such rows behind
+        if name in values:
+            raise ShapeError((*here, "name"), f"the variable {name!r} stands twice; rename one")
+        if "\0" in name or name != name.strip():
+            raise ShapeError((*here, "name"), f"{shapes.shown(name)} is no name for a variable")
+        kind, category = _kind_of(fields, here)
+        values[name] = _value(fields.get("value"), kind, (*here, "value"))
+        if category == "hidden":
+            continue
+        if category == "required":
+            required.append(name)
+            del values[name]
+        described = shapes.text(fields.get("description") or "", (*here, "description"))
+        schema: dict[str, object] = {"type": kind, "description": described or f"Value for variable {name}"}
+        if values.get(name) not in (None, ""):
+            schema["default"] = values[name]
+        properties[name] = {**schema, FOR_PEOPLE: True} if category == "configuration" else schema
+    parameters: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return values, {**parameters, "required": required} if required else parameters
+
+
+def _kind_of(fields: Mapping[str, object], path: Path) -> tuple[str, str]:
+    kind = shapes.one_of(*TYPES)(fields.get("type", "string"), (*path, "type"))
+    category = shapes.one_of(*CATEGORIES)(fields.get("category", "optional"), (*path, "category"))
+    for word in ("required", "hidden"):
+        if shapes.truth(fields.get(word, False), (*path, word)):
+            category = word
+    return kind, category
+
+
+def _value(raw: object, kind: str, path: Path) -> object:
+    """A variable's own value in its type; one without a value is empty text, and null if it is typed."""
+    if raw is None or raw == "":
+        return "" if kind == "string" else None
+    if kind == "string":
+        return raw
+    value = convert(raw, kind)
+    if not is_a(value, kind):
+        raise ShapeError(path, f"{shapes.shown(raw)} is no {kind}")
+    return value
+
+
+def every_block(steps: list[Any], before: str = "") -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield (number, type, config) of all blocks, those inside others included."""
+    for index, step in enumerate(steps, 1):
+        number, config = f"{before}{index}", step["config"]
+        yield number, step["type"], config
+        for key in INNER:
+            if step["type"] in ("condition", "forEach") and key in config:
+                yield from every_block(config[key], f"{number}.")

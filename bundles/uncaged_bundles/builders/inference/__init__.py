@@ -1,0 +1,1 @@
+"""What a script takes and needs, guessed from its text for a person to confirm."""

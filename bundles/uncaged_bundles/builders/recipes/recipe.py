@@ -1,0 +1,273 @@
+"""A recipe's JSON is read without surprises: each of its four shapes becomes a flow to build, and what is wrong has its dotted path.
+
+A script flow has ``actionName``, and ``script`` as a mapping; a task flow ``name``, and ``script`` as text; a web flow also a ``scope``;
+a block flow has ``steps``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from uncaged_bundles import hosts, shapes
+from uncaged_bundles.errors import BundleError
+from uncaged_bundles.shapes import Path, ShapeError
+
+from ..blocks.block_flow import is_block_flow, parse_block_flow
+from ..inference.inference import infer_arguments
+from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
+from .grammar_check import check_pattern
+from .parameters import write_schema
+from .recipe_sandbox import read_sandbox
+
+MAX_RECIPE_BYTES = 1 << 20
+MAX_SCRIPT_BYTES = 100 << 10
+LANGUAGES = ("bash", "python", "powershell")
+FORMATS = ("text", "json", "objects", "table")
+
+_SCRIPT_KEYS = frozenset(
+    {"version", "actionName", "description", "displayName", "parameters", "script", "grammarPatterns", "sandbox", "source", "examples"}
+)
+_TASK_KEYS = frozenset(
+    {"version", "name", "description", "displayName", "parameters", "script", "grammarPatterns", "source", "examples", "policy", "language"}
+)
+_WEB_KEYS = (_TASK_KEYS - {"policy"}) | {"scope"}
+_BODY_KEYS = frozenset({"language", "body", "expectedOutputFormat", "arguments", "repeat"})
+_TYPESCRIPT = re.compile(r"\basync\s+function\b|=>|\bfunction\s+\w+\s*\(|\bconst\s|\blet\s")
+
+
+def read_recipe(data: bytes, where: str) -> RecipeFlow:
+    """Return the flow that a recipe's bytes describe.
+
+    Raises:
+        BundleError: what is wrong, with *where* and the dotted path.
+    """
+    try:
+        return parse_recipe(load_json(data))
+    except BundleError as exc:
+        raise BundleError(f"{where}: {exc}") from exc
+
+
+def load_json(data: bytes) -> object:
+    """Return what strict JSON holds: no key twice, no NaN, at most 1 MiB."""
+    if len(data) > MAX_RECIPE_BYTES:
+        raise BundleError(f"has {len(data):,} bytes; a recipe has at most {MAX_RECIPE_BYTES:,}")
+    try:
+        found: object = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except UnicodeDecodeError as exc:
+        raise BundleError(f"byte {exc.start} is not UTF-8; save the file as UTF-8") from exc
+    except json.JSONDecodeError as exc:
+        raise BundleError(f"line {exc.lineno}, column {exc.colno}: not JSON: {exc.msg}") from exc
+    except RecursionError as exc:
+        raise BundleError("is nested too deeply to be read") from exc
+    shapes.json_data(found, ("recipe",))
+    return found
+
+
+def parse_recipe(raw: object) -> RecipeFlow:
+    """Return the flow that a recipe describes; ShapeError has the dotted path."""
+    top: Path = ("recipe",)
+    fields = shapes.mapping(raw, top)
+    if is_block_flow(fields):
+        return parse_block_flow(fields, safe_name(shapes.text(shapes.required(fields, "name", top), (*top, "name"))))
+    version = fields.get("version", 1)
+    if "actionName" not in fields and "name" not in fields:
+        raise ShapeError(top, "is no recipe: a script flow has 'actionName', a task or web flow has 'name'")
+    if "scope" in fields:
+        shapes.known_keys(fields, _WEB_KEYS, top)
+        return _web(fields, top)
+    if version != 1:
+        raise ShapeError((*top, "version"), f"{shapes.shown(version)} is not known here; the only version is 1")
+    if "actionName" in fields:
+        shapes.known_keys(fields, _SCRIPT_KEYS, top)
+        return _script(fields, top)
+    shapes.known_keys(fields, _TASK_KEYS, top)
+    return _task(fields, top)
+
+
+def safe_name(text: str) -> str:
+    """Return the flow name for what a recipe calls itself: ``listFiles`` is ``list-files``; text without a letter is refused."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1-\2", text)
+    name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].strip("-")
+    name = re.sub(r"^[^a-z]+", "", name)
+    if not name:
+        raise BundleError(f"{shapes.shown(text)} gives no flow name; name the flow with letters a to z")
+    return name
+
+
+def _script(fields: Mapping[str, object], top: Path) -> ScriptFlow:
+    script_path = (*top, "script")
+    script = shapes.mapping(shapes.required(fields, "script", top), script_path)
+    shapes.known_keys(script, _BODY_KEYS, script_path)
+    language = shapes.one_of(*LANGUAGES)(script.get("language", "powershell"), (*script_path, "language"))
+    body = script_text(shapes.required(script, "body", script_path), (*script_path, "body"))
+    parameters = write_schema(fields.get("parameters", []), (*top, "parameters"))
+    patterns, aliases, examples = _patterns(fields, parameters, top)
+    policy, notes = read_sandbox(fields.get("sandbox"), language, body, parameters, (*top, "sandbox"))
+    arguments = script.get("arguments")
+    return ScriptFlow(
+        **_identity(fields, "actionName", top),
+        parameters=parameters,
+        patterns=patterns,
+        aliases=aliases,
+        examples=examples,
+        notes=notes,
+        language=language,
+        body=body,
+        form=shapes.one_of(*FORMATS)(script.get("expectedOutputFormat", "text"), (*script_path, "expectedOutputFormat")),
+        arguments=infer_arguments(language, body, parameters)
+        if arguments is None
+        else _arguments(arguments, parameters, (*script_path, "arguments")),
+        repeat=shapes.truth(script.get("repeat", False), (*script_path, "repeat")),
+        policy=policy,
+    )
+
+
+def _task(fields: Mapping[str, object], top: Path) -> TaskFlow | ForeignFlow:
+    text = script_text(shapes.required(fields, "script", top), (*top, "script"))
+    parameters = write_schema(fields.get("parameters", []), (*top, "parameters"))
+    patterns, aliases, examples = _patterns(fields, parameters, top)
+    shared: dict[str, Any] = {
+        **_identity(fields, "name", top),
+        "parameters": parameters,
+        "patterns": patterns,
+        "aliases": aliases,
+        "examples": examples,
+    }
+    language = fields.get("language") or language_of(text)
+    if language == "python":
+        policy = fields.get("policy")
+        given = None if policy is None else shapes.mapping(policy, (*top, "policy"))
+        hosts.check_policy(given or {}, (*top, "policy"))
+        return TaskFlow(**shared, script=text, policy=given)
+    known = shapes.one_of("typescript", "javascript")(language, (*top, "language"))
+    return ForeignFlow(**shared, kind="task", language=known, text=text)
+
+
+def _web(fields: Mapping[str, object], top: Path) -> ForeignFlow:
+    text = script_text(shapes.required(fields, "script", top), (*top, "script"))
+    parameters = write_schema(fields.get("parameters", []), (*top, "parameters"))
+    patterns, aliases, examples = _patterns(fields, parameters, top)
+    return ForeignFlow(
+        **_identity(fields, "name", top),
+        parameters=parameters,
+        patterns=patterns,
+        aliases=aliases,
+        examples=examples,
+        kind="web",
+        language="javascript",
+        text=text,
+        scope=shapes.mapping(fields["scope"], (*top, "scope")),
+    )
+
+
+def _identity(fields: Mapping[str, object], key: str, top: Path) -> dict[str, Any]:
+    given = shapes.text(shapes.required(fields, key, top), (*top, key))
+    if "\0" in given or not given.strip():
+        raise ShapeError((*top, key), f"{shapes.shown(given)} is no name")
+    return {
+        "name": safe_name(given),
+        "description": shapes.text(shapes.required(fields, "description", top), (*top, "description")),
+        "display_name": shapes.text(fields.get("displayName", given), (*top, "displayName")),
+        "source": _source(fields.get("source"), (*top, "source")),
+    }
+
+
+def _source(raw: object, path: Path) -> str:
+    """Where a recipe comes from, in one line."""
+    if raw is None:
+        return ""
+    if isinstance(raw, str):
+        return raw
+    fields = shapes.mapping(raw, path)
+    return ", ".join(f"{key} {shapes.text(fields[key], (*path, key))}".removeprefix("type ") for key in sorted(fields, key="type".__ne__))
+
+
+def _patterns(
+    fields: Mapping[str, object], parameters: Mapping[str, object], top: Path
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[object, ...]]:
+    """Patterns, those of them that are aliases, and all example sentences."""
+    known = list(shapes.mapping(parameters.get("properties", {}), top))
+    patterns, aliases, examples = [], [], []
+    listed = fields.get("grammarPatterns", [])
+    if not isinstance(listed, list):
+        raise ShapeError((*top, "grammarPatterns"), f"must be a list, not {shapes.shown(listed)}")
+    for index, item in enumerate(listed):
+        path = (*top, "grammarPatterns", index)
+        entry = {"pattern": item} if isinstance(item, str) else shapes.mapping(item, path)
+        shapes.known_keys(entry, ("pattern", "isAlias", "examples"), path)
+        pattern = shapes.text(shapes.required(entry, "pattern", path), (*path, "pattern"))
+        check_pattern(pattern, known, (*path, "pattern"))
+        patterns.append(pattern)
+        if shapes.truth(entry.get("isAlias", False), (*path, "isAlias")):
+            aliases.append(pattern)
+        examples += [{"sentence": text} for text in shapes.texts(entry.get("examples", []), (*path, "examples"))]
+    given = fields.get("examples", [])
+    if not isinstance(given, list):
+        raise ShapeError((*top, "examples"), f"must be a list, not {shapes.shown(given)}")
+    return tuple(patterns), tuple(aliases), (*examples, *(_example(item, (*top, "examples", n)) for n, item in enumerate(given)))
+
+
+def _example(raw: object, path: Path) -> object:
+    if isinstance(raw, str):
+        return {"sentence": raw}
+    entry = shapes.mapping(raw, path)
+    shapes.known_keys(entry, ("sentence", "params", "success"), path)
+    shapes.text(shapes.required(entry, "sentence", path), (*path, "sentence"))
+    shapes.mapping(entry.get("params", {}), (*path, "params"))
+    shapes.truth(entry.get("success", True), (*path, "success"))
+    return entry
+
+
+def _arguments(raw: object, parameters: Mapping[str, object], path: Path) -> tuple[object, ...]:
+    if not isinstance(raw, list):
+        raise ShapeError(path, f"must be a list, not {shapes.shown(raw)}")
+    known = shapes.mapping(parameters.get("properties", {}), path)
+    for index, part in enumerate(raw):
+        if isinstance(part, str):
+            continue
+        here = (*path, index)
+        entry = shapes.mapping(part, here)
+        shapes.known_keys(entry, ("param", "flag", "switch"), here)
+        shapes.one_of(*known)(shapes.required(entry, "param", here), (*here, "param"))
+        shapes.text(entry.get("flag", ""), (*here, "flag"))
+        if shapes.truth(entry.get("switch", False), (*here, "switch")) and not entry.get("flag"):
+            raise ShapeError(here, "a switch needs its flag")
+    return tuple(raw)
+
+
+def script_text(value: object, path: Path) -> str:
+    """Return a script's text, if it is not empty, not too large and without NUL."""
+    text = shapes.text(value, path)
+    if not text.strip():
+        raise ShapeError(path, "is empty")
+    if (size := len(text.encode())) > MAX_SCRIPT_BYTES:
+        raise ShapeError(path, f"has {size:,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}")
+    if "\0" in text:
+        raise ShapeError(path, f"line {text[: text.index(chr(0))].count(chr(10)) + 1}: a NUL character is no text")
+    return text.replace("\r\n", "\n")
+
+
+def language_of(text: str) -> str:
+    """Return ``python`` or ``typescript``: a task script's language when nothing says it."""
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "typescript" if _TYPESCRIPT.search(text) else "python"
+    return "python"
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise BundleError(f"the key {shapes.shown(key)} stands twice in one mapping")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise BundleError(f"{text} is no JSON number")

@@ -1,0 +1,198 @@
+"""Whatever a flow was made from, a recipe or a script file, the same flow gives the same bundle, and a bundle gives its flow back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from uncaged_bundles.errors import BundleError
+from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.validation.validate import Bundle
+
+from ..blocks.block import block_flow_of, build_block
+from ..blocks.block_flow import BlockFlow
+from ..inference import task as infer_task
+from ..inference.inference import infer_commands, infer_parameters
+from ..scripts.foreign import build_foreign
+from ..scripts.script import build_script
+from ..scripts.task import build_task, script_in
+from ..scripts.task_check import check_script, open_kinds, unused_parameters
+from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
+from .parameters import write_schema
+from .recipe import language_of, script_text
+from .recipe_sandbox import path_parameters
+
+PROGRAMMABLE = frozenset({"python", "python3", "perl", "ruby", "node", "lua", "php"})
+LANGUAGE_OF_SUFFIX = {".sh": "bash", ".bash": "bash", ".py": "python", ".ps1": "powershell"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A bundle, and what the person who adds it should know. active: False if it says of itself that it is disabled."""
+
+    source: bytes
+    notes: tuple[str, ...]
+    active: bool = True
+
+
+def build_flow(flow: RecipeFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> Built:
+    """Return the bundle of a flow; BundleError says what is wrong with it."""
+    match flow:
+        case ScriptFlow():
+            return Built(source=build_script(flow, known_effects), notes=(*flow.notes, *_notes_on_script(flow)))
+        case TaskFlow():
+            return Built(source=build_task(flow, known_effects), notes=(*flow.notes, *_notes_on_task(flow)))
+        case ForeignFlow():
+            note = f"it is kept, but {flow.language} is not run here; see 'uncaged-workflow edit {flow.name} --script FILE.py'"
+            return Built(source=build_foreign(flow, known_effects), notes=(*flow.notes, note))
+        case BlockFlow():
+            return Built(source=build_block(flow, known_effects), notes=flow.notes, active=flow.active)
+        case RecipeFlow():
+            raise BundleError(f"{flow.name}: this is no kind of flow")
+    assert_never(flow)
+
+
+def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
+    """Return the flow that a script file is: a task, if it has ``async def execute``, else a script of the operating system."""
+    text = script_text(text, (name,))
+    language = LANGUAGE_OF_SUFFIX[suffix]
+    described = f"The {'task ' if is_task(language, text) else ''}script {name}{suffix}."
+    shared: dict[str, Any] = {
+        "name": name,
+        "description": _first_comment(text) or described,
+        "display_name": "",
+        "source": f"file {name}{suffix}",
+    }
+    if is_task(language, text):
+        guessed = [guess.fields() for guess in infer_task.parameters(text)]
+        return TaskFlow(**shared, parameters=write_schema(guessed, (name,)), script=text, notes=(_told(guessed),))
+    inferred = infer_parameters(language, text)
+    commands = list(infer_commands(language, text))
+    notes = [_told(inferred.parameters)]
+    notes.append(f"commands that it seems to need: {', '.join(commands) or 'none'}")
+    parameters = write_schema(list(inferred.parameters), (name,))
+    policy: dict[str, object] = {"executables": commands} if commands else {}
+    if paths := path_parameters(parameters):
+        policy["read"] = paths
+    return ScriptFlow(
+        **shared,
+        parameters=parameters,
+        notes=tuple(notes),
+        language=language,
+        body=text,
+        arguments=inferred.arguments,
+        policy=policy,
+    )
+
+
+def _told(parameters: Sequence[Mapping[str, object]]) -> str:
+    return f"parameters, by its text: {', '.join(str(part['name']) for part in parameters) or 'none'}"
+
+
+def flow_of(bundle: Bundle) -> RecipeFlow | None:
+    """Return the flow that a bundle was built from; None for a bundle that no recipe or script file made."""
+    if bundle.descriptor.kind == "block":
+        return block_flow_of(bundle)
+    descriptor, text = bundle.descriptor, bundle.source.decode()
+    raw = descriptor.raw
+    shared: dict[str, Any] = {
+        "name": descriptor.name,
+        "description": descriptor.description,
+        "display_name": raw.get("displayName", ""),
+        "source": raw.get("source", ""),
+        "parameters": descriptor.parameters,
+        "patterns": _texts(raw.get("patterns")),
+        "aliases": _texts(raw.get("aliases")),
+        "examples": tuple(_list(raw.get("examples"))),
+    }
+    values = _constants(text)
+    script, kept = values.get("script"), values.get("kept")
+    if descriptor.kind == "script" and isinstance(script, dict) and "drive_script(" in text:
+        return ScriptFlow(
+            **shared,
+            language=str(script["language"]),
+            body=str(script["body"]),
+            repeat=script.get("repeat") is True,
+            arguments=tuple(_list(values.get("arguments"))),
+            form=_form(text),
+            policy=descriptor.policy.limits.get("script", {}),
+        )
+    if "unsupported" in raw and isinstance(kept, dict):
+        fields: dict[str, Any] = {"kind": descriptor.kind, "language": kept["language"], "text": kept["text"], "scope": kept.get("scope")}
+        return ForeignFlow(**shared, **fields)
+    task = script_in(text) if descriptor.kind == "task" else None
+    return None if task is None else TaskFlow(**shared, script=task, policy=dict(descriptor.policy.limits))
+
+
+def is_task(language: str, text: str) -> bool:
+    """Whether a script file is a task's script."""
+    if language != "python" or language_of(text) != "python":
+        return False
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "execute" for node in tree.body)
+
+
+def _notes_on_script(flow: ScriptFlow) -> list[str]:
+    commands = flow.policy.get("executables")
+    able = [name for name in commands if name in PROGRAMMABLE] if isinstance(commands, list) else []
+    return [*_unread(flow), *(f"{name} runs whatever program it is given: it can do more than its name says" for name in able)]
+
+
+def _unread(flow: ScriptFlow) -> list[str]:
+    properties = flow.parameters.get("properties", {})
+    handed_over = {str(part.get("param")) for part in flow.arguments if isinstance(part, dict)}
+    names = [name for name in properties if name not in handed_over] if isinstance(properties, Mapping) else []
+    unread = [name for name in names if f"PARAM_{variable_of(name)}" not in flow.body]
+    return [f"the script never reads the parameter {name!r} (as PARAM_{variable_of(name)})" for name in unread]
+
+
+def _notes_on_task(flow: TaskFlow) -> list[str]:
+    tree = check_script(flow.script, flow.name)
+    notes = [f"the script never reads the parameter {name!r}" for name in unused_parameters(tree, flow.parameters)]
+    if flow.policy is None:
+        notes += [f"what the script's {kind} steps go to is computed, so the policy names nothing" for kind in open_kinds(tree)]
+    return notes
+
+
+def variable_of(name: str) -> str:
+    """Return a parameter's name as an environment variable has it, without the ``PARAM_`` before it."""
+    return "".join(character if character.isalnum() else "_" for character in name.upper())
+
+
+def _first_comment(text: str) -> str:
+    for line in text.split("\n")[:5]:
+        words = line.lstrip("#").strip()
+        if line.startswith("#") and not line.startswith("#!") and words:
+            return words[:200]
+    return ""
+
+
+def _constants(text: str) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for node in ast.parse(text).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="script" | "arguments" | "kept" as name)], value=value):
+                try:
+                    found[name] = ast.literal_eval(value)
+                except ValueError:
+                    continue
+            case _:
+                continue
+    return found
+
+
+def _form(text: str) -> str:
+    return text.rpartition('form="')[2].partition('"')[0] or "text"
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

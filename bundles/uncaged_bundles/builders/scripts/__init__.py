@@ -1,0 +1,1 @@
+"""Scripts, by the hand of the operating system or as tasks, become bundles."""

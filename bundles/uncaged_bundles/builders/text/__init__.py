@@ -1,0 +1,1 @@
+"""How a bundle's text is written: literals and layout."""

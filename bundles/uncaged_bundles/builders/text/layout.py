@@ -1,0 +1,51 @@
+"""A bundle's parts stand below one another as a formatter would have them, so that a person can read it and compare two of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+
+from ..carrying.carry import Carrier
+from ..carrying.imports import write_imports
+from .literal import write_literal
+
+_BLOCK = re.compile(r"^(?:def |class |async def |@)", re.MULTILINE)
+
+
+def spaced(statements: Sequence[str]) -> str:
+    """Join top-level statements: two empty lines around a function or a class, one before a comment, none between plain ones."""
+    text = statements[0]
+    for before, statement in pairwise(statements):
+        wide = _BLOCK.search(before) or _BLOCK.search(statement)
+        text += ("\n\n\n" if wide else "\n\n" if statement.startswith("#") else "\n") + statement
+    return text
+
+
+def write_driven(head: str, descriptor: Mapping[str, object], module: str, names: Sequence[str], rest: str) -> bytes:
+    """Return the text of a bundle that is driven by our own code alone.
+
+    Args:
+        head: the first line, a comment.
+        module: the loaded module from which *names* are carried.
+        rest: what follows the carried code, ``run`` at its end.
+    """
+    imports, code = _carried(module, tuple(names))
+    parts = [
+        head,
+        *([imports] if imports else []),
+        f"descriptor = {write_literal(descriptor, used=len('descriptor = '))}",
+        f"# Carried from uncaged-workflow: the driver.\n\n\n{code}",
+    ]
+    return ("\n\n".join(parts) + "\n\n\n" + rest).encode()
+
+
+@cache
+def _carried(module: str, names: tuple[str, ...]) -> tuple[str, str]:
+    """The import lines and the code of *names*; the same for every bundle of a process."""
+    carrier = Carrier(reserved=("descriptor", "run", "options"))
+    for name in names:
+        carrier.carry(module, name)
+    code = [text for _, text in carrier.code()]
+    return "\n".join(write_imports(carrier.imports())), spaced(code)
