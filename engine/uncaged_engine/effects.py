@@ -25,19 +25,53 @@ from the other side. ask: only a person can settle it.
 
 
 class Cancel:
-    """A request to stop one effect, and the actions that stop it."""
+    """A request to stop one effect, and the actions that stop it. A pause is one, too, for effects that stop for it."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._actions: list[Callable[[], None]] = []
+        self._is_final = False
+        self._is_pausing = False
+        self._stopping_for_pause = 0
 
     @property
     def requested(self) -> bool:
         return self._event.is_set()
 
+    @property
+    def only_paused(self) -> bool:
+        """Whether nothing but a pause asks for the end."""
+        return self._event.is_set() and not self._is_final
+
     def request(self) -> None:
         """Set the flag and run each registered action once."""
+        self._is_final = True
+        self._stop()
+
+    def pause(self) -> None:
+        """The same for an effect that stops for a pause; any other goes on to its end."""
+        with self._lock:
+            self._is_pausing = True
+            stops = self._stopping_for_pause > 0
+        if stops:
+            self._stop()
+
+    @contextmanager
+    def stops_for_pause(self) -> Iterator[None]:
+        """What happens inside is cancelled by a pause; at once if one was asked for already."""
+        with self._lock:
+            self._stopping_for_pause += 1
+            late = self._is_pausing
+        if late:
+            self._stop()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._stopping_for_pause -= 1
+
+    def _stop(self) -> None:
         with self._lock:
             self._event.set()
             actions, self._actions = self._actions, []

@@ -154,6 +154,24 @@ def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(engine: Engine
     assert marked(thread) == []
 
 
+def test_a_pause_while_it_speaks_cancels_its_turn_and_resume_asks_again(engine: Engine, demo: Path, home: Path) -> None:
+    """It may speak for an hour: it is told to stop and ended, half its work is put back, and the bundle never hears of it."""
+    (home / "hang-once").touch()
+    thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
+    wait_for(engine, thread, lambda event: event.kind == "progress" and "still at it" in str(event.body.get("text")))
+    engine.pause(thread)
+    assert settle(engine, thread)["status"] == "paused"
+    assert marked(thread) == []
+    words = [next(iter({"control", "void"} & record.keys()), None) for record in engine.thread(thread).records]
+    assert [word for word in words if word] == ["control", "void"]
+    engine.resume(thread, options=options(demo, home))
+    result = finish(engine, thread)
+    assert is_green(demo, result["data"]["commitSha"])
+    assert list((engine.store.work / thread).rglob("half.txt")) == []
+    assert [step["role"] for step in role_steps(engine, thread)] == ROLES
+    assert engine.verify(thread).ok
+
+
 def test_an_agent_that_is_not_there_pauses_the_thread(engine: Engine, demo: Path, home: Path) -> None:
     """The bundle never hears of it; once it is installed, resume goes on."""
     bare = RunOptions(directory=demo, environment={"PATH": "/usr/bin:/bin", "HOME": str(home)}, agents={"": "claude"})

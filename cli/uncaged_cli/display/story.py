@@ -50,6 +50,7 @@ class Story:
         self.steps = 0
         self.open: OpenStep | None = None
         self.last_void = ""
+        self.is_paused = False
         self.wait: Record = {}
         self.end: Record | None = None
 
@@ -87,6 +88,7 @@ class Story:
     def _hear_control(self, record: Record) -> Row:
         word = str(record["control"])
         self.wait = record if word == "wait" else {}
+        self.is_paused = word == "pause"
         if word == "resume":
             self.end, self.last_void = None, ""
             if self.open is not None:
@@ -94,8 +96,10 @@ class Story:
         return self._row("control", record, word, _first_text(record, CONTROL_TEXTS), timed=False)
 
     def _hear_void(self, record: Record) -> Row:
-        self.last_void = str(record["void"])
         detail = _first_text(record, ("message",))
+        if self.is_paused:  # by a person: nothing lacks
+            return self._row("void", record, self._label(record), detail)
+        self.last_void = str(record["void"])
         return self._row("void", record, self._label(record), f"{self.last_void}{': ' if detail else ''}{detail}")
 
     def _hear_step(self, record: Record) -> Row:

@@ -14,7 +14,7 @@ from ..session import open_engine
 @threads_argument
 @json_option
 def command(threads: tuple[str, ...], as_json: bool) -> None:
-    """Stop threads before their next effect; the one in flight is finished first."""
+    """Stop threads before their next effect; the one in flight is finished first, but for the turn of an ACP agent, which ends now."""
     engine = open_engine()
     ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
     for thread_id in ids:

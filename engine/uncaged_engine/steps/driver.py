@@ -136,10 +136,11 @@ class Driver:
         return self._journal.flushed_bytes
 
     def pause(self) -> None:
-        """Stop before the next effect; on disk when this returns."""
+        """Stop before the next effect, or in one that stops for a pause; on disk when this returns."""
         self._journal.append(lines.control("pause", {}, self.now_ms()))
         self._journal.flush()
         self._stop = self._stop or "pause"
+        self._cancel.pause()
 
     def kill(self) -> None:
         """Stop now: what is in flight is cancelled."""

@@ -287,6 +287,9 @@ def _write_void(seq: int, void: Void, desk: Desk) -> Generator[Command, Any, str
     flush = void.word == "environment"
     yield Write(lines.void(seq, void.word, void.message, void.more, desk.now_ms()), flush=flush)
     match void.word:
+        case "environment" if desk.stop_word() == "kill":  # it came while the effect was on its way back
+            yield Write(_end(desk, "killed", {}), flush=True)
+            return "killed"
         case "environment":
             return "paused"
         case "killed":

@@ -135,6 +135,8 @@ class Performer:
         else:
             outcome = self._try(command.kind, command.body, context)
         outcome = self._spending.settle(outcome)
+        if isinstance(outcome, Void) and outcome.word == "killed" and self._cancel.only_paused:
+            outcome = Void(word="environment", message="paused before it was done; `resume` asks again", more=outcome.more)
         self._answer, self._done = None, {}
         if command.kind == "role":
             self._note = None  # it was said for the next prompt

@@ -97,6 +97,15 @@ def test_an_attempt_is_told_and_counted() -> None:
     assert story.open.attempt == 2
 
 
+def test_a_turn_that_a_pause_ended_lacks_nothing() -> None:
+    """A person paused the thread: no word of the machine, and nothing to be mended before it is resumed."""
+    void = {"seq": 1, "void": "environment", "message": "paused before it was done", "timestamp": 1_300}
+    story, rows = tell(INTENT, {"control": "pause", "timestamp": 1_200}, void)
+    assert (rows[-1].detail, story.last_void) == ("paused before it was done", "")
+    story, rows = tell(INTENT, {"control": "pause", "timestamp": 1_200}, {"control": "resume", "timestamp": 1_250}, void)
+    assert (rows[-1].detail, story.last_void) == ("environment: paused before it was done", "environment")
+
+
 def test_an_unusable_answer_is_told_as_one() -> None:
     """It is the answer before the attempt that its line counts, so it carries no number that nobody asked for."""
     _story, rows = tell(INTENT, {"seq": 1, "attempt": 4, "answer": "hm", "problem": "no block", "timestamp": 1_200})

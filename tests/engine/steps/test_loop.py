@@ -437,6 +437,13 @@ def test_a_stop_is_looked_for_once_per_effect() -> None:
     assert not any(isinstance(command, Flush) for command in table.commands)
 
 
+def test_a_kill_that_comes_while_an_effect_is_given_up_is_not_lost() -> None:
+    """It was acknowledged, so the thread ends as killed, not as paused."""
+    table = Table(perform=lambda _command: Void(word="environment", message="paused"), stops=lambda asked: "kill" if asked > 1 else None)
+    assert table.play(two_effects) == "killed"
+    assert written(table)[-1] == {"end": "killed"}
+
+
 def test_an_effect_is_intended_once_however_often_it_is_performed() -> None:
     """After a crash, and after a void with a second intent, the handler hears the time of the first intent."""
     table = Table(perform=lambda _command: Void(word="killed", message="stopped"))

@@ -64,7 +64,8 @@ class AcpAgent:
         return self._row.login_shows if self._row is not None else "session"
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
-        return self._with_process(request, lambda process, ground, stopped: self._turn(process, request, ground, stopped))
+        with request.cancel.stops_for_pause():
+            return self._with_process(request, lambda process, ground, stopped: self._turn(process, request, ground, stopped))
 
     def greet(self, request: AgentRequest) -> Greeting:
         """Start it, shake hands, open a session, and end it without having asked anything.
