@@ -7,12 +7,16 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 TABLE = Path(__file__).with_name("prices.json")
 _DATED = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
-Price = Mapping[str, float]
-"""US dollars per million tokens: input, output, and perhaps cached (read from a cache) and stored (written to one)."""
+Price = Mapping[str, Any]
+"""US dollars per million tokens: input, output, and perhaps cached (read from a cache) and stored (written to one).
+
+above: the same for requests with more input than its ``tokens``, where long requests cost more.
+"""
 
 
 def priced(usage: Mapping[str, object], own: Mapping[str, Price]) -> dict[str, object]:
@@ -35,16 +39,22 @@ def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
 
 
 def cost(usage: Mapping[str, object], price: Price) -> float:
-    """US dollars. Cached and stored tokens are a part of the input tokens and have prices of their own, if the table has one."""
+    """US dollars. Cached and stored tokens are a part of the input tokens and have prices of their own, if the table has one.
+
+    Where long requests cost more, a usage of several turns counts as so many requests of the same size: a sum does not tell their sizes.
+    """
+    above = price.get("above")
+    is_long = above is not None and _count(usage, "inputTokens") / max(1.0, _count(usage, "turns")) > above["tokens"]
+    rates: Price = above if above is not None and is_long else price
     cached, stored = _count(usage, "cachedTokens"), _count(usage, "storedTokens")
     fresh = max(0.0, _count(usage, "inputTokens") - cached - stored)
     parts = (
-        fresh * price["input"],
-        cached * price.get("cached", price["input"]),
-        stored * price.get("stored", price["input"]),
-        _count(usage, "outputTokens") * price["output"],
+        fresh * rates["input"],
+        cached * rates.get("cached", rates["input"]),
+        stored * rates.get("stored", rates["input"]),
+        _count(usage, "outputTokens") * rates["output"],
     )
-    return sum(parts) / 1_000_000
+    return float(sum(parts)) / 1_000_000
 
 
 @cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Timer
 from typing import Any, Protocol
 
@@ -126,7 +126,8 @@ class Talk:
         self._cancel = cancel
         self._progress = progress
         self._schema = schema
-        self._patience = Patience(wait=self._wait, is_cut=lambda: line.is_cut, spent=self.meter.add)
+        self._listener = Listener(progress, self.meter)
+        self._patience = Patience(wait=self._wait, is_cut=lambda: line.is_cut, spent=self._count_cut)
 
     def answer(self) -> str:
         """Return the text of the model's last turn, after all that it wanted to do was done.
@@ -173,9 +174,9 @@ class Talk:
             turns[-1] = Turn(by="user", parts=(*turns[-1].parts, Text(text=LAST_TURN)))
         ask = Ask(system=self.conversation.system, turns=tuple(turns), tools=self._tools.described, free=not last, schema=self._schema)
         self.meter.turns += 1
-        reply = self._patience.send(self._client, ask, Listener(self._progress, self.meter).hear)
-        self.meter.add(reply.usage)
-        self._progress({"usage": self.meter.document()})
+        self._listener = Listener(self._progress, self.meter)
+        reply = self._patience.send(self._client, ask, self._listener.hear)
+        self._count(reply.usage)
         if reply.stop == "refusal":
             raise ModelFailed(f"{self._client.model} refuses to answer{': ' if reply.detail else ''}{reply.detail}", kind="refusal")
         if reply.stop == "context":
@@ -183,6 +184,14 @@ class Talk:
         if reply.parts:
             turns.append(Turn(by="assistant", parts=reply.parts))
         return reply
+
+    def _count(self, usage: Usage) -> None:
+        self.meter.add(usage)
+        self._progress({"usage": self.meter.document()})
+
+    def _count_cut(self, usage: Usage) -> None:
+        """A turn that was cut off was paid for, and after a kill nobody else will tell; its end would have had the count of its output."""
+        self._count(replace(usage, output=max(usage.output, self._listener.forget())))
 
     def _use(self, reply: Reply) -> str | None:
         """Do what the turn asks for, in its order, and return the answer if a tool gives it.
@@ -254,6 +263,11 @@ class Listener:
         usage = self._meter.document(coming=self._characters)
         shown = {"text": self._line.strip()[-SHOWN_CHARACTERS:]} if self._line.strip() else {}
         self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})
+
+    def forget(self) -> int:
+        """Return about how many tokens have arrived; the turn begins anew."""
+        tokens, self._characters, self._told_characters = self._characters // CHARACTERS_PER_TOKEN, 0, 0
+        return tokens
 
 
 def _whole(call: Call) -> bool:

@@ -66,13 +66,23 @@ class SearchSection(Section):
     key: str | None = None
 
 
-class PriceSection(Section):
+class RatesSection(Section):
     """US dollars per million tokens."""
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
     cached: Annotated[float, Field(ge=0)] | None = None
     stored: Annotated[float, Field(ge=0)] | None = None
+
+
+class AboveSection(RatesSection):
+    """For requests with more input than *tokens*."""
+
+    tokens: Annotated[int, Field(ge=1)]
+
+
+class PriceSection(RatesSection):
+    above: AboveSection | None = None
 
 
 class SecretSection(Section):

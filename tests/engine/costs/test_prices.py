@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from uncaged_engine.costs.accounting import NOTHING
 from uncaged_engine.costs.prices import price_of, priced, shipped
+from uncaged_engine.models.settings import MODELS
 
 
 def test_cached_tokens_have_a_price_of_their_own() -> None:
@@ -36,3 +37,22 @@ def test_the_persons_prices_go_first() -> None:
     """What stands in config.yaml overrides the shipped table."""
     own = {"gpt-5": {"input": 1.0, "output": 2.0}}
     assert price_of("gpt-5-2025-08-07", own) == own["gpt-5"]
+
+
+@pytest.mark.parametrize("model", MODELS.values())
+def test_the_models_that_are_used_unasked_have_a_price(model: str) -> None:
+    """A limit of money holds for whoever just sets a key."""
+    assert price_of(model, {}) is not None
+
+
+@pytest.mark.parametrize(("turns", "dollars"), [(1, 5.0), (2, 5.0), (3, 1.0)])
+def test_long_requests_may_cost_more(turns: int, dollars: float) -> None:
+    """A sum of several turns counts as so many requests of the same size; the price of long ones begins above the size."""
+    own = {"m": {"input": 1.0, "output": 1.0, "above": {"tokens": 400_000, "input": 5.0, "output": 5.0}}}
+    assert priced({"model": "m", "inputTokens": 1_000_000, "turns": turns}, own)["cost"] == dollars
+
+
+def test_a_request_of_just_that_size_is_not_long() -> None:
+    """Vendors say: above."""
+    own = {"m": {"input": 1.0, "output": 1.0, "above": {"tokens": 1_000_000, "input": 5.0, "output": 5.0}}}
+    assert priced({"model": "m", "inputTokens": 1_000_000}, own)["cost"] == 1.0

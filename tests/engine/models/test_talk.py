@@ -219,6 +219,16 @@ def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
         assert len(server.asked) == 1
 
 
+def test_a_turn_that_a_kill_cuts_off_is_counted(wire: Wire) -> None:
+    """Whoever follows hears last what was paid for: the input as far as the wire told it before the answer, and what had arrived."""
+    with serving([says("x" * 400, cached_tokens=40, gate=threading.Event())]) as server, talking(server, wire) as sight:
+        threading.Timer(0.3, sight.cancel.request).start()
+        with pytest.raises(Stopped):
+            sight.talk.answer()
+    last: Any = sight.progress[-1]["usage"]
+    assert (last["inputTokens"], last["outputTokens"], last["turns"]) == (100 if wire == "anthropic" else 0, 100, 1)
+
+
 def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: Wire) -> None:
     """A server that reads a long prompt says nothing yet; one that is busy wants to be left alone for a minute."""
     gate = threading.Event()
