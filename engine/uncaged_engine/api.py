@@ -10,12 +10,12 @@ for event in engine.follow(thread):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.names import FlowName, parse_flow_name
 from uncaged_bundles.policy import widening
@@ -155,8 +155,10 @@ class Engine:
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
         """All threads, newest first; those of one flow or hash if it is named. One that cannot be read is listed all the same."""
-        found = ((bundle, thread, path) for bundle, thread, path in self.store.find_journals())
-        summaries = [summarise(self.store, bundle, thread, path) for bundle, thread, path in found]
+        summaries = []
+        for bundle, thread, path in self.store.find_journals():
+            with suppress(NotFoundError):  # it was removed since its directory was read
+                summaries.append(summarise(self.store, bundle, thread, path))
         if flow is not None:
             name, bundle_hash = self.registry.resolve(flow)
             summaries = [one for one in summaries if (one.name == name if name else one.hash == bundle_hash)]
@@ -226,6 +228,8 @@ class Engine:
         journal = Journal.open(path, bundle_hash, thread)
         try:
             require_still(journal, self.store, bundle_hash, thread, "answer")
+            if journal.history.lines != 1 + len(found.records):  # somebody answered, and it asks something else by now
+                raise RefusedError(f"thread {thread} went on since its question was read; look at what it asks now")
             journal.append(lines.control("answer", {"value": value}, self._chance.clock_ms()))
             journal.flush()
         finally:

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 import pytest
 from testbed.bundles import MARKED, PLANNED, granted, source
 from testbed.journals import records_of
+from testbed.moments import just_before
 from testbed.processes import end_workers
 from testbed.steering import finish, intent_of, marks, settle, wait_for, written
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import ThreadId
+from uncaged_engine import api
 from uncaged_engine.api import Cut, Engine, RunOptions
 from uncaged_engine.journal import lines
 
@@ -249,6 +251,29 @@ def test_a_thread_that_waits_for_a_person_goes_on_with_the_answer(engine: Engine
         engine.answer(thread, "red")
     assert engine.verify(thread).ok
 
+
+def test_an_answer_to_a_question_that_is_no_longer_asked_is_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two who answer at once one is heard; the other's answer is not taken for one to the next question."""
+    granted(engine.store, source("asking-twice", _ASKING_TWICE, policy={"ask": {}}))
+    thread = engine.run("asking-twice", prompt="")
+    assert settle(engine, thread)["status"] == "waiting"
+
+    def quicker() -> None:
+        engine.answer(thread, "1")
+        assert settle(engine, thread)["status"] == "waiting"
+
+    just_before(monkeypatch, api, "check_answer", quicker)
+    with pytest.raises(RefusedError, match="went on since"):
+        engine.answer(thread, "2")
+    engine.answer(thread, "3")
+    assert finish(engine, thread)["message"] == "1 3"
+
+
+_ASKING_TWICE = """
+    first = yield {"ask": {"question": "which?"}}
+    second = yield {"ask": {"question": "and then?"}}
+    return {"success": True, "message": f"{first} {second}"}
+"""
 
 _ASKING = """
     colour = yield {"ask": {"question": "which?", "choices": ["red", "green"]}}

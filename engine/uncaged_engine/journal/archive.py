@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.storage.files import write_atomically
+
+from . import lock
 
 SUFFIX = ".zst"
 MAX_BYTES = 1 << 30
@@ -13,6 +16,25 @@ MAX_BYTES = 1 << 30
 
 def is_archived(path: Path) -> bool:
     return path.name.endswith(SUFFIX)
+
+
+def plain_of(path: Path) -> Path:
+    """Where the journal is written when it is not packed."""
+    return path.with_suffix("") if is_archived(path) else path
+
+
+def contents(path: Path) -> bytes:
+    """The journal's bytes, wherever they are by now: it may have been packed or unpacked since it was looked up.
+
+    Raises:
+        NotFoundError: it was removed. DamagedError: as `read`.
+    """
+    plain = plain_of(path)
+    packed = plain.with_name(plain.name + SUFFIX)
+    for place in (plain, packed, plain):  # the new file is there before the old one goes
+        with suppress(FileNotFoundError):
+            return read(place) if place is packed else place.read_bytes()
+    raise NotFoundError(f"{plain} was removed while it was looked at; `uncaged-workflow threads` lists what there is")
 
 
 def read(path: Path) -> bytes:
@@ -29,7 +51,7 @@ def read(path: Path) -> bytes:
 
 
 def compress(path: Path) -> Path:
-    """Replace a journal that nobody writes by its compressed form.
+    """Replace a journal by its compressed form; the caller holds its lock, so that nobody writes what would be lost.
 
     The compressed file is durable before the plain one goes, so a crash between leaves both, and readers take the plain one.
     """
@@ -45,8 +67,16 @@ def compress(path: Path) -> Path:
 
 
 def restore(path: Path) -> Path:
-    """The plain journal again, for going on with it."""
-    target = path.with_suffix("")
-    write_atomically(target, read(path))
-    path.unlink()
+    """The plain journal again, for going on with it.
+
+    Raises:
+        RefusedError: somebody else restores or removes it, and may write to it already.
+    """
+    target = plain_of(path)
+    with lock.taken(path) as ours:
+        if not ours:
+            raise RefusedError(f"{target.name} was taken out of the archive or removed by somebody else just now; look at it again")
+        write_atomically(target, read(path))
+        # crash here: both are there, and readers take the plain one
+        path.unlink()
     return target

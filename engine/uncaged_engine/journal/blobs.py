@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from _blake2 import blake2b
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import DamagedError, UncagedError
-from uncaged_bundles.storage.files import sync_directory, write_atomically
+from uncaged_bundles.storage.files import held, sync_directory, write_atomically
 
 from . import lines
 from .codec import encode
+
+_NAME = re.compile(r"[0-9a-f]{32}")
 
 
 def blob_hash(data: bytes) -> str:
@@ -36,16 +41,28 @@ class Blobs:
         name = blob_hash(data)
         path = self.directory / name
         try:
-            there = path.read_bytes() == data
-            if there:
-                sync_directory(self.directory)  # whoever put it may not have come as far as that
-        except FileNotFoundError:
-            there = False
+            with held(self.directory, alone=False):  # nobody sweeps between our look and what we do
+                if _is(path, data):
+                    os.utime(path)  # young again: `prune` must not take it before the line that names it is written
+                    sync_directory(self.directory)  # whoever put it may not have come as far as that
+                else:
+                    write_atomically(path, data)
         except OSError as exc:
             raise UncagedError(f"cannot put {path}: {exc.strerror or exc}; mend the disk, then `resume`") from exc
-        if not there:
-            write_atomically(path, data)
         return name
+
+    def sweep(self, named: Container[str], *, before_s: float) -> int:
+        """Remove the blobs that are not among *named* and were put before *before_s* (seconds since 1970); return their bytes."""
+        freed = 0
+        for path in self.directory.iterdir():
+            if not _NAME.fullmatch(path.name) or path.name in named:
+                continue
+            with held(self.directory, alone=True), suppress(FileNotFoundError):  # another sweep may be under way
+                found = path.stat()
+                if found.st_mtime < before_s:
+                    path.unlink()
+                    freed += found.st_size
+        return freed
 
     def get(self, name: str) -> bytes:
         """Raises: DamagedError: it is missing, or its bytes are not those that were hashed."""
@@ -79,3 +96,10 @@ class Blobs:
         if note is not None:
             expanded[note["field"]] = json.loads(self.get(str(note["hash"])))
         return expanded
+
+
+def _is(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except FileNotFoundError:
+        return False

@@ -4,6 +4,7 @@ Rule 1: one owner at a time; the lock is taken before the first byte is read.
 Rule 2: a write or flush that failed is final for this handle: the kernel may have dropped the pages, so nothing later can be trusted.
 Rule 3: a torn tail is kept aside before it is cut.
 Rule 4: a handle that was closed takes nothing more, whoever still knows it: its number may be another file's by now.
+Rule 5: nothing but a resume follows an end, however late somebody else's word comes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from uncaged_bundles.errors import DamagedError, RefusedError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import sync_directory, write_atomically
 
-from . import chain, lock
+from . import chain, lines, lock
 from .recover import History, recover
 
 
@@ -41,6 +42,7 @@ class Journal:
         self._fd = fd
         self._digest = history.digest
         self._broken: str | None = None
+        self._ended = history.end is not None
         self._lock = threading.Lock()
 
     @classmethod
@@ -58,6 +60,8 @@ class Journal:
         try:
             if not lock.take(fd):
                 raise JournalBusy(f"thread {thread} is in use by another process")
+            if not lock.is_named(fd):
+                raise JournalBusy(f"thread {thread} was archived or removed just now; look at it again")
             history = recover(_read_all(fd), bundle, thread)
             if history.damage is not None:
                 _cut(fd, path, thread, history)
@@ -73,6 +77,8 @@ class Journal:
         """Seal an open record and write it (plainly: it survives a killed process, not yet a power cut)."""
         with self._lock:
             self._refuse_if_broken()
+            if self._ended and not body.startswith(lines.RESUME):
+                raise JournalBusy(f"{self.path.name}: the thread has ended just now; look at it again")
             line, digest = chain.seal(self._digest, body)
             try:
                 written = os.write(self._fd, line)
@@ -82,6 +88,7 @@ class Journal:
                 # crash here, or a full disk: a torn tail, which the next owner cuts
                 raise self._break("write", f"only {written} of {len(line)} bytes were taken")
             self._digest = digest
+            self._ended = body.startswith(lines.END)
             self.size_bytes += written
             return line
 

@@ -38,6 +38,9 @@ _SHAPES: dict[bytes, Shape] = {
     b'"sub"': "step",
 }
 """The first key after seq tells the shape."""
+END = b'{"end":'
+RESUME = b'{"control":"resume"'
+"""How an end begins, and the only line that may follow one."""
 ENDS: frozenset[str] = frozenset(("completed", "failed", "killed", "limit"))
 
 
@@ -109,7 +112,7 @@ def shape_of(line: bytes) -> tuple[Shape, int]:
             return shape, int(line[7:comma])
     elif line.startswith(b'{"control":'):
         return "control", 0
-    elif line.startswith(b'{"end":'):
+    elif line.startswith(END):
         return "end", 0
     elif line.startswith(b'{"format":'):
         return "start", 0

@@ -10,6 +10,8 @@ import errno
 import fcntl
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _LAYOUT = "hhqqi4x"  # struct flock on 64-bit Linux: type, whence, start, length, pid
@@ -43,5 +45,24 @@ def is_live(path: Path) -> bool:
         return False
     try:
         return held(fd)
+    finally:
+        os.close(fd)
+
+
+def is_named(fd: int) -> bool:
+    """Whether the open file still has a name; one that was packed or removed after it was opened has none, and what it takes is lost."""
+    return os.fstat(fd).st_nlink > 0
+
+
+@contextmanager
+def taken(path: Path) -> Iterator[bool]:
+    """Hold the lock of the journal at *path*, plain or packed; False if somebody else holds it, or if it is not there (any more)."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        yield take(fd) and is_named(fd)
     finally:
         os.close(fd)

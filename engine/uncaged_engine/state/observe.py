@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import DamagedError, UncagedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -68,19 +68,25 @@ class ThreadView:
 
 
 def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
-    """Read just enough of a journal to list it: its head, and its last lines."""
+    """Read just enough of a journal to list it: its head, and its last lines.
+
+    Raises:
+        NotFoundError: it was removed since it was looked up.
+    """
     try:
-        if os.fspath(path).endswith(archive.SUFFIX):
-            return _summary_of_all(store, bundle, thread, archive.read(Path(path)), locked=False)
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = -1 if os.fspath(path).endswith(archive.SUFFIX) else _opened(path)
+        if fd < 0:
+            return _summary_of_all(store, bundle, thread, archive.contents(Path(path)), locked=False)
         try:
+            locked = lock.held(fd)  # before its size: a thread that ends in between is not taken for a dead one
             found = os.fstat(fd)
-            locked = lock.held(fd)
             if found.st_size <= WINDOW_BYTES:
                 return _summary_of_all(store, bundle, thread, os.pread(fd, WINDOW_BYTES, 0), locked=locked)
             return _summary_of_tail(store, bundle, thread, fd, found.st_size, locked=locked)
         finally:
             os.close(fd)
+    except NotFoundError:
+        raise
     except (UncagedError, OSError, ValueError, KeyError) as exc:
         started = thread_created_ms(thread)
         return ThreadSummary(
@@ -96,15 +102,22 @@ def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | s
         )
 
 
+def _opened(path: Path | str) -> int:
+    """The journal, open for reading; -1 if it was packed meanwhile, or removed."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return -1
+
+
 def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> ThreadView:
     """Read the whole of a thread.
 
     Raises:
         DamagedError: not even its start can be read.
     """
-    archived = archive.is_archived(path)
-    locked = not archived and lock.is_live(path)  # before the bytes: a thread that ends in between is not taken for a dead one
-    data = archive.read(path) if archived else path.read_bytes()
+    locked = lock.is_live(archive.plain_of(path))  # before the bytes: a thread that ends in between is not taken for a dead one
+    data = archive.contents(path)
     history = recover(data, bundle, thread)
     summary = _summary_of(history, store, bundle, thread, data, locked=locked)
     blobs = Blobs(store.blobs)

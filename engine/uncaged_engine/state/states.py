@@ -81,10 +81,10 @@ def status(facts: Facts, *, locked: bool) -> State:
         return "running"
     if facts.open_rule == "ask" or facts.unsettled:
         return "unknown"
+    if facts.paused or facts.lacking:  # before waiting: a pause that came while the question was put is still in force
+        return "paused"
     if facts.waiting:
         return "waiting"
-    if facts.paused or facts.lacking:
-        return "paused"
     return "interrupted"
 
 

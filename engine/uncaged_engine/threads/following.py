@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 
@@ -34,7 +33,11 @@ class Event:
 
 
 def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Iterator[Event]:
-    """Yield a thread's events from its start record on, then one status event."""
+    """Yield a thread's events from its start record on, then one status event.
+
+    Raises:
+        NotFoundError: it was removed meanwhile.
+    """
     blobs = Blobs(store.blobs)
     shown = 0
     reason = ""  # why the worker left the thread, where the journal cannot say it
@@ -53,8 +56,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
                     reason = str(event["message"])
                 elif "error" in event:
                     time.sleep(PAUSE_S)  # the worker lives, but somebody else holds this thread's lock for a moment
-    path = _where_it_is_now(path, thread)
-    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    data = archive.contents(path)
     history = recover(data, bundle, thread)
     for record in parse_records(data[shown : history.good_bytes], blobs):
         yield Event(kind="record", body=record)
@@ -62,23 +64,14 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     yield Event(kind="status", body={"status": summary.status, "message": summary.message or reason, "steps": summary.steps})
 
 
-def _where_it_is_now(path: Path, thread: ThreadId) -> Path:
-    """The journal's path; it may have been archived, or removed, since it was looked up.
-
-    Raises:
-        NotFoundError: it was removed.
-    """
-    found = next((one for one in (path, path.with_name(path.name + archive.SUFFIX)) if one.exists()), None)
-    if found is None:
-        raise NotFoundError(f"thread {thread} was removed while it was followed")
-    return found
-
-
 def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:
     """The records between two places of the file."""
     if flushed <= shown:
         return [], shown
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return [], shown  # it ended and was archived or removed before we came to this event; all is told at the end
     try:
         data = os.pread(fd, flushed - shown, shown)
     finally:

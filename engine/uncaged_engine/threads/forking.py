@@ -40,7 +40,7 @@ def make_fork(
         RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`, before anything is written.
     """
     source_hash, source, path = store.locate_thread(text)
-    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    data = archive.contents(path)
     history = recover(data, source_hash, source)
     record = view(store, source_hash, source, path).start
     target = source_hash if on is None else registry.resolve(str(record["name"]) if on == "head" else on)[1]

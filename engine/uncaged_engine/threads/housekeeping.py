@@ -7,15 +7,17 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import RefusedError, UncagedError
-from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.ids import BundleHash, ThreadId, is_bundle_hash
 from uncaged_bundles.storage.files import remove_stale_temporaries
 
-from ..journal import archive
+from ..journal import archive, lock
+from ..journal.blobs import Blobs
 from ..state.observe import ThreadSummary, summarise
 from .removal import remove
 
@@ -58,11 +60,14 @@ def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: in
     for bundle, thread, path in found:
         if archive.is_archived(path):
             continue
-        status = summarise(engine.store, bundle, thread, path).status
-        if status not in ENDED | {"limit"}:
-            raise RefusedError(f"thread {thread} is {status}: only an ended thread is archived")
-        before = path.stat().st_size
-        saved += before - archive.compress(path).stat().st_size
+        with lock.taken(path) as ours:  # or a thread that is resumed just now would write into a file without a name
+            status = summarise(engine.store, bundle, thread, path).status
+            if status not in ENDED | {"limit"}:
+                raise RefusedError(f"thread {thread} is {status}: only an ended thread is archived")
+            if not ours:
+                raise RefusedError(f"thread {thread} is in use by another process; try again")
+            before = path.stat().st_size
+            saved += before - archive.compress(path).stat().st_size
         done.append(thread)
     return Archived(threads=tuple(done), saved_bytes=saved)
 
@@ -72,16 +77,16 @@ def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Prune
     gone: list[ThreadId] = []
     freed = 0
     for bundle, thread, path in list(_old(engine, older_than_ms)):
-        size = sum(part.stat().st_size for part in path.parent.glob(f"{thread}.*"))
+        size = sum(_size(part) for part in path.parent.glob(f"{thread}.*"))
         if not dry_run:
             try:
-                remove(engine.store, bundle, thread, path)
-            except RefusedError:
-                continue  # somebody took it up meanwhile
+                remove(engine.store, bundle, thread, path, among=ENDED)
+            except (RefusedError, NotFoundError):
+                continue  # somebody took it up meanwhile, or removed it, too
         gone.append(thread)
         freed += size
     if not dry_run:
-        for directory in (engine.store.blobs, *engine.store.logs.iterdir()):
+        for directory in (engine.store.blobs, *(one for one in engine.store.logs.iterdir() if is_bundle_hash(one.name) and one.is_dir())):
             remove_stale_temporaries(directory, time.time() - YOUNG_BLOB_S)
         freed += _sweep_blobs(engine) + _sweep_worktrees(engine)
     return Pruned(threads=tuple(gone), freed_bytes=freed)
@@ -90,34 +95,37 @@ def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Prune
 def _old(engine: Engine, older_than_ms: int) -> Iterable[tuple[BundleHash, ThreadId, Path]]:
     now_ms = time.time_ns() // 1_000_000
     for bundle, thread, path in engine.store.find_threads():
-        summary: ThreadSummary = summarise(engine.store, bundle, thread, path)
-        if summary.status in ENDED and now_ms - summary.updated_ms >= older_than_ms:
-            yield bundle, thread, path
+        with suppress(NotFoundError):  # it was removed since its directory was read
+            summary: ThreadSummary = summarise(engine.store, bundle, thread, path)
+            if summary.status in ENDED and now_ms - summary.updated_ms >= older_than_ms:
+                yield bundle, thread, path
+
+
+def _every_thread(engine: Engine) -> set[tuple[ThreadId, Path]]:
+    """All journals, looked for twice: one that is archived while its directory is read may be seen under neither of its names."""
+    return {(thread, path) for _ in range(2) for _, thread, path in engine.store.find_threads()}
 
 
 def _sweep_blobs(engine: Engine) -> int:
     """Remove blobs that no journal names."""
     named: set[str] = set()
-    for _, _, path in engine.store.find_threads():
+    for _, path in _every_thread(engine):
         try:
-            data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
-        except UncagedError:
+            data = archive.contents(path)
+        except NotFoundError:
+            continue  # it was removed meanwhile
+        except (UncagedError, OSError):
             return 0  # a journal that cannot be read may name any of them
         named.update(match.decode() for match in _BLOB_IN_LINE.findall(data))
-    freed = 0
-    for blob in engine.store.blobs.iterdir():
-        found = blob.stat()
-        if blob.name not in named and time.time() - found.st_mtime > YOUNG_BLOB_S:
-            blob.unlink()
-            freed += found.st_size
-    return freed
+    return Blobs(engine.store.blobs).sweep(named, before_s=time.time() - YOUNG_BLOB_S)
 
 
 def _sweep_worktrees(engine: Engine) -> int:
     """Remove what is left in `work` of threads that are gone."""
-    alive = {thread for _, thread, _ in engine.store.find_threads()}
+    entries = list(engine.store.work.iterdir())  # before the threads: what stands here now has its thread's journal already
+    alive = {thread for thread, _ in _every_thread(engine)}
     freed = 0
-    for entry in engine.store.work.iterdir():
+    for entry in entries:
         thread = entry.name.partition(".")[0]
         if thread in alive or entry.name.startswith("."):
             continue
@@ -130,6 +138,12 @@ def _sweep_worktrees(engine: Engine) -> int:
 
 
 def _size(entry: Path) -> int:
-    if not entry.is_dir() or entry.is_symlink():
-        return entry.lstat().st_size
-    return sum(os.lstat(Path(directory) / name).st_size for directory, _, names in os.walk(entry, followlinks=False) for name in names)
+    """The bytes in it; what goes while we look counts for nothing."""
+    paths = [entry]
+    if entry.is_dir() and not entry.is_symlink():
+        paths = [Path(directory) / name for directory, _, names in os.walk(entry, followlinks=False) for name in names]
+    total = 0
+    for path in paths:
+        with suppress(FileNotFoundError):
+            total += path.lstat().st_size
+    return total

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import ThreadId, bundle_hash, parse_bundle_hash, parse_thread_id
-from uncaged_bundles.storage.files import write_atomically
+from uncaged_bundles.storage.files import held, write_atomically
 from uncaged_bundles.validation.validate import read_bundle
 
 from ..journal import archive
@@ -41,7 +41,7 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
     import zstandard
 
     bundle, thread, path = engine.store.locate_thread(text)
-    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    data = archive.contents(path)
     history = recover_strictly(data, bundle, thread)
     if history.corrupt:
         raise DamagedError(
@@ -90,7 +90,10 @@ def import_thread(engine: Engine, source: Path) -> ThreadId:
             blobs.put(data)
     path = engine.store.data_path(bundle.hash, thread)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    write_atomically(path, members[JOURNAL])
+    with held(path.parent, alone=True):  # another import of the same thread may have been quicker, and its thread may run by now
+        if path.exists():
+            raise RefusedError(f"thread {thread} was imported by another process just now")
+        write_atomically(path, members[JOURNAL])
     return thread
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Container
 from pathlib import Path
 
 from uncaged_bundles.errors import RefusedError, UncagedError
@@ -11,26 +12,27 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import sync_directory
 from uncaged_bundles.storage.store import Store
 
-from ..journal import archive, lock
-from ..state.observe import view
+from ..journal import lock
+from ..state.observe import summarise, view
 
 
-def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, *, among: Container[str] | None = None) -> None:
     """Delete a thread whose lock is free.
 
+    Args:
+        among: only if it stands like this, now that nobody else can change it.
     Raises:
-        RefusedError: somebody took the lock meanwhile.
+        RefusedError: somebody took the lock meanwhile, or it stands in another way by now.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        if not archive.is_archived(path) and not lock.take(fd):
-            raise RefusedError(f"thread {thread} was taken up by a worker just now; kill it first")
+    with lock.taken(path) as ours:
+        if not ours:
+            raise RefusedError(f"thread {thread} was taken up, archived or removed just now; look at it again")
+        if among is not None and summarise(store, bundle, thread, path).status not in among:
+            raise RefusedError(f"thread {thread} was taken up just now; look at it again")
         _remove_workspace(store, bundle, thread, path)
         for part in (*path.parent.glob(f".{thread}.*"), *sorted(path.parent.glob(f"{thread}.*"))):  # the journal after what a crash left
             part.unlink()
         sync_directory(path.parent)
-    finally:
-        os.close(fd)
 
 
 def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:

@@ -32,7 +32,7 @@ class Verdict:
 
 def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, *, prefer: str, deadline_s: float) -> Verdict:
     """Check every line, then run the bundle again over the recorded outcomes, in a fresh process, alone."""
-    data = archive.read(path) if archive.is_archived(path) else path.read_bytes()
+    data = archive.contents(path)
     history = recover_strictly(data, bundle_hash, thread)
     count = len(history.steps)
     if history.damage is not None:

@@ -207,3 +207,19 @@ def test_a_fork_s_copied_lines_follow_its_start_record(tmp_path: Path) -> None:
     path.parent.parent.mkdir()
     create(path, lines.start(start_fields(), NOW_MS), BUNDLE, THREAD, more=b"".join(script.sealed[1:]))
     assert path.read_bytes() == script.data
+
+
+def test_nothing_but_a_resume_follows_an_end(path: Path) -> None:
+    """A pause that comes while the thread ends is refused: by who wrote the end, and by whoever opens it later."""
+    journal = opened(path)
+    journal.append(lines.end("killed", {}, NOW_MS))
+    for _ in range(2):
+        with pytest.raises(JournalBusy, match="has ended"):
+            journal.append(lines.control("pause", {}, NOW_MS))
+        journal.flush()
+        journal.close()
+        journal = opened(path)
+    journal.append(lines.control("resume", {}, NOW_MS))
+    journal.append(lines.control("pause", {}, NOW_MS))
+    journal.close()
+    assert recover(path.read_bytes(), BUNDLE, THREAD).paused

@@ -10,10 +10,12 @@ from typing import Self
 import pytest
 from testbed.bundles import COUNT, MARKED, granted, place, place_script, script_of, thread_id
 from testbed.journals import NOW_MS, Script
+from testbed.moments import just_before
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.journal import lines, lock
+from uncaged_engine.state import observe
 from uncaged_engine.state.observe import ThreadSummary, summarise, view
 
 NO_OUTCOME = "(null) was begun and has no outcome yet"
@@ -101,6 +103,26 @@ def test_a_held_lock_means_running_unless_the_end_is_there(store: Store, bundle:
         assert summarise(store, bundle.hash, placed.thread, placed.path).status == status
         assert view(store, bundle.hash, placed.thread, placed.path).summary.status == status
         os.close(fd)
+
+
+def test_a_thread_that_ends_while_it_is_looked_at_is_not_taken_for_a_dead_one(
+    store: Store, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is asked for before the size of what is read, or an end that was written in between would not be seen."""
+    script = script_of(bundle)
+    for seq in range(1, 60):
+        script.done(seq)
+    path = place_script(store, bundle, script).path
+    assert path.stat().st_size > observe.WINDOW_BYTES
+    fd = os.open(path, os.O_RDWR)
+    assert lock.take(fd)
+
+    def end() -> None:
+        path.write_bytes(script.end("completed", result={}).data)
+        os.close(fd)
+
+    just_before(monkeypatch, lock, "held", end)
+    assert summarise(store, bundle.hash, script.thread, path).status == "completed"
 
 
 def test_times_come_from_the_journal(store: Store, bundle: Bundle) -> None:

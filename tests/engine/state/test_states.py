@@ -64,6 +64,7 @@ def test_a_refusal_says_the_state_and_the_next_step(state: State, event: Event) 
         (Facts(paused=True), False, "paused"),
         (Facts(lacking=True), False, "paused"),
         (Facts(waiting=True), False, "waiting"),
+        (Facts(waiting=True, paused=True), False, "paused"),
         (Facts(open_rule="repeat"), False, "interrupted"),
         (Facts(open_rule="restore"), False, "interrupted"),
         (Facts(open_rule="probe"), False, "interrupted"),

@@ -1,0 +1,213 @@
+"""Whatever is packed, unpacked or swept away while somebody else is at work, nothing of a thread that goes on is lost."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from testbed.bundles import COUNT, Placed, granted, place_script, script_of
+from testbed.moments import just_after, just_before
+from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.api import Engine
+from uncaged_engine.journal import archive, lines, lock
+from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.journal import Journal, JournalBusy
+from uncaged_engine.state.observe import summarise
+from uncaged_engine.threads import housekeeping, parcel, removal
+from uncaged_engine.threads.housekeeping import YOUNG_BLOB_S, archive_threads, prune
+
+RESUME = lines.control("resume", {}, 5)
+
+
+@pytest.fixture
+def killed(store: Store) -> Placed:
+    """A thread that has ended and can be resumed all the same."""
+    bundle = granted(store, COUNT)
+    return place_script(store, bundle, script_of(bundle).done(1).intent(2).void(2).end("killed"))
+
+
+def opened(placed: Placed) -> Journal:
+    return Journal.open(placed.path, placed.bundle.hash, placed.thread)
+
+
+class Directory:
+    """An open directory of another process."""
+
+    def __init__(self, path: Path) -> None:
+        self.fd = os.open(path, os.O_RDONLY)
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+def aged(path: Path) -> None:
+    os.utime(path, (1, 1))
+
+
+def test_a_thread_that_is_resumed_just_now_is_not_archived(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its worker would write into a file that has no name any more; whoever comes first wins, and the other hears of it."""
+    journals: list[Journal] = []
+    just_before(monkeypatch, lock, "taken", lambda: journals.append(opened(killed)))
+    with pytest.raises(RefusedError, match="in use by another process"):
+        archive_threads(engine, [killed.thread])
+    [journal] = journals
+    journal.append(RESUME)
+    journal.close()
+    assert killed.path.read_bytes().count(b'"resume"') == 1
+
+
+def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
+    engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How it stood before the lock was taken does not count."""
+
+    def resumed() -> None:
+        journal = opened(killed)
+        journal.append(RESUME)
+        journal.close()
+
+    just_before(monkeypatch, lock, "taken", resumed)
+    with pytest.raises(RefusedError, match="only an ended thread"):
+        archive_threads(engine, [killed.thread])
+    just_before(monkeypatch, lock, "taken", resumed)
+    with pytest.raises(RefusedError, match="taken up just now"):
+        removal.remove(engine.store, killed.bundle.hash, killed.thread, killed.path, among=frozenset({"killed"}))
+    assert killed.path.exists()
+
+
+@pytest.mark.parametrize("away", ["packed", "removed"])
+def test_a_journal_that_went_while_it_was_opened_is_not_taken(killed: Placed, monkeypatch: pytest.MonkeyPatch, away: str) -> None:
+    """What is written to a file without a name is lost."""
+    act: Callable[[], object] = (lambda: archive.compress(killed.path)) if away == "packed" else killed.path.unlink
+    just_before(monkeypatch, lock, "take", act)
+    with pytest.raises(JournalBusy, match="archived or removed just now"):
+        opened(killed)
+
+
+@pytest.mark.parametrize("moment", ["taken", "take"])
+def test_two_take_a_thread_out_of_the_archive(killed: Placed, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """The slower one does not put the old journal over what the quicker one's worker has written by now."""
+    packed = archive.compress(killed.path)
+    held = os.open(packed, os.O_RDWR)
+    assert lock.take(held)
+    with pytest.raises(RefusedError, match="taken out of the archive"):
+        archive.restore(packed)
+    os.close(held)
+
+    def quicker() -> None:
+        archive.restore(packed)
+        journal = opened(killed)
+        journal.append(RESUME)
+        journal.close()
+
+    just_before(monkeypatch, lock, moment, quicker)
+    with pytest.raises(RefusedError, match="taken out of the archive"):
+        archive.restore(packed)
+    assert b'"resume"' in killed.path.read_bytes()
+
+
+def test_a_thread_that_is_taken_out_of_the_archive_just_now_is_not_removed(
+    store: Store, killed: Placed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal may be somebody's already."""
+    packed = archive.compress(killed.path)
+    just_before(monkeypatch, lock, "taken", lambda: archive.restore(packed))
+    with pytest.raises(RefusedError, match="look at it again"):
+        removal.remove(store, killed.bundle.hash, killed.thread, packed)
+    assert killed.path.exists()
+
+
+def test_a_journal_is_read_wherever_it_is_by_now(store: Store, killed: Placed) -> None:
+    """A place that was looked up before it was packed, or unpacked, leads to it; nothing does once it was removed."""
+    data = killed.path.read_bytes()
+    place = (store, killed.bundle.hash, killed.thread)
+    packed = archive.compress(killed.path)
+    assert archive.contents(killed.path) == data
+    assert summarise(*place, killed.path) == summarise(*place, packed)
+    archive.restore(packed)
+    assert archive.contents(packed) == data
+    assert summarise(*place, packed).status == "killed"
+    killed.path.unlink()
+    for path in (killed.path, packed):
+        with pytest.raises(NotFoundError, match="was removed"):
+            summarise(*place, path)
+
+
+def test_a_listing_passes_over_what_goes_meanwhile(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that was removed since its directory was read is no corrupt one."""
+    just_before(monkeypatch, os, "open", killed.path.unlink)
+    assert engine.threads() == []
+
+
+def test_a_worktree_that_is_made_just_now_stays(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread began after the threads were counted."""
+    store = engine.store
+    left = store.work / "01HX5WBE00ABCDEFGHJKMNPQRS"
+    left.mkdir()
+    begun = script_of(killed.bundle, number=7)
+
+    def begin() -> None:
+        place_script(store, killed.bundle, begun)
+        (store.work / begun.thread).mkdir()
+
+    just_after(monkeypatch, housekeeping, "_every_thread", begin)
+    housekeeping._sweep_worktrees(engine)
+    assert [one.name for one in store.work.iterdir()] == [begun.thread]
+
+
+def test_a_blob_that_is_put_again_just_now_stays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody named it for a long time, and the line that names it now is not written yet."""
+    blobs = Blobs(engine.store.blobs)
+    used, unused = blobs.put(b"used"), blobs.put(b"unused")
+    for name in (used, unused):
+        aged(engine.store.blobs / name)
+    just_before(monkeypatch, Blobs, "sweep", lambda: blobs.put(b"used"))
+    prune(engine, older_than_ms=YOUNG_BLOB_S * 1000)
+    assert [one.name for one in engine.store.blobs.iterdir()] == [used]
+
+
+def test_no_blob_is_put_while_one_is_swept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at its age and its end nobody finds it there; and nobody sweeps while one is found there."""
+    blobs = Blobs(engine.store.blobs)
+    free: list[bool] = []
+
+    def try_it(operation: int) -> None:
+        with pytest.raises(BlockingIOError), closing(Directory(blobs.directory)) as directory:
+            fcntl.flock(directory.fd, operation | fcntl.LOCK_NB)
+            free.append(True)
+
+    aged(blobs.directory / blobs.put(b"used"))
+    just_before(monkeypatch, os, "utime", lambda: try_it(fcntl.LOCK_EX))
+    aged(blobs.directory / blobs.put(b"used"))
+    just_before(monkeypatch, Path, "unlink", lambda: try_it(fcntl.LOCK_SH))
+    assert blobs.sweep((), before_s=1000) == len(b"used")
+    assert not free
+
+
+def test_what_is_not_ours_in_the_store_is_passed_over(engine: Engine, killed: Placed) -> None:
+    """A file among the directories of logs, and a directory among the blobs."""
+    (engine.store.logs / ".DS_Store").write_bytes(b"x")
+    (engine.store.blobs / "mine").mkdir()
+    aged(engine.store.blobs / "mine")
+    assert prune(engine, older_than_ms=0).threads == (killed.thread,)
+    assert (engine.store.blobs / "mine").is_dir()
+
+
+def test_two_imports_of_one_thread(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The slower one does not write over a thread that runs by now."""
+    parcel.export_thread(engine, killed.thread, tmp_path / "thread.tar.zst")
+    data = killed.path.read_bytes()
+    killed.path.unlink()
+
+    def quicker() -> None:
+        place_script(engine.store, killed.bundle, script_of(killed.bundle).done(1).control("resume"))
+
+    just_before(monkeypatch, parcel, "held", quicker)
+    with pytest.raises(RefusedError, match="by another process"):
+        parcel.import_thread(engine, tmp_path / "thread.tar.zst")
+    assert killed.path.read_bytes() != data
