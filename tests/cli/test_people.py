@@ -66,6 +66,7 @@ def test_the_prompt_is_shown_and_an_answer_that_does_not_fit_changes_nothing(com
     shown = command("answer", waiting)
     assert shown.returncode == 2
     assert "reviewer: Looks." in shown.stderr
+    assert """'{"status": "fine | bad", "places": ["…"]}'""" in shown.stderr
     prompt = asked(command, waiting)["prompt"]
     assert all(words in prompt for words in ("You are the reviewer.", "Look at it.", "Mind the tests.", "- `status`"))
     refused = command("answer", waiting, '{"status": "perhaps"}')
@@ -87,17 +88,20 @@ def test_a_text_is_an_answer_like_any_agents(command: Command, waiting: str, tmp
 
 
 def test_a_form_asks_field_by_field(command: Command, waiting: str, environment: dict[str, str], tmp_path: Path) -> None:
-    """On a terminal: the prompt, then each field with its words; lists are written with commas."""
-    code, seen = on_terminal(["answer", waiting], environment, tmp_path, typed=b"bad\na, b\n")
+    """On a terminal: the prompt, then each field with its words, a choice until it is one, a list line by line."""
+    code, seen = on_terminal(["answer", waiting], environment, tmp_path, typed=b"perhaps\nbad\na, or so\nb\n\n")
     assert code == 0, seen
-    assert all(words in seen for words in ("You are the reviewer.", "How it looks.", "status (fine | bad)", "may be empty"))
-    assert result(command, waiting) == {"status": "bad", "places": ["a", "b"]}
+    assert all(
+        words in seen
+        for words in ("You are the reviewer.", "How it looks.", "status (fine | bad)", "'perhaps' is none of fine, bad", "places 2")
+    )
+    assert result(command, waiting) == {"status": "bad", "places": ["a, or so", "b"]}
 
 
 def test_an_editor_opens_on_the_question(command: Command, waiting: str, environment: dict[str, str], tmp_path: Path) -> None:
     """With an empty block to fill in; what is left of the question is no part of the answer."""
     editor = tmp_path / "editor"
-    fills = """s/"status": ""/"status": "fine"/; s/"places": ""/"places": []/"""
+    fills = """s/"status": ""/"status": "fine"/"""
     editor.write_text(f'#!/bin/sh\ncp "$1" "$HOME/before"\nsed -i \'{fills}\' "$1"\ntouch -d "+1 hour" "$1"\n')
     editor.chmod(0o755)
     code, seen = on_terminal(["answer", waiting, "--edit"], {**environment, "EDITOR": str(editor)}, tmp_path)

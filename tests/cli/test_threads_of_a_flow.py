@@ -303,7 +303,7 @@ def test_a_role_that_a_person_plays_is_asked_for_by_its_fields(command: Command,
     asked = command("answer", "latest")
     assert asked.returncode == 2
     said = asked.stderr.rstrip().rpartition(" answer ")[2].partition(" ")[2].strip("'")
-    assert json.loads(said) == {"status": "…", "text": "…"}
+    assert json.loads(said) == {"status": "drafted", "text": "…"}
     answered = command("answer", "latest", said.replace("…", "drafted"))
     assert answered.returncode == 0, answered
 
@@ -404,18 +404,18 @@ def test_cost_is_seen_limited_and_estimated(command: Command, flow: AddFlow, tmp
     limited = command("run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5", "--verbose")
     assert limited.returncode == 6
     assert "        I looked.\n" in limited.stdout
-    assert "        used: 1,000 tokens, $0.4\n" in limited.stdout
-    assert "\nused: 2,000 tokens, $0.8\n" in limited.stdout
+    assert "        used: 1,000 tokens, $0.40\n" in limited.stdout
+    assert "\nused: 2,000 tokens, $0.80\n" in limited.stdout
     assert "next: uncaged-workflow resume 01" in limited.stderr
     assert command("resume", "latest", "--max-cost", "0.5").returncode == 1
     assert command("resume", "latest", "--max-cost", "5").returncode == 0
-    assert "3,000 tokens, $1.2" in command("threads").stdout
-    assert "used: 3,000 tokens, $1.2" in command("thread", "latest").stdout
+    assert "3,000 tokens, $1.20" in command("threads").stdout
+    assert "used: 3,000 tokens, $1.20" in command("thread", "latest").stdout
     fork = command("fork", "latest", "--at", "2", "--verbose")
-    assert "\nused: 1,000 tokens, $0.4\n" in fork.stdout
-    assert "inherited from its source: 2,000 tokens, $0.8" in command("thread", "latest").stdout
+    assert "\nused: 1,000 tokens, $0.40\n" in fork.stdout
+    assert "inherited from its source: 2,000 tokens, $0.80" in command("thread", "latest").stdout
     estimate = command("run", "talk", "--estimate").stdout
     assert "2 past threads (median, worst)" in estimate
-    assert "$0.8, $1.2" in estimate
+    assert "$0.80, $1.20" in estimate
     assert json.loads(command("run", "talk", "--estimate", "--json").stdout)["n"] == 2
     assert len(json.loads(command("threads", "--json").stdout)) == 2

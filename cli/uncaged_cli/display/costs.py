@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 from .durations import spell
@@ -14,8 +15,17 @@ if TYPE_CHECKING:
 def money(cost: float, *, unpriced: bool) -> str:
     """``$0.12``; ``$0.12 and an unknown price``; ``price unknown`` if nothing has a price."""
     if unpriced:
-        return f"${cost:.4g} and an unknown price" if cost else "price unknown"
-    return f"${cost:.4g}" if cost else ""
+        return f"{dollars(cost)} and an unknown price" if cost else "price unknown"
+    return dollars(cost) if cost else ""
+
+
+def dollars(cost: float) -> str:
+    """``$1,234.50``; ``$0.50``; what is less than a dollar has up to four figures that count: ``$0.00125``."""
+    if cost >= 1:
+        return f"${cost:,.2f}"
+    places = max(2, 3 - floor(log10(cost))) if cost > 0 else 2
+    whole, _, part = f"{cost:.{places}f}".partition(".")
+    return f"${whole}.{part.rstrip('0'):0<2}"
 
 
 def spell_spent(spent: Spent) -> str:
@@ -40,7 +50,7 @@ def estimate_lines(found: Estimate, name: str) -> list[str]:
     if found.tokens.worst:
         lines.append(f"  tokens  {_pair(found.tokens)}")
         unknown = f"; in {found.unpriced} of them a price was unknown" if found.unpriced else ""
-        lines.append(f"  money   ${found.cost.median:.4g}, ${found.cost.worst:.4g}{unknown}")
+        lines.append(f"  money   {dollars(found.cost.median)}, {dollars(found.cost.worst)}{unknown}")
     return lines
 
 

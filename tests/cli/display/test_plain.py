@@ -72,8 +72,8 @@ def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:
         view.ending(ENDING, {"used": {"inputTokens": 10, "outputTokens": 2, "cost": 0.5}})
     lines = [line.strip() for line in stream.getvalue().splitlines()]
     assert [line.split()[-3:] for line in lines[:2]] == [["…", "edit", "a.py"], ["a.py", "·", "hm"]]
-    assert lines[3:9] == ["Mended.", "Twice.", "{", '"status": "done"', "}", "used: 12 tokens, $0.5, 3 turns, 1 min 2 s, tiny"]
-    assert lines[9:] == ["completed: fixed", "used: 12 tokens, $0.5", "branch: uncaged/x"]
+    assert lines[3:9] == ["Mended.", "Twice.", "{", '"status": "done"', "}", "used: 12 tokens, $0.50, 3 turns, 1 min 2 s, tiny"]
+    assert lines[9:] == ["completed: fixed", "used: 12 tokens, $0.50", "branch: uncaged/x"]
 
 
 @pytest.mark.parametrize(
