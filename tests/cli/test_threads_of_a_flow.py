@@ -394,6 +394,16 @@ def run(input, options):
 """
 
 
+def test_a_limit_of_money_that_cannot_count_says_so(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+    """Nobody relies on a limit that never binds; who set none hears nothing of it."""
+    flow("talk", TALK)
+    entry = "- {role: coder, answer: I looked., meta: {n: 1}, usage: {inputTokens: 900, outputTokens: 100}}\n"
+    (tmp_path / "script.yaml").write_text(entry * 3)
+    limited = command("run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5")
+    assert (limited.returncode, "does not count what has no known price: name it under `prices`" in limited.stderr) == (0, True)
+    assert "known price" not in command("run", "talk", "--agent", "scripted:script.yaml").stderr
+
+
 def test_cost_is_seen_limited_and_estimated(command: Command, flow: AddFlow, tmp_path: Path) -> None:
     """Step by step with --verbose, in sum at the end and in listings; a limit of money stops and goes on; `--estimate` starts nothing."""
     flow("talk", TALK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from .clean import clean_line
@@ -10,6 +11,10 @@ from .costs import money
 SEPARATOR = " · "
 WORDS = ("message", "text", "line")
 """Under these names handlers report words, the first that is there counts."""
+
+WORKTREE = re.compile(r"(?<!\S)/\S*/work/[0-9A-HJKMNP-TV-Z]{26}/")
+"""Before a file's name: it is the thread's own worktree, whichever thread is followed."""
+FENCE = re.compile(r"^```\w*$")
 
 
 class Doing:
@@ -29,8 +34,8 @@ class Doing:
     @property
     def work(self) -> str:
         """Tool, file and last words."""
-        handling = " ".join(clean_line(str(self._known[name])) for name in ("tool", "file") if name in self._known)
-        words = clean_line(str(self._known.get("words", "")))
+        handling = " ".join(WORKTREE.sub("", clean_line(str(self._known[name]))) for name in ("tool", "file") if name in self._known)
+        words = FENCE.sub("", clean_line(str(self._known.get("words", ""))))
         return SEPARATOR.join(part for part in (handling, words) if part)
 
     @property

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from uncaged_bundles.errors import EngineBug
 
@@ -32,7 +33,10 @@ HIGHER: Mapping[str, Callable[[float], str]] = {
     "maxTokens": lambda value: f"--max-tokens {2 * value or 1000:.0f}",
     "maxSeconds": lambda value: f"--max-time {2 * value or 60:.0f}s",
 }
-"""For each limit, the option that raises it far enough to get on."""
+"""For each limit, the option that raises it far enough to get on; the value is the limit, or what was used if that is more."""
+
+
+NOTHING_USED: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,7 @@ def ending(
     last_void: str,
     repository: str | None,
     wants_fields: bool = False,
+    used: Mapping[str, float] = NOTHING_USED,
     report: Path | None = None,
 ) -> Ending:
     """Return what to say about a thread.
@@ -68,6 +73,7 @@ def ending(
         last_void: the word of the void that closed the last intent, or nothing.
         repository: the directory to name in git commands; None when the person stands in it already.
         wants_fields: it waits for a person who answers for a role, field by field.
+        used: how much of each limit was used up, as far as it is known.
         report: what the worker wrote when it left the thread because of a bug of ours.
     """
     result = (end or {}).get("result")
@@ -90,6 +96,7 @@ def ending(
             end=end,
             repository=repository,
             wants_fields=wants_fields,
+            used=used,
         ),
     )
 
@@ -121,6 +128,7 @@ def _next_commands(
     end: Mapping[str, object] | None,
     repository: str | None,
     wants_fields: bool,
+    used: Mapping[str, float],
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
     match status:
@@ -132,7 +140,7 @@ def _next_commands(
         case "failed":
             return (f"{program} fork {thread_id}",)
         case "limit":
-            return (f"{program} resume {thread_id} {_raised(end or {})}",)
+            return (f"{program} resume {thread_id} {_raised(end or {}, used)}",)
         case "unknown":
             return (f"{program} resume {thread_id} --redo", f"{program} resume {thread_id} --skip")
         case "corrupt":
@@ -149,7 +157,8 @@ def _next_commands(
             return (f"{program} thread {thread_id}",)
 
 
-def _raised(end: Mapping[str, object]) -> str:
+def _raised(end: Mapping[str, object], used: Mapping[str, float]) -> str:
     """Return the option that lets a limited thread go on."""
-    value, higher = end.get("value"), HIGHER.get(str(end.get("limit")))
-    return higher(value) if higher is not None and isinstance(value, int | float) else "--max-rounds N"
+    limit, value = str(end.get("limit")), end.get("value")
+    higher = HIGHER.get(limit)
+    return higher(max(value, used.get(limit, 0))) if higher is not None and isinstance(value, int | float) else "--max-rounds N"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadSummary, ThreadView
 
 EXIT_INTERRUPTED = 130
+UNCOUNTED = "the limit of money does not count what has no known price: name it under `prices` in config.yaml, or set --max-tokens"
 
 
 def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool = False, known_records: int = 0) -> int:
@@ -49,6 +50,8 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool 
             final = engine.thread(thread_id)
             last = ending_of(final, engine.store)
             view.ending(last, summary_of(final))
+            if final.summary.spent.unpriced and limits_money(final.start, final.records):
+                note(UNCOUNTED)
             return last.exit_code
     except KeyboardInterrupt:
         note(f"\nthread {thread_id} goes on without you")
@@ -106,8 +109,16 @@ def ending_of(view: ThreadView, store: Store) -> Ending:
         last_void=story.last_void,
         repository=repository_elsewhere(view.start, Path.cwd()),
         wants_fields="fields" in story.wait,
+        used={"maxCost": view.summary.spent.cost, "maxTokens": view.summary.spent.tokens},
         report=report_of(view.summary, store.run),
     )
+
+
+def limits_money(start: Record, records: Iterable[Record]) -> bool:
+    """Whether a thread has a limit of money, from its beginning or since it was resumed."""
+    parameters = start.get("parameters")
+    options = parameters.get("options") if isinstance(parameters, Mapping) else None
+    return (isinstance(options, Mapping) and "maxCost" in options) or any("maxCost" in record for record in records if "control" in record)
 
 
 def report_of(summary: ThreadSummary, directory: Path) -> Path | None:

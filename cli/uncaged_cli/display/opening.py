@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
 from .clean import clean_line
 
@@ -33,4 +34,17 @@ def _agent(agent: object) -> str:
     if not isinstance(agent, Mapping):
         return str(agent)
     why = [str(agent[key]) for key in ("reason", "limits") if agent.get(key)]
-    return f"{agent.get('name')} ({'; '.join(why)})" if why else str(agent.get("name"))
+    name = " ".join([str(agent.get("name")), *_what(agent)])
+    return f"{name} ({'; '.join(why)})" if why else name
+
+
+def _what(agent: Mapping[str, object]) -> Iterator[str]:
+    """The program or file that somebody gave instead of a name."""
+    settings = agent.get("settings")
+    if not isinstance(settings, Mapping) or agent.get("name") != agent.get("use"):
+        return
+    argv, file = settings.get("argv"), settings.get("file")
+    if isinstance(argv, Sequence) and argv:
+        yield shlex.quote(str(argv[0]))
+    elif file is not None:
+        yield shlex.quote(str(file))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .clean import shorten
@@ -23,8 +24,8 @@ PROMPT_COLUMNS = 300
 COMMIT_CHARACTERS = 12
 
 
-def portrait(view: ThreadView, last: Ending, *, full: bool) -> Iterator[list[Piece]]:
-    """Yield the lines that show a thread. full: prompt and answers whole."""
+def portrait(view: ThreadView, last: Ending, *, full: bool, worktree: Path | None = None) -> Iterator[list[Piece]]:
+    """Yield the lines that show a thread. full: prompt and answers whole. worktree: where its files are, if there are any."""
     summary, width = view.summary, width_of(sys.stdout)
     yield [opening(view.start)]
     yield [
@@ -33,6 +34,8 @@ def portrait(view: ThreadView, last: Ending, *, full: bool) -> Iterator[list[Pie
         f", {summary.steps} step{'' if summary.steps == 1 else 's'}, started {clock_time(summary.started_ms)}",
     ]
     yield from _workspace(view.start)
+    if worktree is not None:
+        yield ["worktree: ", str(worktree)]
     if prompt := _prompt(view.start):
         yield ["prompt: ", prompt if full else shorten(prompt, PROMPT_COLUMNS)]
     story = Story()

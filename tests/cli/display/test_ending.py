@@ -17,6 +17,7 @@ def end_as(
     last_void: str = "",
     repository: str | None = None,
     wants_fields: bool = False,
+    used: Mapping[str, float] | None = None,
 ) -> Ending:
     return ending(
         thread_id="01T",
@@ -26,6 +27,7 @@ def end_as(
         last_void=last_void,
         repository=repository,
         wants_fields=wants_fields,
+        used=used or {},
     )
 
 
@@ -135,3 +137,18 @@ def test_a_question_to_a_role_is_answered_field_by_field() -> None:
     """A text of one word fits no role: the command asks for the fields."""
     assert end_as("waiting", message="?").commands == ("uncaged-workflow answer 01T TEXT",)
     assert end_as("waiting", message="?", wants_fields=True).commands == ("uncaged-workflow answer 01T",)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "used", "option"),
+    [
+        ("maxCost", 0.2, {"maxCost": 0.75}, "--max-cost 1.5"),
+        ("maxCost", 0.2, {"maxCost": 0.2}, "--max-cost 0.4"),
+        ("maxCost", 0.0, {}, "--max-cost 1"),
+        ("maxTokens", 5000, {"maxTokens": 120_000}, "--max-tokens 240000"),
+    ],
+)
+def test_the_limit_that_is_offered_is_above_what_was_used(limit: str, value: float, used: Mapping[str, float], option: str) -> None:
+    """One step may use many times the limit; who copies the line gets on."""
+    last = end_as("limit", {"end": "limit", "limit": limit, "value": value}, used=used)
+    assert last.commands == (f"uncaged-workflow resume 01T {option}",)

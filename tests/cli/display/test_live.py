@@ -6,6 +6,7 @@ import io
 
 import pytest
 from rich.console import Console
+from uncaged_cli.display.doing import Doing
 from uncaged_cli.display.ending import Ending
 from uncaged_cli.display.live import LiveView, MovingLine, spell_seconds
 from uncaged_cli.display.plain import Heard
@@ -94,6 +95,23 @@ def test_the_work_in_flight_is_seen() -> None:
         "42 s · 1,230 tokens, $0.0125 · run · pytest",
         "42 s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        ({"tool": "Edit", "file": "/home/me/.uncaged/workflow/work/01M7X160116WYMB11915JHMP8E/src/add.py"}, "Edit src/add.py"),
+        ({"tool": "Edit /s/work/01M7X160116WYMB11915JHMP8E/a.py"}, "Edit a.py"),
+        ({"tool": "Read", "file": "/etc/work/hosts"}, "Read /etc/work/hosts"),
+        ({"text": "```json"}, ""),
+        ({"text": "```"}, ""),
+    ],
+)
+def test_what_says_nothing_is_left_out(report: dict[str, object], line: str) -> None:
+    """Where a thread's worktree lies, and the fence before the data."""
+    doing = Doing()
+    doing.hear(report)
+    assert doing.line == line
 
 
 def test_verbose_unfolds_a_finished_step() -> None:

@@ -41,6 +41,13 @@ def test_a_fork_says_where_it_came_from() -> None:
             {"default": {"name": "codex", "reason": "asked for", "limits": "told of the policy's tools, not held to it"}, "roles": {}},
             "agent codex (asked for; told of the policy's tools, not held to it)",
         ),
+        (
+            {
+                "default": {"name": "acp", "use": "acp", "settings": {"argv": ["/a b/agent", "-k", "v"]}, "reason": "asked for"},
+                "roles": {"coder": {"name": "scripted", "use": "scripted", "settings": {"file": "/a.yaml"}, "reason": "asked for"}},
+            },
+            "agent acp '/a b/agent' (asked for), coder by scripted /a.yaml (asked for)",
+        ),
     ],
 )
 def test_agents_are_named_default_first(agents: object, words: str) -> None:
