@@ -1,4 +1,4 @@
-"""Each agent that would be asked on this machine is tried once, and has one line that says how it went."""
+"""Each agent that would be asked on this machine is looked at, or tried once, and has a line that says how it went."""
 
 from __future__ import annotations
 
@@ -16,23 +16,38 @@ from .display.costs import spell_spent
 from .display.durations import spell
 
 if TYPE_CHECKING:
-    from uncaged_engine.agents.trial.trial import Finding
+    from uncaged_engine.agents.trial.trial import Finding, Ground
     from uncaged_engine.api import Engine
 
 
-def live_checks(engine: Engine) -> Iterator[Check]:
-    """Yield what became of each, as soon as it is known; nothing if the configuration cannot be read."""
+def agent_checks(engine: Engine) -> Iterator[Check]:
+    """Yield a problem for each whose key, program or file is not there; nobody is asked and nothing is started."""
+    from uncaged_engine.agents.trial.in_use import lacking
+
+    ground = ground_of(engine)
+    for one, found in lacking(ground, Path.cwd()) if ground is not None else ():
+        yield Check(name=one.name, level=found.level, text=clean_line(found.text), remedy=clean_line(found.remedy))
+
+
+def ground_of(engine: Engine) -> Ground | None:
+    """Where agents are tried; nowhere if the configuration cannot be read, which has been told then."""
     from uncaged_bundles.ids import new_thread_id
-    from uncaged_engine.agents.trial.in_use import try_all
     from uncaged_engine.agents.trial.trial import Ground
 
     try:
         config = engine.config
     except UncagedError:
-        return  # told already
+        return None
     thread = new_thread_id(time.time_ns() // 1_000_000, os.urandom(10))
-    ground = Ground(config=config, environment=config.carried(os.environ), thread=thread)
-    for one, found in try_all(ground, Path.cwd()):
+    return Ground(config=config, environment=config.carried(os.environ), thread=thread)
+
+
+def live_checks(engine: Engine) -> Iterator[Check]:
+    """Yield what became of each, as soon as it is known."""
+    from uncaged_engine.agents.trial.in_use import try_all
+
+    ground = ground_of(engine)
+    for one, found in try_all(ground, Path.cwd()) if ground is not None else ():
         yield Check(
             name=one.name,
             level=found.level,

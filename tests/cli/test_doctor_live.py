@@ -74,6 +74,18 @@ def test_the_same_as_json(command: Command, environment: dict[str, str], tmp_pat
     assert "live" not in found["git"]
 
 
+def test_what_is_lacking_is_told_without_asking(command: Command, environment: dict[str, str], tmp_path: Path) -> None:
+    """A thread that paused for a missing key sends its person here, so it must be told here; exit 1."""
+    with serving([]) as server:
+        configure(tmp_path, server)
+        done = command("doctor", **{**around(tmp_path, environment), "KEY_HERE": ""})
+        assert server.asked == []
+    lines = done.stdout.splitlines()
+    problem = lines.index("problem good        secret:K comes from the variable KEY_HERE, which is not set")
+    assert lines[problem + 1] == f"{'':<20}→ set it"
+    assert (done.returncode, "3 problems: gone, good, wrong" in done.stderr) == (1, True)
+
+
 def test_a_fresh_machine_has_an_agent_that_costs_nothing(command: Command) -> None:
     """The built-in repair is what is left, and it is fine."""
     done = command("doctor", "--live", PATH="/usr/bin:/bin")

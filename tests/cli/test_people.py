@@ -123,4 +123,8 @@ def test_agents_lists_who_could_answer_and_why(command: Command, tmp_path: Path)
     assert (told["default"]["name"], told["default"]["reason"]) == ("mine", "config.yaml: agent")
     here = {agent["name"]: agent["here"] for agent in told["agents"]}
     assert (here["mine"], here["claude"], here["codex"]) == ("configured", "yes", "no")
+    agents = {"m": {"use": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "tiny"}, "c": {"use": "program", "row": "claude"}}
+    (tmp_path / "store" / "config.yaml").write_text(json.dumps({"agents": {**agents, "mine": {"use": "command", "argv": ["x", "-y"]}}}))
+    whats = {one["name"]: one["about"] for one in json.loads(command("agents", "--json", PATH=path).stdout)["agents"]}
+    assert (whats["m"], whats["c"], whats["mine"]) == ("tiny at http://127.0.0.1:1/v1", "Claude Code", "x")
     assert os.fspath(tmp_path) not in json.dumps(told["agents"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -16,7 +16,8 @@ from ..given.arguments import json_option
 from ..session import open_engine
 
 if TYPE_CHECKING:
-    from uncaged_engine.settings.config import Config
+    from uncaged_engine.models.settings import Wire
+    from uncaged_engine.settings.config import AgentSettings, Config
 
 HEADERS = ("agent", "uses", "here", "what it is")
 
@@ -47,7 +48,7 @@ def found(config: Config) -> list[tuple[str, str, str, str]]:
     from uncaged_engine.agents.program.table import table
 
     here = {row.name for row in present(os.environ)}
-    configured = [(name, agent.use, "configured", "") for name, agent in config.agents.items()]
+    configured = [(name, agent.use, "configured", about(agent)) for name, agent in config.agents.items()]
     known = [(row.name, row.use, "yes" if row.name in here else "no", f"{row.title}; {row.install}") for row in table().values()]
     built_in = [
         ("repair", "repair", "yes", "no model; searches small edits until the repository's own failing test passes"),
@@ -56,3 +57,18 @@ def found(config: Config) -> list[tuple[str, str, str, str]]:
         ("openai", "openai", "with a key", "any OpenAI-compatible endpoint; secret:OPENAI_API_KEY"),
     ]
     return [*configured, *known, *built_in]
+
+
+def about(agent: AgentSettings) -> str:
+    """What an agent of the config comes to: its model, its product, its program or its file."""
+    from uncaged_engine.agents.program.table import table
+    from uncaged_engine.models.settings import MODELS
+
+    settings = agent.settings
+    if agent.use in MODELS:
+        model = str(settings.get("model", MODELS.get(cast("Wire", agent.use))))
+        return f"{model} at {settings['baseUrl']}" if "baseUrl" in settings else model
+    row, argv = table().get(str(settings.get("row"))), settings.get("argv")
+    if row is not None:
+        return row.title
+    return str(argv[0]) if isinstance(argv, list) and argv else str(settings.get("file", ""))

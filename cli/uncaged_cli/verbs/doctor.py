@@ -20,17 +20,17 @@ EXIT_PROBLEM = 1
 @click.option("--live", is_flag=True, help="Also try each agent that is configured or in use, with one tiny turn at most.")
 @json_option
 def command(live: bool, as_json: bool) -> int:
-    """Check this machine: store, git, sandboxes (by starting one process in each), configuration, agents.
+    """Check this machine: store, git, sandboxes (by starting one process in each), configuration, and what agents lack: key, program, file.
 
     With --live each agent is tried as well: models and headless programs are asked for one word, which may cost a little; agents of the
     Agent Client Protocol open a session; commands and people are not asked. Each has a minute.
     """
     from ..checks import machine_checks
-    from ..live_checks import live_checks
+    from ..live_checks import agent_checks, live_checks
 
     checks = []
     engine = open_engine()
-    for check in chain(machine_checks(engine), live_checks(engine) if live else ()):
+    for check in chain(machine_checks(engine), live_checks(engine) if live else agent_checks(engine)):
         checks.append(check)
         if not as_json:
             result(Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<11} ", check.text)

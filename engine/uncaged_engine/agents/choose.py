@@ -123,7 +123,7 @@ def question(config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[
 def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
     """Return the agent of a machine on which nobody chose one: the first that there is."""
     found = next((choice for look in ORDER if (choice := look(config, environment)) is not None), None)
-    return found if found is not None else built_in(environment)
+    return found if found is not None else built_in(config, environment)
 
 
 def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
@@ -159,11 +159,12 @@ def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | 
     return Choice(name="openai", use="openai", settings=settings, reason=reason)
 
 
-def built_in(environment: Mapping[str, str]) -> Choice:
-    from .consent import present
+def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
+    """What is left; a program that could be used is named, unless the person said no to it."""
+    from .consent import to_ask
 
-    found = present(environment)
-    hint = f"; {found[0].name!r} is on PATH: to use it, run with --agent {found[0].name}, or name it in config.yaml" if found else ""
+    found = to_ask(config, environment)
+    hint = f"; {found.name!r} is on PATH: to use it, run with --agent {found.name}, or name it in config.yaml" if found else ""
     return Choice(name="repair", use="repair", settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
 
 

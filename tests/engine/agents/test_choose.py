@@ -56,6 +56,8 @@ def test_nobody_configured_means_the_built_in_repair(tmp_path: Path) -> None:
     found = choose(Config(), flow="fix", role=None, asked={}, environment={"PATH": str(tmp_path)}, directory=tmp_path)
     assert found.name == "repair"
     assert "'claude' is on PATH: to use it, run with --agent claude, or name it in config.yaml" in found.reason
+    refused = Config(consent=("not claude",))
+    assert choose(refused, flow="fix", role=None, asked={}, environment={"PATH": str(tmp_path)}, directory=tmp_path).reason == plain.reason
 
 
 def test_nobody_for_a_role_is_said_before_a_thread_starts() -> None:

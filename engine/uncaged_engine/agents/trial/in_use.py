@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from uncaged_bundles.errors import UncagedError
 from ...models.settings import WIRES, with_key
 from ...settings.config import Config
 from ..choose import choose, named
-from .kinds import model, try_for
+from .kinds import look_for, model, try_for
 from .trial import Finding, Ground, Try, find_out
 
 APART = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "structured"})
@@ -38,14 +38,25 @@ class Candidate:
         return json.dumps([self.use, settings], sort_keys=True, default=str)
 
 
+def lacking(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, Finding]]:
+    """Those who could not answer now, as far as that is seen without asking anybody: a key, a program or a file is not there."""
+    looked = (replace(one, attempt=look_for(one.use)) for one in candidates(ground, directory))
+    return ((one, found) for one, found in try_each(looked, ground) if found.level == "problem")
+
+
 def try_all(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, Finding]]:
-    """Try every candidate, and none that is the same as one before it.
+    """Try every candidate.
 
     Args:
         directory: where relative paths in names of agents start.
     """
+    return try_each(candidates(ground, directory), ground)
+
+
+def try_each(them: Iterable[Candidate], ground: Ground) -> Iterator[tuple[Candidate, Finding]]:
+    """Try some, and none that is the same as one before it."""
     tried: dict[str, tuple[str, Finding]] = {}
-    for one in candidates(ground, directory):
+    for one in them:
         if one.problem:
             yield one, Finding(level="problem", text=one.problem, remedy=f"mend {one.where}")
             continue

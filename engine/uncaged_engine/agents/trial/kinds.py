@@ -22,7 +22,7 @@ from ..acp.agent import AcpAgent
 from ..command import CommandAgent, find_program
 from ..program.agent import KIND as PROGRAM
 from ..program.agent import ProgramAgent
-from ..program.table import row_for
+from ..program.table import row_for, table
 from ..request import AgentRequest
 from ..scripted import ScriptedAgent, read_script
 from .trial import PROMPT, Finding, Try
@@ -133,6 +133,23 @@ TRIED: Mapping[str, Try] = {
 def try_for(use: str) -> Try:
     """The way to try agents of a kind; those of other distributions are made, and not asked."""
     return TRIED.get(use) or (lambda settings, _request: made(use, settings))
+
+
+def look_for(use: str) -> Try:
+    """The way to see without a turn, and without starting anything, what an agent lacks; its secrets are there already."""
+    return LOOKED.get(use) or (lambda settings, _request: made(use, settings))
+
+
+def find_only(settings: Mapping[str, object], request: AgentRequest) -> Finding:
+    """Whether the program of a coding agent is there."""
+    if "row" in settings:
+        program = table()[str(settings["row"])].argv(request.environment.get("PATH", ""), {})[0]
+    else:
+        program = find_program(cast("list[str]", settings["argv"])[0], request.environment)
+    return Finding(level="ok", text=f"{program} is there")
+
+
+LOOKED: Mapping[str, Try] = {"acp": find_only, "program": find_only, "command": try_command, "scripted": try_scripted}
 
 
 def made(use: str, settings: Mapping[str, object]) -> Finding:

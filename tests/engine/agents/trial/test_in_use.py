@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from testbed.modelserver import says, serving
 from testbed.trials import Proving
-from uncaged_engine.agents.trial.in_use import candidates
-from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings
+from uncaged_engine.agents.trial.in_use import candidates, lacking
+from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, SecretSource
 
 SHELL = AgentSettings(use="command", settings={"argv": ["sh"]})
 
@@ -45,6 +45,26 @@ def test_a_program_on_path_is_tried_after_a_yes_alone(proving: Proving) -> None:
     assert [name for name, _where in names(proving, Config(agent="repair"))] == ["repair"]
     config = Config(agent="repair", consent=("codex", "not claude", "kimi"))
     assert names(proving, config) == [("repair", "agent in config.yaml"), ("codex", "consent in config.yaml")]
+
+
+def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
+    """A key, a program, a file: whoever has all of it is not told of, and nobody was started."""
+    agents = {
+        "keyless": AgentSettings(use="anthropic", settings={"key": "secret:NONE"}),
+        "keyed": AgentSettings(use="openai", settings={"key": "secret:K"}),
+        "gone": AgentSettings(use="acp", settings={"row": "kimi"}),
+        "here": AgentSettings(use="program", settings={"row": "codex"}),
+        "own": AgentSettings(use="acp", settings={"argv": ["no-such-agent"]}),
+        "file": AgentSettings(use="scripted", settings={"file": "/nowhere.yaml"}),
+        "shell": SHELL,
+    }
+    secrets = {"K": SecretSource(env="KEY_HERE"), "NONE": SecretSource(env="NOT_SET")}
+    config = Config(agents=agents, secrets=secrets, agent="shell", models={"quick": agents["keyless"]})
+    found = {one.name: finding.text for one, finding in lacking(proving.ground(config), proving.root)}
+    assert sorted(found) == ["file", "gone", "keyless", "own", "quick"]
+    assert found["keyless"] == "secret:NONE comes from the variable NOT_SET, which is not set"
+    assert found["gone"].startswith("Kimi Code is not installed")
+    assert not (proving.root / "calls").exists()
 
 
 def test_the_default_is_tried_where_nobody_chose_one(proving: Proving) -> None:
