@@ -7,11 +7,12 @@ from contextlib import ExitStack, contextmanager
 
 import psutil
 import pytest
-from testbed.bundles import MARKED, Placed, place
+from testbed.bundles import MARKED, Placed, place, source
 from testbed.foreground import stop, worker
 from testbed.judging import Witness, judge_the_disk, judge_the_rest
 from testbed.processes import end
-from testbed.steering import finish, intent_of, marks, wait_for
+from testbed.steering import finish, intent_of, marks, settle, wait_for
+from uncaged_bundles.errors import UncagedError
 from uncaged_engine.api import Engine
 from uncaged_engine.worker import client
 
@@ -62,3 +63,39 @@ def test_the_sandbox_dies_again_and_again_under_many_threads(engine: Engine) -> 
     for placed in threads:
         assert marks(engine, placed.thread) == list(range(1, STEPS + 1))
         assert engine.verify(placed.thread).ok
+
+
+SLEEPER = source("sleeper", "    yield {'null': {'sleep_s': 600}}\n")
+
+
+def taken(engine: Engine, threads: list[Placed]) -> list[bool]:
+    """Ask the worker that lives for each of them; whether it took it."""
+    answers = []
+    for placed in threads:
+        try:
+            message = {"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}
+            client.request(engine.store, placed.bundle.hash, message, start=False)
+        except UncagedError as exc:
+            assert "the worker cannot do that now (Too many open files)" in str(exc) or "cannot open" in str(exc)
+            answers.append(False)
+        else:
+            answers.append(True)
+    return answers
+
+
+def test_as_many_threads_as_the_machine_has_files_for(engine: Engine) -> None:
+    """What a shell allows at first is no limit; at the machine's own, the threads that run go on, and the others can be started later."""
+    threads = [place(engine.store, SLEEPER, number=number) for number in range(40)]
+    bundle = threads[0].bundle.hash
+    with worker(engine.store, bundle, before=("prlimit", "--nofile=32:4096")):
+        assert all(taken(engine, threads))
+    with worker(engine.store, bundle, before=("prlimit", "--nofile=32:32")) as process:
+        answers = taken(engine, threads)
+        assert (answers[0], answers[-1]) == (True, False)
+        assert [one.status for one in engine.threads()].count("running") == answers.count(True)
+        for placed, was_taken in zip(threads, answers, strict=True):
+            if was_taken:
+                engine.kill(placed.thread)
+                settle(engine, placed.thread)
+        assert taken(engine, threads[-1:]) == [True]
+        stop(process)

@@ -40,6 +40,7 @@ LEFT = "the worker left between our connect and its answer; ask again"
 STARTED = "the thread is `interrupted`, and `resume` starts it"
 ANSWERED = "the answer is kept, the thread is `interrupted`, and `resume` goes on with it"
 ARCHIVED = "both are there; the next `archive` removes the plain one"
+RESTORED = "both are there, and readers take the plain one"
 READ_BOTH = "archived, the plain one not yet unlinked"
 NAMED = "at the former try: renamed, and the name not yet on disk"
 CHILD = "the child runs; asked again, we find it"
@@ -224,6 +225,21 @@ def test_the_archiver_dies_with_both_files_there(engine: Engine) -> None:
     assert not path.exists()
     assert engine.thread(thread) == before
     assert engine.verify(thread).ok
+
+
+def test_who_takes_a_thread_out_of_the_archive_dies_with_both_files_there(engine: Engine) -> None:
+    """The thread goes on from the plain one, and the packed one does not come back when it is archived again."""
+    granted(engine.store, COUNT)
+    thread = engine.run("count", prompt="", params={"n": 3}, options=RunOptions(max_steps=2))
+    assert settle(engine, thread)["status"] == "limit"
+    path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
+    archive.compress(path)
+    act(engine, dying(window(RESTORED), "testbed.acting"), "unpack", thread)
+    assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [path.name, f"{path.name}.zst"]
+    engine.resume(thread, options=RunOptions(max_steps=10))
+    finish(engine, thread)
+    archive.compress(path)
+    assert engine.thread(thread).summary.status == "completed"
 
 
 def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> None:

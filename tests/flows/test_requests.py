@@ -33,6 +33,18 @@ def test_asking_twice_drives_once(engine: Engine) -> None:
     assert placed.path.read_bytes().count(b'"intent"') == 1
 
 
+def test_another_resume_than_the_one_that_was_taken_is_refused(engine: Engine) -> None:
+    """Of two who resume at once, one hears that his note was not taken; who lost the answer to his own is told that all is well."""
+    bundle = granted(engine.store, SLEEPER)
+    placed = place_script(engine.store, bundle, script_of(bundle).control("pause"))
+    assert ask(engine, placed, resume={"note": "mine"}) == {"ok": True}
+    assert ask(engine, placed, resume={"note": "mine"}) == {"ok": True, "already": True}
+    with pytest.raises(RefusedError, match="is running: it cannot be resumed"):
+        ask(engine, placed, resume={"note": "yours"})
+    engine.kill(placed.thread)
+    settle(engine, placed.thread)
+
+
 def test_a_resume_that_comes_too_late_is_refused(engine: Engine) -> None:
     """The caller looked, then somebody else finished the thread: nothing is written behind its end."""
     bundle = granted(engine.store, COUNT)

@@ -38,7 +38,11 @@ def pack(engine: Engine, thread: str) -> str:
     return archive.compress(engine.store.locate_thread(thread)[2]).name
 
 
-ACTIONS = {"pack": pack, "add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
+def unpack(engine: Engine, thread: str) -> str:
+    return archive.restore(engine.store.locate_thread(thread)[2]).name
+
+
+ACTIONS = {"pack": pack, "unpack": unpack, "add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from uncaged_bundles.errors import RefusedError
 
 from ..display import jsonout
 from ..display.screen import next_step, result
@@ -19,8 +20,9 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
     ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
     for thread_id in ids:
         engine.kill(thread_id)
-        for _event in engine.follow(thread_id):
-            pass  # until the agent in flight and all that it started are gone
+        *_, last = engine.follow(thread_id)  # until the agent in flight and all that it started are gone
+        if last.body["status"] != "killed":
+            raise RefusedError(f"thread {thread_id} is {last.body['status']}: it came to that before it could be killed")
         if not as_json:
             result(f"killed {thread_id}")
             next_step(f"uncaged-workflow resume {thread_id}")

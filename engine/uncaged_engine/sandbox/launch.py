@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import select
 import signal
@@ -68,9 +69,7 @@ def launch(
     Raises:
         SandboxUnavailable: the program of the sandbox is gone.
     """
-    request_read, request_write = os.pipe()
-    answer_read, answer_write = os.pipe()
-    stderr_read, stderr_write = os.pipe()
+    (request_read, request_write), (answer_read, answer_write), (stderr_read, stderr_write) = _pipes(3)
     os.set_blocking(stderr_write, False)  # who writes more than a pipe holds loses it, and nobody waits
     os.set_blocking(stderr_read, False)
     with suppress(OSError):
@@ -100,6 +99,19 @@ def launch(
     _send(launched, _parcel(mechanism, limits, settings))
     os.set_blocking(request_write, False)
     return launched
+
+
+def _pipes(count: int) -> list[tuple[int, int]]:
+    """All of them, or none."""
+    made: list[tuple[int, int]] = []
+    try:
+        for _ in range(count):
+            made.append(os.pipe())
+    except OSError as exc:
+        for fd in itertools.chain.from_iterable(made):
+            os.close(fd)
+        raise SandboxUnavailable(f"the sandbox cannot be started: {exc}") from exc
+    return made
 
 
 def _command(

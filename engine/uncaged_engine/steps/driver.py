@@ -2,17 +2,19 @@
 
 Rule 1: the journal's lock is ours from before the first command until after the last.
 Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the loop early; the journal stays as it is, to be resumed.
+Rule 3: a word from outside is obeyed, or refused because the thread was left; it is never taken and then forgotten.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import BundleError, EngineBug, RefusedError, ReplayError, UncagedError
+from uncaged_bundles.errors import BundleError, EngineBug, NotFoundError, RefusedError, ReplayError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.storage.store import Store
@@ -25,11 +27,11 @@ from ..effects import Cancel, Rule
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.infolog import InfoLog
-from ..journal.journal import Journal
+from ..journal.journal import Journal, JournalBusy
 from ..journal.recover import LIMITS, History, extend
 from ..settings.config import Config
 from ..state.observe import facts_of
-from ..state.states import allowed, status
+from ..state.states import NEXT_STEP, allowed, status
 from ..state.states import refusal as state_refusal
 from .loop import Ask, Command, Flush, Perform, Position, Probe, Spill, Write, run_loop
 from .performer import Performer
@@ -79,6 +81,8 @@ class Driver:
         self._spending: Spending | None = None
         self._cancel = Cancel()
         self._stop: str | None = None
+        self._left = False
+        self._steering = threading.Lock()
         self._info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
         self._performer: Performer | None = None
 
@@ -97,7 +101,7 @@ class Driver:
         except UncagedError as exc:
             self._info.note("4TQ8ZJ1M", f"left: {exc}")
             around.publish(thread, {"left": "interrupted", "message": str(exc)})
-            return "interrupted"
+            return self._leave("interrupted")
         finally:
             journal.on_flush = _nobody
 
@@ -108,6 +112,8 @@ class Driver:
             RefusedError: somebody else was quicker, and the thread's state forbids it by now.
         """
         resume, history = self._request.resume, self._journal.history
+        if resume is None and history.end is None and history.paused:
+            raise RefusedError(f"thread {self.thread} was paused just now; {NEXT_STEP['paused']}")
         state = status(facts_of(history, self._around.store, self._bundle.hash), locked=False)
         if history.end is not None if resume is None else not allowed(state, "resume"):
             raise RefusedError(state_refusal(state, "resume", self.thread))
@@ -135,17 +141,53 @@ class Driver:
     def flushed_bytes(self) -> int:
         return self._journal.flushed_bytes
 
+    def was_asked(self, resume: object) -> bool:
+        """Whether it was this very request that the thread was taken up for; who lost our answer sends it again."""
+        return resume == self._request.resume
+
     def pause(self) -> None:
-        """Stop before the next effect, or in one that stops for a pause; on disk when this returns."""
-        self._journal.append(lines.control("pause", {}, self.now_ms()))
-        self._journal.flush()
-        self._stop = self._stop or "pause"
+        """Stop before the next effect, or in one that stops for a pause; on disk when this returns.
+
+        Raises:
+            NotFoundError: the thread was left just now.
+        """
+        with self._steering:
+            self._require_driven()
+            try:
+                self._journal.append(lines.control("pause", {}, self.now_ms()))
+            except JournalBusy as exc:
+                raise NotFoundError(str(exc)) from exc
+            self._journal.flush()
+            self._stop = self._stop or "pause"
         self._cancel.pause()
 
     def kill(self) -> None:
-        """Stop now: what is in flight is cancelled."""
-        self._stop = "kill"
+        """Stop now: what is in flight is cancelled. Raises: NotFoundError: the thread was left just now."""
+        with self._steering:
+            self._require_driven()
+            self._stop = "kill"
         self._cancel.request()
+
+    def _require_driven(self) -> None:
+        if self._left:
+            raise NotFoundError(f"thread {self.thread} was left just now")
+
+    def _leave(self, word: str) -> str:
+        """Nobody is listened to from here on. A kill that came after the loop's last look is carried out here."""
+        with self._steering:
+            self._left = True
+        if self._stop != "kill" or word in lines.ENDS:
+            return word
+        journal = self._journal
+        with suppress(UncagedError):  # a broken disk: the thread stays as it is
+            pending = journal.reread(self._bundle.hash, self.thread).open
+            if pending is not None:
+                journal.append(lines.void(pending.seq, "killed", "killed as it was being left", {}, self.now_ms()))
+            usage = self.usage()
+            journal.append(lines.end("killed", {"usage": usage} if usage else {}, self.now_ms()))
+            journal.flush()
+            return "killed"
+        return word
 
     # The loop's desk: answers from memory.
 
@@ -265,7 +307,7 @@ class Driver:
             try:
                 command: Command = loop.send(answer)
             except StopIteration as stop:
-                return str(stop.value)
+                return self._leave(str(stop.value))
             match command:
                 case Write():
                     answer = journal.append(command.body)

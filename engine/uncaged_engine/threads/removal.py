@@ -14,6 +14,7 @@ from uncaged_bundles.storage.store import Store
 
 from ..journal import lock
 from ..state.observe import summarise, view
+from .steering import end_leftovers
 
 
 def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, *, among: Container[str] | None = None) -> None:
@@ -29,6 +30,7 @@ def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, *, am
             raise RefusedError(f"thread {thread} was taken up, archived or removed just now; look at it again")
         if among is not None and summarise(store, bundle, thread, path).status not in among:
             raise RefusedError(f"thread {thread} was taken up just now; look at it again")
+        end_leftovers(store, thread)
         _remove_workspace(store, bundle, thread, path)
         for part in (*path.parent.glob(f".{thread}.*"), *sorted(path.parent.glob(f"{thread}.*"))):  # the journal after what a crash left
             part.unlink()

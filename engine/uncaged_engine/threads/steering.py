@@ -42,9 +42,21 @@ def steer(store: Store, text: str, event: states.Event, written: Callable[[int],
             journal.append(lines.void(pending.seq, "killed", "killed while nobody ran it", {}, now_ms))
         journal.append(written(now_ms))
         journal.flush()
+        if event == "kill":
+            end_leftovers(store, thread)
     finally:
         journal.close()
     return thread
+
+
+def end_leftovers(store: Store, thread: ThreadId) -> None:
+    """End what agents of a thread still run, whose worker died; the caller holds the thread's lock."""
+    from ..processes.leftovers import kill_leftovers  # `run` does without these
+    from ..workspace import scratch_of
+
+    scratch = scratch_of(store, thread)
+    if any(scratch.glob("processes-*")):
+        kill_leftovers(scratch, thread)
 
 
 def require(summary: ThreadSummary, event: states.Event) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import signal
 import sys
 import time
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .server import Begun
 
 LINGER_S = 1.0
+MAX_FILES = 16_384
 
 
 def main(arguments: list[str]) -> int:
@@ -34,6 +36,7 @@ def main(arguments: list[str]) -> int:
         os.close(ready_fd)
         return 75
     clear_report(store, bundle)
+    allow_files()
     begun = begin_cell(store, bundle)
     from .server import Server  # while the sandbox starts
 
@@ -52,6 +55,14 @@ def clear_report(store: Store, bundle: BundleHash) -> None:
     with suppress(OSError):
         if os.path.samestat(os.fstat(2), address.report_path(store, bundle).stat()):
             os.ftruncate(2, 0)
+
+
+def allow_files() -> None:
+    """Each live thread keeps its journal open, and the usual thousand files would be too few for a thousand threads."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
 
 
 def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:

@@ -20,10 +20,11 @@ MAX_DIRECTORY_BYTES = 60
 def socket_path(store: Store, bundle: BundleHash) -> Path:
     """The worker's socket: in the store, or in a short directory of the user's own if the store's path is too long for a socket."""
     name = f"{bundle}-{PROTOCOL}.sock"
-    path = store.run / name
+    run = os.path.realpath(store.run)  # all who come by another name of the same store must find the same socket
+    path = Path(run, name)
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
-    digest = blake2b(os.fsencode(store.root), digest_size=8).hexdigest()
+    digest = blake2b(os.fsencode(path.parent.parent), digest_size=8).hexdigest()
     return runtime_directory(os.environ, max_bytes=MAX_DIRECTORY_BYTES) / f"{digest}-{name}"
 
 

@@ -26,6 +26,7 @@ from .wire import pack, raise_error, receive_line, unpack
 
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 120.0
+BUSY_PAUSE_S = 0.02
 DETACH = '"$@" </dev/null >>"$0" 2>&1 &'
 """A shell that leaves at once: the worker belongs to nobody, and nobody has to wait for it."""
 
@@ -71,14 +72,26 @@ def rouse(store: Store, bundle: BundleHash) -> Launching | None:
 
 def connect(store: Store, bundle: BundleHash) -> socket.socket | None:
     """A connection to the live worker, or None."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(ANSWER_TIMEOUT_S)
-    try:
-        connection.connect(str(address.socket_path(store, bundle)))
-    except (FileNotFoundError, ConnectionRefusedError):
-        connection.close()
-        return None
-    return connection
+    path = str(address.socket_path(store, bundle))
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(ANSWER_TIMEOUT_S)
+        try:
+            connection.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            return None
+        except BlockingIOError:  # its queue is full: so many came at once
+            connection.close()
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(BUSY_PAUSE_S)
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
 
 
 @contextmanager

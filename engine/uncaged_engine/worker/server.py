@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import EngineBug, NotFoundError, UncagedError, UsageError
+from uncaged_bundles.errors import EngineBug, NotFoundError, RefusedError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
 from uncaged_bundles.storage.store import Store
 
@@ -28,6 +28,7 @@ from ..journal.journal import Journal
 from ..known_effects import KNOWN
 from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
+from ..state.states import refusal
 from ..steps.driver import Driver, Request, Surroundings
 from . import address
 from .hub import Hub
@@ -35,6 +36,7 @@ from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack
 
 Begun = tuple[Cell, Mechanism]
 REQUEST_TIMEOUT_S = 30.0
+ACCEPT_PAUSE_S = 0.05
 STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them should be cheap
 
 
@@ -80,7 +82,7 @@ class Server:
             try:
                 ready()
                 if self._begun is not None:
-                    with suppress(UncagedError):  # whoever asks for a thread hears of it
+                    with suppress(UncagedError, OSError):  # whoever asks for a thread hears of it
                         self._surroundings()
                 self._serve_until_idle(listener)
                 path.unlink(missing_ok=True)
@@ -116,6 +118,7 @@ class Server:
         try:
             connection, _ = listener.accept()
         except OSError:
+            time.sleep(ACCEPT_PAUSE_S)  # no file left for it: it stays in the queue, and asking on and on would help nobody
             return
         connection.setblocking(False)
         self._selector.register(connection, selectors.EVENT_READ, _Incoming(connection))
@@ -140,6 +143,9 @@ class Server:
             self._answer(incoming.connection, bytes(incoming.data))
         except UncagedError as exc:
             _send(incoming.connection, error_message(exc))
+        except OSError as exc:  # too many open files, no process to be had: this request cannot be served, and the threads go on
+            problem = f"bundle {self._hash}: the worker cannot do that now ({exc.strerror or exc}); free what it lacks, then try again"
+            _send(incoming.connection, error_message(UncagedError(problem)))
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
             _send(incoming.connection, error_message(UsageError(f"the worker did not understand a request: {exc!r}")))
 
@@ -185,9 +191,12 @@ class Server:
             raise EngineBug(f"this worker met a bug and takes no more threads; its report is {self._reported}")
         around = self._surroundings()
         with self._lock:
-            if thread in self._drivers:
-                _send(connection, {"ok": True, "already": True})
-                return
+            driving = self._drivers.get(thread)
+        if driving is not None:
+            if message.get("resume") is not None and not driving.was_asked(message["resume"]):
+                raise RefusedError(refusal("running", "resume", thread))  # somebody else was quicker, and asked for something else
+            _send(connection, {"ok": True, "already": True})
+            return
         journal = Journal.open(self._store.data_path(self._hash, thread), self._hash, thread)
         request = Request(
             environment=dict(message.get("environment") or {}),
@@ -205,8 +214,12 @@ class Server:
             raise
         with self._lock:
             self._drivers[thread] = driver
+        try:
+            threading.Thread(target=self._run, args=(driver,), name=thread, daemon=True).start()
+        except RuntimeError as exc:  # the system gives us no more of them; the thread is `interrupted`, and `resume` starts it
+            self._forget(driver)
+            raise OSError(str(exc)) from exc
         _send(connection, {"ok": True})
-        threading.Thread(target=self._run, args=(driver,), name=thread, daemon=True).start()
 
     def _run(self, driver: Driver) -> None:
         word = "interrupted"
@@ -215,11 +228,14 @@ class Server:
         except Exception:  # worker top level: a bug of ours, not of the bundle
             self._report(driver)
         finally:
-            with self._lock:  # both at once: whoever finds the journal free must not find a driver
-                self._drivers.pop(driver.thread, None)
-                driver.close()
+            self._forget(driver)
             self._hub.leave(driver.thread, word)
             self._wake()
+
+    def _forget(self, driver: Driver) -> None:
+        with self._lock:  # both at once: whoever finds the journal free must not find a driver
+            self._drivers.pop(driver.thread, None)
+            driver.close()
 
     def _report(self, driver: Driver) -> None:
         import traceback  # a worker that meets no bug starts without it
@@ -227,8 +243,9 @@ class Server:
         path = self._store.run / f"report-{self._clock_ms()}-{driver.thread}.txt"
         text = f"uncaged-workflow worker, bundle {self._hash}, thread {driver.thread}\n\n{traceback.format_exc()}"
         sys.stderr.write(text)
-        path.write_text(text, encoding="utf-8")
         self._reported = path
+        with suppress(OSError):  # a full disk: it stands in what we print, too
+            path.write_text(text, encoding="utf-8")
         self._hub.publish(driver.thread, {"bug": str(path)})
 
     def _surroundings(self) -> Surroundings:

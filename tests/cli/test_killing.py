@@ -1,0 +1,21 @@
+"""`kill` says what became of a thread, and not what was asked for."""
+
+from __future__ import annotations
+
+import pytest
+from testbed.bundles import COUNT, granted, place_script, script_of
+from uncaged_bundles.storage.store import HOME_VARIABLE, Store
+from uncaged_cli import main
+from uncaged_engine.api import Engine
+
+
+def test_a_kill_that_came_too_late_is_no_success(store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The worker took it, but the bundle had returned already: the thread is completed, and that is said."""
+    bundle = granted(store, COUNT)
+    placed = place_script(store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"}))
+    monkeypatch.setenv(HOME_VARIABLE, str(store.root))
+    monkeypatch.setattr(Engine, "kill", lambda _engine, _text: placed.thread)  # it was taken a moment ago
+    assert main.run(["kill", placed.thread]) == 1
+    said = capsys.readouterr()
+    assert "is completed: it came to that before it could be killed" in said.err
+    assert said.out == ""

@@ -1,0 +1,122 @@
+"""A word from outside is obeyed, or refused because the thread was left; it is never taken and then forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from testbed.bundles import PLANNED, Placed, place
+from testbed.journals import NOW_MS, records_of
+from testbed.moments import just_after, just_before
+from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.cells.shared import start_cells
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.journal import Journal
+from uncaged_engine.settings.loading import load
+from uncaged_engine.state.observe import summarise
+from uncaged_engine.steps import driver as module
+from uncaged_engine.steps.driver import Driver, Request, Surroundings
+
+LEFT = {"waiting": {"wait": True}, "paused": {"lack": "a tool"}}
+"""Effects that a thread is left with, and how it stands then."""
+
+
+@pytest.fixture
+def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
+    """Take up a thread that yields these effects, in this very process."""
+    begun: list[Any] = []
+
+    def take(*plan: object) -> tuple[Placed, Driver]:
+        placed = place(store, PLANNED, params={"plan": list(plan)})
+        cells = start_cells(placed.bundle, "auto", begun=None)
+        around = Surroundings(store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None)
+        journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
+        driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(), config=load(store), around=around)
+        begun.extend((driver, cells))
+        return placed, driver
+
+    yield take
+    for one in begun:
+        one.close()
+
+
+def last_of(placed: Placed) -> list[str]:
+    """The words of the last two records: what a void or an end is called."""
+    return [str(one.get("void") or one.get("end") or one.get("control")) for one in records_of(placed.path.read_bytes())[-2:]]
+
+
+@pytest.mark.parametrize("word", LEFT)
+def test_a_kill_that_comes_as_the_thread_is_left_is_carried_out(
+    word: str, begin: Callable[..., tuple[Placed, Driver]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the loop's last look at what is wanted: whoever was told that it is being killed finds it killed."""
+    placed, driver = begin({"null": LEFT[word]})
+    just_before(monkeypatch, Driver, "_leave", driver.kill)
+    assert driver.run() == "killed"
+    assert last_of(placed) == ["killed" if word == "waiting" else "environment", "killed"]
+
+
+@pytest.mark.parametrize("word", LEFT)
+def test_whoever_comes_after_that_hears_of_it(
+    word: str, begin: Callable[..., tuple[Placed, Driver]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread is left, though its lock is still held: the word is refused, and the caller does it by himself."""
+    _, driver = begin({"null": LEFT[word]})
+    refused: list[str] = []
+
+    def too_late() -> None:
+        for act in (driver.kill, driver.pause):
+            with pytest.raises(NotFoundError, match="was left just now"):
+                act()
+            refused.append(act.__name__)
+
+    just_after(monkeypatch, Driver, "_leave", too_late)
+    assert driver.run() == word
+    assert refused == ["kill", "pause"]
+
+
+def test_a_pause_that_comes_after_the_end_was_written_is_refused(
+    begin: Callable[..., tuple[Placed, Driver]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of it stands in the journal."""
+    placed, driver = begin()
+
+    def too_late() -> None:
+        with pytest.raises(NotFoundError, match="has ended"):
+            driver.pause()
+
+    just_before(monkeypatch, Driver, "_leave", too_late)
+    assert driver.run() == "completed"
+    assert last_of(placed)[1] == "completed"
+
+
+def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(store: Store, begin: Callable[..., tuple[Placed, Driver]]) -> None:
+    """Whoever started it, or answered it, was slower than whoever paused it."""
+    placed, first = begin({"null": {"value": 1}})
+    first.close()
+    with closing(Journal.open(placed.path, placed.bundle.hash, placed.thread)) as journal:
+        journal.append(lines.control("pause", {}, NOW_MS))
+    again = Driver(
+        thread=placed.thread,
+        slot=2,
+        journal=Journal.open(placed.path, placed.bundle.hash, placed.thread),
+        request=Request(),
+        config=load(store),
+        around=first._around,
+    )
+    with closing(again), pytest.raises(RefusedError, match="was paused just now"):
+        again.accept()
+    assert summarise(store, placed.bundle.hash, placed.thread, placed.path).status == "paused"
+
+
+def test_whoever_lost_the_answer_asks_again_and_nobody_else_is_taken_for_him(
+    begin: Callable[..., tuple[Placed, Driver]],
+) -> None:
+    """A resume with another note, or another limit, is not the one that the thread was taken up for."""
+    _, driver = begin()
+    driver._request = module.Request(resume={"note": "be careful"})
+    assert driver.was_asked({"note": "be careful"})
+    assert not driver.was_asked({})
