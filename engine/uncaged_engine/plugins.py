@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -20,7 +20,7 @@ def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
         built_in: name to ``module:attribute``.
         group: the entry point group in which other distributions register theirs.
     Raises:
-        NotFoundError: nobody registered *name*; the message names the nearest ones.
+        NotFoundError: nobody registered *name*; the message names the nearest ones. EnvironmentLacks: what somebody registered is broken.
     """
     reference = built_in.get(name)
     if reference is not None:
@@ -29,8 +29,7 @@ def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
         return found
     points = points_of(group)
     if name in points:
-        loaded: object = points[name].load()
-        return loaded
+        return loaded(points[name])
     from difflib import get_close_matches
 
     known = sorted({*built_in, *points})
@@ -38,6 +37,18 @@ def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
     raise NotFoundError(
         f"nothing is registered as {name!r} in {group} (known: {', '.join(near)}); check the name or install what provides it"
     )
+
+
+def loaded(point: EntryPoint) -> object:
+    """The object behind an entry of another distribution, whose faults are not ours."""
+    try:
+        found: object = point.load()
+    except (ImportError, AttributeError, NameError, SyntaxError, TypeError, ValueError) as exc:
+        whose = f" of the distribution {point.dist.name!r}" if point.dist is not None else ""
+        raise EnvironmentLacks(
+            f"{point.name!r}{whose} cannot be loaded: {type(exc).__name__} in {point.value}: {exc}", remedy="mend or uninstall it"
+        ) from exc
+    return found
 
 
 def names(*, built_in: Mapping[str, str], group: str) -> tuple[str, ...]:

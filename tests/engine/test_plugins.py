@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
 import pytest
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 from uncaged_engine import agents, handlers, plugins
 from uncaged_engine.agents.command import CommandAgent
 from uncaged_engine.agents.scripted import ScriptedAgent
@@ -32,3 +36,16 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
         agents.factory_of("comand")
     with pytest.raises(NotFoundError, match=r"'zzz' in uncaged_workflow\.effects \(known: .*null"):
         handlers.handler_for("zzz")
+
+
+@pytest.mark.parametrize("text", ["word = '", "import nowhere_at_all", "1 + ''", "other = 1"])
+def test_what_another_distribution_registers_broken_is_told_as_its_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """With its name, the place, and what Python says; it is no bug of ours."""
+    (tmp_path / "broken_agent.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken_agent", raising=False)
+    point = EntryPoint(name="broken", value="broken_agent:make", group="uncaged_workflow.agents")
+    with pytest.raises(EnvironmentLacks, match=r"'broken' cannot be loaded: \w+Error in broken_agent:make: .*mend or uninstall it"):
+        plugins.loaded(point)

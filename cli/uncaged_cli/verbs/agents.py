@@ -44,6 +44,7 @@ def command(as_json: bool) -> None:
 
 def found(config: Config) -> list[tuple[str, str, str, str]]:
     """Configured agents, known coding agents, and the kinds that need no program."""
+    from uncaged_engine.agents import BUILT_IN, kinds
     from uncaged_engine.agents.consent import present
     from uncaged_engine.agents.program.table import table
 
@@ -56,7 +57,9 @@ def found(config: Config) -> list[tuple[str, str, str, str]]:
         ("anthropic", "anthropic", "with a key", "a Claude model; secret:ANTHROPIC_API_KEY"),
         ("openai", "openai", "with a key", "any OpenAI-compatible endpoint; secret:OPENAI_API_KEY"),
     ]
-    return [*configured, *known, *built_in]
+    ours = {*table(), *BUILT_IN}
+    others = [(name, name, "yes", "of another distribution") for name in kinds() if name not in ours]
+    return [*configured, *known, *built_in, *others]
 
 
 def about(agent: AgentSettings) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 
+from ..settings import keys
 from ..settings.config import NOTHING, Config, FlowSettings
 from . import BUILT_IN, factory_of, kinds
 from .holding import not_held
@@ -126,11 +127,15 @@ def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
     return found if found is not None else built_in(config, environment)
 
 
-def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
-    """A key in the environment was put there to be used."""
+def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
+    """A key in the environment, or in the store under the same name, was put there to be used."""
     for wire, variable in WELL_KNOWN_KEYS.items():
         if environment.get(variable):
             return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
+    for wire, variable in WELL_KNOWN_KEYS.items():
+        source = keys.source_of(variable, config.keys, environment)
+        if source is not None and source.file is not None:
+            return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is kept in the store")
     return None
 
 

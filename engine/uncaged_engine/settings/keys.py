@@ -36,7 +36,9 @@ def put(directory: Path, name: str, value: str) -> Path:
         UsageError: the name is not in capitals, or the value is empty, too long, or has a line break.
     """
     checked(name)
-    if not value or len(value) > MAX_CHARACTERS or not value.isprintable():
+    if not value:
+        raise UsageError(f"the value of {name} is empty; nothing was kept")
+    if len(value) > MAX_CHARACTERS or not value.isprintable():
         raise UsageError(f"the value of {name} must be one line of at most {MAX_CHARACTERS} characters; nothing was kept")
     directory.mkdir(mode=0o700, exist_ok=True)
     write_atomically(directory / name, value.encode())

@@ -10,6 +10,7 @@ from testbed.repositories import write
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_engine.agents.choose import bind, choose
 from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings
+from uncaged_engine.settings.keys import put
 
 AGENTS = {name: AgentSettings(use="command", settings={"argv": [name]}) for name in ("a", "b", "c", "d", "e", "f")}
 
@@ -85,6 +86,22 @@ def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repa
         environment = {"PATH": str(tmp_path), **variables}
         chosen = choose(config, flow="fix", role=None, asked={}, environment=environment, directory=tmp_path)
         assert chosen.name == expected
+
+
+def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
+    """Whoever said `keys set ANTHROPIC_API_KEY` did so to use it; a variable goes first, a key of another name means nothing."""
+    put(tmp_path, "ANTHROPIC_API_KEY", "x")
+    put(tmp_path, "WORK", "x")
+
+    def chosen(config: Config, **variables: str) -> tuple[str, str]:
+        found = choose(config, flow="fix", role=None, asked={}, environment={"PATH": "", **variables}, directory=tmp_path)
+        return found.name, found.reason
+
+    config = Config(keys=tmp_path)
+    assert chosen(config) == ("anthropic", "ANTHROPIC_API_KEY is kept in the store")
+    assert chosen(config, OPENAI_API_KEY="y") == ("openai", "OPENAI_API_KEY is set")
+    (tmp_path / "ANTHROPIC_API_KEY").unlink()
+    assert chosen(config)[0] == "repair"
 
 
 @pytest.mark.parametrize(
