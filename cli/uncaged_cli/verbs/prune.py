@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+from uncaged_bundles.errors import UncagedError
 
 from ..display import jsonout
 from ..display.durations import parse_age
@@ -10,6 +13,9 @@ from ..display.screen import next_step, result
 from ..display.sizes import spell_bytes
 from ..given.arguments import json_option
 from ..session import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_engine.threads.housekeeping import Pruned
 
 
 @click.command()
@@ -23,8 +29,15 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
 
     pruned = prune(open_engine(), older_than_ms=older_than_ms, dry_run=dry_run)
     if as_json:
-        jsonout.document({"removed": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run})
-        return
+        document = {"removed": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run}
+        jsonout.document(document | {"problems": list(pruned.problems)})
+    else:
+        tell(pruned, older_than, dry_run=dry_run)
+    if pruned.problems:
+        raise UncagedError("\n".join(pruned.problems))
+
+
+def tell(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
     for thread_id in sorted(pruned.threads, reverse=True):
         result(thread_id)
     verb = "would remove" if dry_run else "removed"

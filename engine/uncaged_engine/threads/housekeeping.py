@@ -41,8 +41,11 @@ class Archived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
+    """problems: why some threads could not be removed."""
+
     threads: tuple[ThreadId, ...]
     freed_bytes: int
+    problems: tuple[str, ...] = ()
 
 
 def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: int | None = None) -> Archived:
@@ -75,6 +78,7 @@ def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: in
 def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Pruned:
     """Remove threads that ended longer ago than *older_than_ms*, then blobs and worktrees that belong to no thread."""
     gone: list[ThreadId] = []
+    problems: list[str] = []
     freed = 0
     for bundle, thread, path in list(_old(engine, older_than_ms)):
         size = sum(_size(part) for part in path.parent.glob(f"{thread}.*"))
@@ -83,13 +87,16 @@ def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Prune
                 remove(engine.store, bundle, thread, path, among=ENDED)
             except (RefusedError, NotFoundError):
                 continue  # somebody took it up meanwhile, or removed it, too
+            except (UncagedError, OSError) as exc:  # its repository cannot be written, perhaps: no reason to keep the others
+                problems.append(f"thread {thread} stays: {exc}")
+                continue
         gone.append(thread)
         freed += size
     if not dry_run:
         for directory in (engine.store.blobs, *(one for one in engine.store.logs.iterdir() if is_bundle_hash(one.name) and one.is_dir())):
             remove_stale_temporaries(directory, time.time() - YOUNG_BLOB_S)
         freed += _sweep_blobs(engine) + _sweep_worktrees(engine)
-    return Pruned(threads=tuple(gone), freed_bytes=freed)
+    return Pruned(threads=tuple(gone), freed_bytes=freed, problems=tuple(problems))
 
 
 def _old(engine: Engine, older_than_ms: int) -> Iterable[tuple[BundleHash, ThreadId, Path]]:

@@ -121,8 +121,8 @@ class Workspace:
             The branch, when it was kept.
         """
         kept = None
-        if self.repository.is_dir():
-            git = self._git()
+        git = self._git()
+        if self.repository.is_dir() and git.run("rev-parse", "--git-dir", accept=(0, 128)):  # 128: it is no repository any more
             with self._alone():
                 self._drop_tree(git)
                 git.run("update-ref", "-d", self.ref)

@@ -12,7 +12,8 @@ import pytest
 from testbed.bundles import COUNT, Placed, granted, place_script, script_of
 from testbed.moments import just_after, just_before
 from uncaged_bundles.errors import NotFoundError, RefusedError
-from uncaged_bundles.storage.store import Store
+from uncaged_bundles.storage.store import HOME_VARIABLE, Store
+from uncaged_cli import main
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import archive, lines, lock
 from uncaged_engine.journal.blobs import Blobs
@@ -211,3 +212,22 @@ def test_two_imports_of_one_thread(engine: Engine, killed: Placed, monkeypatch: 
     with pytest.raises(RefusedError, match="by another process"):
         parcel.import_thread(engine, tmp_path / "thread.tar.zst")
     assert killed.path.read_bytes() != data
+
+
+def test_one_thread_that_cannot_be_removed_keeps_no_other(
+    engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is named with the reason, and the command fails for it after all others are gone."""
+    store = engine.store
+    others = [place_script(store, killed.bundle, script_of(killed.bundle, number=n).done(1).end("killed")) for n in (1, 2)]
+    stuck = store.work / f"{killed.thread}.null"
+    stuck.mkdir()  # a file is expected there
+    monkeypatch.setenv(HOME_VARIABLE, str(store.root))
+    assert main.run(["prune", "--older-than", "0d"]) == 1
+    said = capsys.readouterr()
+    assert f"thread {killed.thread} stays: " in said.err
+    assert "removed 2 threads" in said.out
+    assert [one.thread_id for one in engine.threads()] == [killed.thread]
+    assert not any(one.path.exists() for one in others)
+    stuck.rmdir()
+    assert prune(engine, older_than_ms=0).problems == ()

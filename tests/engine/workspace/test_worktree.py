@@ -261,6 +261,16 @@ def test_removal_works_without_the_repository(store: Store, tmp_path: Path) -> N
     assert not workspace.tree.exists()
 
 
+def test_removal_works_where_the_repository_is_none_any_more(store: Store, tmp_path: Path) -> None:
+    """The directory is there, and git knows nothing of it."""
+    repository = make_repository(tmp_path / "r")
+    workspace = workspace_of(start_of(repository), store)
+    workspace.ensure(None, now_ms=2000)
+    shutil.rmtree(repository / ".git")
+    assert workspace.remove() is None
+    assert not workspace.tree.exists()
+
+
 def test_the_last_snapshot_is_found_in_failed_steps_too() -> None:
     """A failed role step left files behind as well."""
     steps: list[dict[str, object]] = [
