@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from uncaged_bundles.errors import UncagedError
 
+from .catalog import nearest
 from .display.clean import clean_line
 from .display.sizes import spell_bytes
 
@@ -146,6 +147,11 @@ def check_config_and_agents(engine: Engine) -> Iterator[Check]:
         return
     written = engine.store.config_path.exists()
     yield Check(name="config", level="ok", text=str(config.path) if written else "none written, the defaults hold")
+    flows = engine.registry.read().flows
+    for name in config.flows:
+        if name not in flows:
+            remedy = f"mend flows.{name} in {config.path}, or add the flow"
+            yield Check(name="config", level="note", text=f"flows.{name}: there is no such flow{nearest(name, flows)}", remedy=remedy)
     yield from _agents(config)
 
 
@@ -158,14 +164,13 @@ def _agents(config: Config) -> Iterator[Check]:
         try:
             factory_of(agent.use)(agent.settings)
         except UncagedError as problem:
-            yield Check(name="agents", level="problem", text=f"{name}: {problem}", remedy=f"mend agents.{name} in {config.path}")
+            yield Check(name=name, level="problem", text=str(problem), remedy=f"mend agents.{name} in {config.path}")
     installed = ", ".join((*config.agents, *kinds()))
     yield Check(name="agents", level="ok", text=f"there are: {installed}")
     try:
         default = choose(config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd())
-    except UncagedError as problem:
-        yield Check(name="agent", level="problem", text=str(problem), remedy=f"name another agent in {config.path}")
-        return
+    except UncagedError:
+        return  # it was named, and is told of by that name
     yield Check(name="agent", level="ok", text=f"{default.name} answers by default: {default.reason}")
 
 

@@ -86,6 +86,24 @@ def test_what_is_lacking_is_told_without_asking(command: Command, environment: d
     assert (done.returncode, "3 problems: gone, good, wrong" in done.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("option", [[], ["--live"]])
+def test_a_slip_in_the_config_is_told_once(command: Command, tmp_path: Path, option: list[str]) -> None:
+    """By the name that it has there, with what would be right; wrong settings are not tried, and a flow that is not there is named."""
+    (tmp_path / "store" / "config.yaml").write_text(
+        "agents:\n"
+        "  a: {use: acp}\n"
+        "  b: {use: program, row: nope}\n"
+        "  c: {use: anthropic, modell: x}\n"
+        "agent: nobody\n"
+        "flows: {solve-isue: {agent: repair}}\n"
+    )
+    done = command("doctor", *option)
+    problems = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("problem")]
+    assert sorted(problems) == ["a", "b", "c", "nobody"]
+    assert "note    config      flows.solve-isue: there is no such flow" in done.stdout
+    assert done.returncode == 1
+
+
 def test_a_fresh_machine_has_an_agent_that_costs_nothing(command: Command) -> None:
     """The built-in repair is what is left, and it is fine."""
     done = command("doctor", "--live", PATH="/usr/bin:/bin")

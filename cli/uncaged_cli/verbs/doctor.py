@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import SandboxUnavailable
@@ -11,6 +12,11 @@ from ..display import jsonout
 from ..display.screen import Styled, note, result
 from ..given.arguments import json_option
 from ..session import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
+    from ..checks import Check
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 EXIT_PROBLEM = 1
@@ -25,12 +31,8 @@ def command(live: bool, as_json: bool) -> int:
     With --live each agent is tried as well: models and headless programs are asked for one word, which may cost a little; agents of the
     Agent Client Protocol open a session; commands and people are not asked. Each has a minute.
     """
-    from ..checks import machine_checks
-    from ..live_checks import agent_checks, live_checks
-
-    checks = []
-    engine = open_engine()
-    for check in chain(machine_checks(engine), live_checks(engine) if live else agent_checks(engine)):
+    checks: list[Check] = []
+    for check in every_check(open_engine(), live=live):
         checks.append(check)
         if not as_json:
             result(Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<11} ", check.text)
@@ -44,3 +46,16 @@ def command(live: bool, as_json: bool) -> int:
     if {"bubblewrap", "landlock"} <= problems:
         return SandboxUnavailable.exit_code
     return EXIT_PROBLEM if problems else 0
+
+
+def every_check(engine: Engine, *, live: bool) -> Iterator[Check]:
+    """Yield the checks of the machine, then of the agents; one whose settings are wrong already is not tried."""
+    from ..checks import machine_checks
+    from ..live_checks import agent_checks, live_checks
+
+    wrong = set()
+    for check in machine_checks(engine):
+        if check.level == "problem":
+            wrong.add(check.name)
+        yield check
+    yield from (check for check in (live_checks if live else agent_checks)(engine) if check.name not in wrong)

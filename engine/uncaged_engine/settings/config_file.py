@@ -151,6 +151,9 @@ def explain(error: ValidationError) -> Iterator[str]:
     """Say each problem with its dotted key, and for an unknown key the nearest known one."""
     for item in error.errors():
         where = ".".join(str(part) for part in item["loc"])
+        if item["type"] in ("model_type", "dict_type"):
+            yield f"{where}: must be a mapping of keys to values, not {item['input']!r}"
+            continue
         if item["type"] != "extra_forbidden":
             yield f"{where}: {item['msg']}, not {item['input']!r}" if item["type"] != "missing" else f"{where}: is missing"
             continue
@@ -164,6 +167,7 @@ def known_keys(location: tuple[int | str, ...]) -> list[str]:
         "flows": FlowSection,
         "limits": LimitsSection,
         "models": ModelSection,
+        "prices": PriceSection,
         "search": SearchSection,
         "secrets": SecretSection,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import cast
@@ -140,8 +141,9 @@ def look_for(use: str) -> Try:
     return LOOKED.get(use) or (lambda settings, _request: made(use, settings))
 
 
-def find_only(settings: Mapping[str, object], request: AgentRequest) -> Finding:
+def find_only(use: str, settings: Mapping[str, object], request: AgentRequest) -> Finding:
     """Whether the program of a coding agent is there."""
+    factory_of(use)(settings)
     if "row" in settings:
         program = table()[str(settings["row"])].argv(request.environment.get("PATH", ""), {})[0]
     else:
@@ -149,7 +151,12 @@ def find_only(settings: Mapping[str, object], request: AgentRequest) -> Finding:
     return Finding(level="ok", text=f"{program} is there")
 
 
-LOOKED: Mapping[str, Try] = {"acp": find_only, "program": find_only, "command": try_command, "scripted": try_scripted}
+LOOKED: Mapping[str, Try] = {
+    "acp": partial(find_only, "acp"),
+    "program": partial(find_only, "program"),
+    "command": try_command,
+    "scripted": try_scripted,
+}
 
 
 def made(use: str, settings: Mapping[str, object]) -> Finding:
