@@ -82,10 +82,14 @@ def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         said = f"'{json.dumps(blank(fields, '…'), ensure_ascii=False)}'" if isinstance(fields, Mapping) else "TEXT"
         raise UsageError(f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} {said}")
+    from uncaged_engine.prompts.prompt import HOW_TO_ANSWER
+
     note(words)
-    for name in ("problem", "prompt", "worktree"):
+    if "prompt" in asked:
+        note(str(asked["prompt"]).rpartition(f"\n{HOW_TO_ANSWER}\n")[0] or str(asked["prompt"]))
+    for name in ("problem", "worktree"):
         if name in asked:
-            note(f"{name}: {asked[name]}" if name != "prompt" else str(asked[name]))
+            note(f"{name}: {asked[name]}")
     if isinstance(fields, Mapping):
         return fill(fields)
     return str(click.prompt(">", err=True, prompt_suffix=" "))

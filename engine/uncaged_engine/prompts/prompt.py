@@ -13,6 +13,8 @@ from .fields import describe_fields
 from .history import cut, tell_history
 
 MAX_OWN_ANSWER_CHARACTERS = 20_000
+HOW_TO_ANSWER = "# How to answer"
+"""The heading of the last part, which whoever fills in a form need not read."""
 
 
 def build_prompt(
@@ -42,7 +44,7 @@ def build_prompt(
         parts += ["# What you may do here", allowed_in_words(rights)]
     if note:
         parts += ["# A note from the person who runs this", note.strip()]
-    parts += ["# How to answer", answer_format(role)]
+    parts += [HOW_TO_ANSWER, answer_format(role)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
