@@ -95,6 +95,7 @@ def test_a_form_asks_field_by_field(command: Command, waiting: str, environment:
         words in seen
         for words in ("You are the reviewer.", "How it looks.", "status (fine | bad)", "'perhaps' is none of fine, bad", "places 2")
     )
+    assert "End your answer with" not in seen
     assert result(command, waiting) == {"status": "bad", "places": ["a, or so", "b"]}
 
 

@@ -34,7 +34,8 @@ class Doing:
     @property
     def work(self) -> str:
         """Tool, file and last words."""
-        handling = " ".join(WORKTREE.sub("", clean_line(str(self._known[name]))) for name in ("tool", "file") if name in self._known)
+        tool, file = (WORKTREE.sub("", clean_line(str(self._known.get(name, "")))) for name in ("tool", "file"))
+        handling = tool if tool.endswith(file) else f"{tool} {file}".strip()
         words = FENCE.sub("", clean_line(str(self._known.get("words", ""))))
         return SEPARATOR.join(part for part in (handling, words) if part)
 

@@ -103,12 +103,14 @@ def test_the_work_in_flight_is_seen() -> None:
         ({"tool": "Edit", "file": "/home/me/.uncaged/workflow/work/01M7X160116WYMB11915JHMP8E/src/add.py"}, "Edit src/add.py"),
         ({"tool": "Edit /s/work/01M7X160116WYMB11915JHMP8E/a.py"}, "Edit a.py"),
         ({"tool": "Read", "file": "/etc/work/hosts"}, "Read /etc/work/hosts"),
+        ({"tool": "Write a.py", "file": "/s/work/01M7X160116WYMB11915JHMP8E/a.py"}, "Write a.py"),
+        ({"file": "a.py"}, "a.py"),
         ({"text": "```json"}, ""),
         ({"text": "```"}, ""),
     ],
 )
 def test_what_says_nothing_is_left_out(report: dict[str, object], line: str) -> None:
-    """Where a thread's worktree lies, and the fence before the data."""
+    """Where a thread's worktree lies, a file that the tool's words name already, and the fence before the data."""
     doing = Doing()
     doing.hear(report)
     assert doing.line == line
