@@ -173,6 +173,52 @@ def test_a_flow_that_calls_itself_ends_at_a_depth(engine: Engine) -> None:
     assert "16 levels deep" in engine.thread(thread).summary.message
 
 
+def newest_of(engine: Engine, count: int) -> ThreadId:
+    """The newest thread, once there are so many and its worker has it."""
+    while len(found := engine.threads()) < count or found[0].status == "interrupted":
+        assert any(one.status == "running" for one in found)
+    return found[0].thread_id
+
+
+def test_a_kill_reaches_children_in_the_same_worker(engine: Engine) -> None:
+    """A flow that calls itself: the worker is asked to kill the child while it kills the parent."""
+    granted(engine.store, DESCENDING)
+    thread = engine.run("descending", prompt="", params={"n": 2})
+    wait_for(engine, newest_of(engine, 3), intent_of(1))
+    engine.kill(thread)
+    assert settle(engine, thread)["status"] == "killed"
+    assert {settle(engine, one.thread_id)["status"] for one in engine.threads()} == {"killed"}
+
+
+DESCENDING = source(
+    "descending",
+    """
+    n = input["params"]["n"]
+    yield {"flow": {"name": "descending", "params": {"n": n - 1}}} if n else {"null": {"sleep_s": 600}}
+""",
+    policy={"flow": {}, "null": {}},
+)
+
+
+def test_a_child_that_is_removed_is_the_bundles_error(engine: Engine) -> None:
+    """Whoever removes it while its parent waits for it leaves the parent with an answer, not without one."""
+    granted(engine.store, PLANNED)
+    granted(engine.store, source("parent", PARENT, policy={"flow": {}}))
+    thread = engine.run("parent", prompt="")
+    below = newest_of(engine, 2)
+    assert settle(engine, below)["status"] == "waiting"
+    engine.remove_thread(below)
+    assert "was removed before it had ended" in finish(engine, thread)["message"]
+
+
+PARENT = """
+    try:
+        yield {"flow": {"name": "planned", "params": {"plan": [{"null": {"wait": True}}]}}}
+    except EffectError as error:
+        return {"success": True, "message": error.error["message"]}
+"""
+
+
 def test_a_person_is_asked_and_the_answer_is_checked(engine: Engine) -> None:
     """The thread waits on disk, survives its worker, refuses what does not fit, and goes on with what does."""
     thread = wide(engine, {"ask": {"question": "colour?", "choices": ["red", "blue"]}})

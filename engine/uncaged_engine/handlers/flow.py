@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import RefusedError, UncagedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_bundles.validation.validate import Bundle
 
@@ -50,8 +50,11 @@ class FlowHandler:
         except UncagedError as exc:
             return Failure.of("flow", f"{body['name']}: {exc}")
         # crash here: the child runs; asked again, we find it
-        with context.cancel.on_request(lambda: stop(engine, child)):
-            return result_of(engine, child, context)
+        try:
+            with context.cancel.on_request(lambda: stop(engine, child)):
+                return result_of(engine, child, context)
+        except NotFoundError:
+            return Failure.of("flow", f"{body['name']}: its thread {child} was removed before it had ended", threadId=child)
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
         return None
@@ -107,8 +110,8 @@ def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
 def stop(engine: Engine, child: ThreadId) -> None:
     try:
         engine.kill(child)
-    except RefusedError:
-        return  # it has ended by itself
+    except (RefusedError, NotFoundError):
+        return  # it has ended by itself, or was removed
 
 
 def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcome:

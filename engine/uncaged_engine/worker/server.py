@@ -55,6 +55,7 @@ class Server:
         self._lock = threading.Lock()
         self._around: Surroundings | None = None
         self._slots = 0
+        self._killing = 0
         self._reported: Path | None = None
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
@@ -98,7 +99,7 @@ class Server:
         idle_since = time.monotonic()
         while True:
             served = self._serve_once(listener, timeout_s=self._linger_s)
-            if served or self._drivers or len(self._selector.get_map()) > 2:
+            if served or self._drivers or self._killing or len(self._selector.get_map()) > 2:
                 idle_since = time.monotonic()
             elif time.monotonic() - idle_since >= self._linger_s * 0.9:
                 return
@@ -158,8 +159,7 @@ class Server:
                 self._live(message).pause()
                 _send(connection, {"ok": True})
             case "kill":
-                self._live(message).kill()
-                _send(connection, {"ok": True})
+                self._kill(self._live(message), connection)
             case "follow":
                 self._follow(message, connection)
             case "list":
@@ -169,6 +169,24 @@ class Server:
                 _send(connection, {"pid": os.getpid(), "threads": doing})
             case other:
                 raise UsageError(f"the worker does not know the request {other!r}")
+
+    def _kill(self, driver: Driver, connection: socket.socket) -> None:
+        """Kill a thread aside: what it started may be threads of this very worker, and is killed by asking us."""
+
+        def kill() -> None:
+            try:
+                driver.kill()
+            except UncagedError as exc:
+                _send(connection, error_message(exc))
+            else:
+                _send(connection, {"ok": True})
+            finally:
+                with self._lock:
+                    self._killing -= 1
+
+        with self._lock:
+            self._killing += 1
+        threading.Thread(target=kill, name=f"kill {driver.thread}", daemon=True).start()
 
     def _live(self, message: Mapping[str, Any]) -> Driver:
         thread = parse_thread_id(str(message["threadId"]))
