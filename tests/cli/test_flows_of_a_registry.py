@@ -80,7 +80,7 @@ def test_what_a_role_may_do_is_said_before_anything_runs(command: Command, tmp_p
     (tmp_path / "answer").write_text('```json\n{"status": "yes"}\n```\n')
     ran = command("run", "judged", "--prompt", "x", "--agent", f"command:cat {tmp_path / 'answer'}")
     assert ran.returncode == 0
-    assert "agent command (asked for; told of the policy's tools, not held to it)" in ran.stdout + ran.stderr
+    assert "agent command cat (asked for; told of the policy's tools, not held to it)" in ran.stdout + ran.stderr
 
 
 def test_a_built_bundle_is_written_whole(command: Command, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_what_init_prints_next_works(command: Command, tmp_path: Path) -> None:
     assert command("add", name, str(directory / definition), "--accept").returncode == 0
     ran = command("run", name, "--agent", f"scripted:{directory / 'answers.yaml'}", "--prompt", "Invite the team to lunch")
     assert ran.returncode == 0, ran
-    assert "agent scripted (asked for)" in ran.stdout
+    assert f"agent scripted {directory / 'answers.yaml'} (asked for)" in ran.stdout
     assert command("init", "starter").returncode == 2
 
 
