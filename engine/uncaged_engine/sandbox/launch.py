@@ -44,8 +44,7 @@ class Launched:
             grace_ms: how long it may take to end by itself.
         """
         ended = _ends_within(self.process.pid, grace_ms)
-        if not ended:
-            self.process.kill()
+        kill_group(self.process)  # if it has ended by itself, what it may have left
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
         last_words = _last_words(self.stderr_fd)
@@ -54,6 +53,15 @@ class Launched:
         spent_s = usage.ru_utime + usage.ru_stime
         how = _how(self.process.returncode, spent_s, self.cpu_s) if ended else "it was ended by force"
         return how + (f"; it wrote: {last_words}" if last_words else "")
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child that leads its session and was not reaped yet, with what it has started so far.
+
+    Bubblewrap's own child waits for bubblewrap before it asks to die with it; if bubblewrap alone is killed then, it waits for ever.
+    """
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def launch(

@@ -17,6 +17,7 @@ from uncaged_bundles.errors import SandboxUnavailable
 from . import bubblewrap, seccomp
 from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
 from .interpreter import find_interpreter
+from .launch import kill_group
 from .mechanism import Mechanism, known_landlock_abi
 from .parcel import LOADER, call_numbers, make_parcel
 from .reach import carries, execute_landlock, script_landlock
@@ -136,7 +137,7 @@ def _start(
         except BaseException:
             for fd in (parcel_write, *(() if tree_fd is None else (tree_fd,))):
                 os.close(fd)
-            process.kill()
+            kill_group(process)
             process.communicate()
             raise
         with suppress(BrokenPipeError), os.fdopen(parcel_write, "wb", buffering=0) as pipe:
@@ -146,7 +147,7 @@ def _start(
         return process, tree_fd
     if tree_fd is not None:
         os.close(tree_fd)
-    process.kill()
+    kill_group(process)
     _, complaint = process.communicate()
     why = word[2:].decode(errors="replace") or complaint.decode(errors="replace").strip()[:1000] or "it did not start in time"
     raise SandboxUnavailable(f"the {mechanism.name} sandbox for scripts does not work here: {why}")
