@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from testbed.foreground import dying, environment, worker
 from testbed.journals import records_of
 from testbed.judging import judge_the_rest
 from testbed.processes import end
-from testbed.steering import marks
+from testbed.steering import finish, marks
 from testbed.windows import place as code_at
 from uncaged_engine.api import Engine
 from uncaged_engine.journal.recover import recover
@@ -87,6 +88,49 @@ def test_a_second_worker_of_a_bundle_leaves_at_once(engine: Engine, placed: Plac
             assert told(connection) == "ok"
         list(engine.follow(placed.thread))
     judge_the_rest(engine, placed, RESULT)
+
+
+COMING = """
+import sys
+from pathlib import Path
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.api import Engine
+from uncaged_engine.worker import client
+engine = Engine(Store.open(Path(sys.argv[1])))
+bundle = BundleHash(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+pids = {client.request(engine.store, bundle, {"op": "list"}, start=True)["pid"] for _ in range(48)}
+threads = [engine.run("marked", prompt="", params={"n": 1}) for _ in range(2)]
+print(*pids, flush=True)
+"""
+CLIENTS = 20
+
+
+def test_a_thousand_requests_from_twenty_processes_start_one_worker(engine: Engine, placed: Placed) -> None:
+    """All come at the same moment, when there is none; each is answered, by the same one, and every thread runs."""
+    command = [sys.executable, "-c", COMING, str(engine.store.root), placed.bundle.hash]
+    pipe = subprocess.PIPE
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment()))
+            for _ in range(CLIENTS)
+        ]
+        for one in clients:
+            assert one.stdout is not None
+            assert one.stdout.readline() == "ready\n"
+        for one in clients:
+            assert one.stdin is not None
+            one.stdin.write("go\n")
+            one.stdin.flush()
+        told = [one.communicate(timeout=120) for one in clients]
+    assert [errors for _, errors in told if errors] == []
+    assert len({word for said, _ in told for word in said.split()}) == 1
+    for summary in engine.threads():
+        if summary.thread_id != placed.thread:
+            finish(engine, summary.thread_id)
+    assert len(engine.threads()) == 1 + 2 * CLIENTS
 
 
 def test_two_workers_race_for_one_thread(engine: Engine, placed: Placed) -> None:

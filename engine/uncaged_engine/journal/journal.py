@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError, RefusedError, UncagedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import sync_directory, write_atomically
 
@@ -51,10 +51,13 @@ class Journal:
 
         Raises:
             JournalBusy: somebody else is writing it.
+            NotFoundError: it was packed or removed since it was looked up.
             DamagedError: it is corrupt, or has no start record.
         """
         try:
             fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except FileNotFoundError as exc:
+            raise NotFoundError(f"thread {thread} was archived or removed just now; look at it again") from exc
         except OSError as exc:
             raise DamagedError(f"thread {thread}: cannot open {path}: {exc.strerror}") from exc
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from testbed.journals import BUNDLE, NOW_MS, THREAD, Script, start_fields
-from uncaged_bundles.errors import DamagedError, UncagedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.journal import lines, lock
 from uncaged_engine.journal.journal import Journal, JournalBroken, JournalBusy, create
@@ -189,6 +189,9 @@ def test_what_is_no_journal_is_refused(path: Path) -> None:
         opened(path)
     assert not lock.is_live(path)
     path.unlink()
+    with pytest.raises(NotFoundError, match=THREAD):
+        opened(path)
+    path.mkdir()
     with pytest.raises(DamagedError, match="cannot open"):
         opened(path)
 
