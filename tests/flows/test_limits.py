@@ -180,6 +180,21 @@ def test_a_limit_is_seen_while_a_model_still_speaks(engine: Engine) -> None:
     assert engine.thread(thread).spent.tokens == void["usage"].get("inputTokens", 0) + void["usage"]["outputTokens"] + 110
 
 
+def test_a_whole_answer_that_reaches_the_limit_is_kept(engine: Engine) -> None:
+    """It is paid for, so the thread stops behind it, and nobody is asked for it again."""
+    block = 'It is written.\n\n```json\n{{"status": "{word}"}}\n```\n'
+    with serving([says(block.format(word="more")), says(block.format(word="done"))]) as server:
+        agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
+        engine.store.config_path.write_text(json.dumps({"agents": {"thinker": agent}, "agent": "thinker"}))
+        granted(engine.store, build_workflow(TALK))
+        thread = engine.run("talk", prompt="", options=RunOptions(environment={}, max_tokens=110))
+        assert settle(engine, thread) == {"status": "limit", "message": "the limit of 110 tokens is reached", "steps": 1}
+        engine.resume(thread, options=RunOptions(max_tokens=10_000, environment={}))
+        finish(engine, thread)
+        assert len(server.asked) == 2
+    assert engine.thread(thread).spent.tokens == 220
+
+
 def test_a_replay_adds_nothing(engine: Engine, tmp_path: Path) -> None:
     """A thread that is driven again from its journal has spent what it had spent."""
     thread = talk(engine, tmp_path, CHEAP, CHEAP, CHEAP, max_rounds=2)

@@ -125,7 +125,7 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
         raise EnvironmentLacks(clean(str(exc), binding)) from None
     else:
         outcome = outcome_of(asked, role, binding)
-    if context.cancel.requested:
+    if context.cancel.requested and not isinstance(outcome, Answer):  # a whole answer that came first is kept, and paid for once
         return Void(word="killed", message=f"killed while {binding.name} answered for {role!r}")
     return outcome
 
