@@ -245,17 +245,22 @@ class TestAgent:
         await self._cancelled.wait()
         return "cancelled"
 
-    async def do_hang_once(self, _: str) -> None:
+    async def do_late(self, _: str) -> None:
+        """Hear of a cancel when everything is said already."""
+        await self._cancelled.wait()
+
+    async def do_hang_once(self, _: str) -> str | None:
         """Work on and on, with a child, until it is told to stop; the first time only, and only if a test wants it."""
         wanted = Path(os.environ["HOME"]) / "hang-once"
         if not wanted.exists():
-            return
+            return None
         wanted.unlink()
         await self.do_leave("far")
         (self._cwd / "half.txt").write_text("half")
         while not self._cancelled.is_set():
             await self.do_say("still at it ")
             await asyncio.sleep(0.02)
+        return "cancelled"
 
     async def do_leave(self, way: str) -> None:
         """A process that outlives us, in our group or in a session of its own."""

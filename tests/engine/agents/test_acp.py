@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -302,6 +303,18 @@ def test_a_kill_tells_the_agent_and_then_ends_it(bench: Bench, stubborn: bool) -
     assert str(failed) == f"{AGENT} was stopped"
     assert heard == ["hangs\n", "cancelled session-1\n"]
     assert not sleepers(bench)
+
+
+def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(bench: Bench) -> None:
+    """What it cost when it was done stops the thread behind it; its answer was paid for and is kept."""
+    cancel = Cancel()
+
+    def progress(fields: Mapping[str, object]) -> None:
+        if "usage" in fields:
+            cancel.request()
+
+    assert bench.text("say:It is done.", "cost:500=0.25", "late", cancel=cancel, progress=progress) == "It is done."
+    assert cancel.requested
 
 
 def test_a_kill_before_it_has_begun_ends_it(bench: Bench) -> None:

@@ -149,10 +149,13 @@ class Turn:
         asking = asyncio.create_task(self._client.asking.wait())
         try:
             await asyncio.wait((answer, stop, asking), return_when=asyncio.FIRST_COMPLETED)
-            if stop.done() or asking.done():
+            if not answer.done() or asking.done():
                 await notify_model(connection, "session/cancel", schema.CancelNotification(session_id=session))
                 await asyncio.wait((answer,), timeout=self._terms.grace_s)
-                raise self._stopped() if stop.done() else Asking
+                if asking.done():
+                    raise Asking
+                if not is_whole(answer):
+                    raise self._stopped()
             return answer.result()
         finally:
             for task in (answer, asking):
@@ -244,3 +247,9 @@ class Turn:
     def _tail(self, max_characters: int) -> str:
         text = self._stderr.decode("utf-8", "backslashreplace")
         return text if len(text) <= max_characters else f"…{text[-max_characters:]}"
+
+
+def is_whole(answer: asyncio.Task[PromptResponse]) -> bool:
+    """Whether a turn that was to stop had come to its own end just before it heard of that."""
+    done = answer.done() and not answer.cancelled() and answer.exception() is None
+    return done and answer.result().stop_reason == "end_turn"
