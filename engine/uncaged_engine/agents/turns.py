@@ -7,6 +7,7 @@ have gone beyond its own limit, and then steps back.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,9 @@ from ..processes.runtime import runtime_directory
 
 POLL_S = 0.2
 SUFFIX = ".place"
+_HELD: dict[Path, set[int]] = {}
+"""The places of this process, by directory: nobody has to ask the kernel for those."""
+_HOLDING = threading.Lock()
 
 Progress = Callable[[Mapping[str, object]], None]
 
@@ -37,6 +41,7 @@ class Turn:
         self._cancel = cancel
         self._progress = progress
         self._place: int | None = None
+        self._number = 0
 
     def __enter__(self) -> Self:
         """Raises: Cancelled: a kill came first."""
@@ -77,31 +82,46 @@ class Turn:
             self._progress({"queued": False})
 
     def _told(self) -> dict[str, object]:
-        count = working(self._directory)
+        with _HOLDING:
+            count = working(self._directory)
         return {"text": f"queued: {'1 agent works' if count == 1 else f'{count} agents work'} on this machine already"}
 
     def _give_back(self) -> None:
         place, self._place = self._place, None
         if place is not None:
-            os.close(place)
+            with _HOLDING:
+                _HELD[self._directory].discard(self._number)
+                os.close(place)
 
     def _free(self) -> int | None:
         """A descriptor that holds the lock of a free place, or None."""
-        for number in range(self._places):
-            place = os.open(self._directory / f"{number}{SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            if lock.take(place):
-                if working(self._directory) <= self._places:  # our own is among them
-                    os.utime(place)  # what tidies old files away leaves it alone
-                    return place
-                os.close(place)
-                return None
-            os.close(place)
+        with _HOLDING:
+            held = _HELD.setdefault(self._directory, set())
+            for number in range(self._places):
+                if number in held:
+                    continue
+                place = os.open(self._directory / f"{number}{SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                kept = False
+                try:
+                    if lock.take(place):
+                        if working(self._directory) > self._places:  # our own is among them
+                            return None
+                        os.utime(place)  # what tidies old files away leaves it alone
+                        held.add(number)
+                        self._number, kept = number, True
+                        return place
+                finally:
+                    if not kept:
+                        os.close(place)
         return None
 
 
 def working(directory: Path) -> int:
     """How many places are held at this moment."""
-    return sum(lock.is_live(path) for path in directory.iterdir() if path.suffix == SUFFIX)
+    mine = {f"{number}{SUFFIX}" for number in tuple(_HELD.get(directory, ()))}
+    with os.scandir(directory) as entries:
+        others = [entry.path for entry in entries if entry.name.endswith(SUFFIX) and entry.name not in mine]
+    return len(mine) + sum(lock.is_live(Path(path)) for path in others)
 
 
 def places_directory(environment: Mapping[str, str]) -> Path:

@@ -86,18 +86,17 @@ class Spending:
 
     def settle(self, outcome: Outcome) -> Outcome:
         """Count what an effect used up; one that was stopped for a limit becomes a void that says so, with what it had used."""
+        used = usage_of(fields_of(outcome)) if isinstance(outcome, Answer | Failure) else None
         over = self._cut or (self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None)
         with self._lock:
-            used = total(spent.document() for spent in self._under_way.values())
+            if isinstance(outcome, Void) and self._under_way:
+                used = total(spent.document() for spent in self._under_way.values()).document()
             self._under_way.clear()
             self._children.clear()
-            if isinstance(outcome, Answer | Failure):
-                self._spent = self._spent.plus(usage_of(fields_of(outcome)))
-            elif isinstance(outcome, Void):
-                self._spent = self._spent.plus(used.document())
+            self._spent = self._spent.plus(used)
         if not isinstance(outcome, Void):
             return outcome
-        more = {**outcome.more, **({"usage": used.document()} if used.document() else {})}
+        more = {**outcome.more, **({"usage": used} if used else {})}
         if over is not None and outcome.word in ("killed", "limit"):
             return Void(word="limit", message=str(over["message"]), more={**more, **over})
         return Void(word=outcome.word, message=outcome.message, more=more)
