@@ -6,8 +6,9 @@ A process is ours when its number and its start time both stand in the thread's 
 from __future__ import annotations
 
 import os
+import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,32 @@ POLL_S = 0.02
 def ledger_of(scratch: Path, key: str) -> Path:
     """The record of a step's processes, in the directory for its thread's private files."""
     return scratch / f"processes-{key.rpartition('/')[2]}"
+
+
+def start_recorded(
+    argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], scratch: Path, key: str
+) -> subprocess.Popen[bytes]:
+    """Start *argv* without a shell, as the leader of a session of its own, with three pipes, and put it on record.
+
+    Args:
+        environment: all of it, the mark included. scratch, key: where and for which step it is recorded.
+    Raises:
+        OSError: it cannot be started.
+    """
+    ledger = ledger_of(scratch, key)
+    ledger.touch()  # crash after this: the next try knows that there may be leftovers
+    process = subprocess.Popen(
+        list(argv),
+        cwd=directory,
+        env=dict(environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+    )
+    record_process(ledger, process.pid)
+    return process
 
 
 def record_process(ledger: Path, pid: int) -> None:

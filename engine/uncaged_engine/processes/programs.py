@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..effects import Cancel
-from .leftovers import kill_leftovers, ledger_of, record_process
+from .leftovers import kill_leftovers, start_recorded
 
 CHUNK_BYTES = 1 << 16
 TICK_S = 0.05
@@ -90,18 +90,7 @@ def run_program(
     Raises:
         OSError: the program could not be started.
     """
-    ledger = ledger_of(scratch, key)
-    ledger.touch()  # crash after this: the next try knows that there may be leftovers
-    process = subprocess.Popen(
-        list(argv),
-        cwd=directory,
-        env=dict(environment),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    record_process(ledger, process.pid)
+    process = start_recorded(argv, directory=directory, environment=environment, scratch=scratch, key=key)
     streams = Streams(
         stdin=memoryview(stdin),
         max_stdout_bytes=max_stdout_bytes,
@@ -109,6 +98,28 @@ def run_program(
         on_stdout=on_stdout,
         on_stderr=on_stderr,
     )
+    exit_code, timed_out = _see_it_through(process, streams, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s)
+    cancelled = cancel.requested
+    kill_leftovers(scratch, key)  # what left the group would write into a worktree that is being snapshotted
+    return Finished(
+        exit_code=exit_code,
+        stdout=bytes(streams.stdout),
+        stderr=bytes(streams.stderr),
+        overlong=streams.overlong,
+        timed_out=timed_out,
+        cancelled=cancelled,
+    )
+
+
+def _see_it_through(
+    process: subprocess.Popen[bytes], streams: Streams, *, cancel: Cancel, timeout_s: float, grace_s: float
+) -> tuple[int, bool]:
+    """Attend to it until it and its group are gone.
+
+    Returns:
+        Its exit code, and whether its time was up.
+    """
+    timed_out = False
     wake_read, wake_write = os.pipe()
     try:
         with cancel.on_request(lambda: _wake(wake_write)), selectors.DefaultSelector() as selector:
@@ -124,16 +135,7 @@ def run_program(
         exit_code = process.wait()
         os.close(wake_read)
         os.close(wake_write)
-    cancelled = cancel.requested
-    kill_leftovers(scratch, key)  # what left the group would write into a worktree that is being snapshotted
-    return Finished(
-        exit_code=exit_code,
-        stdout=bytes(streams.stdout),
-        stderr=bytes(streams.stderr),
-        overlong=streams.overlong,
-        timed_out=timed_out,
-        cancelled=cancelled,
-    )
+    return exit_code, timed_out
 
 
 def _attend(

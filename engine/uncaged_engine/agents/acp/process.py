@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ...processes.leftovers import kill_leftovers, ledger_of, record_process
+from ...processes.leftovers import kill_leftovers, start_recorded
 from ...processes.programs import has_ended, signal_group
 
 TICK_S = 0.05
@@ -41,19 +41,7 @@ class AgentProcess:
         Raises:
             OSError: it cannot be started.
         """
-        ledger = ledger_of(scratch, key)
-        ledger.touch()  # crash after this: the next try knows that there may be leftovers
-        process = subprocess.Popen(
-            list(argv),
-            cwd=directory,
-            env=dict(environment),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-        record_process(ledger, process.pid)
+        process = start_recorded(argv, directory=directory, environment=environment, scratch=scratch, key=key)
         return cls(process, scratch=scratch, key=key)
 
     @property
