@@ -20,7 +20,8 @@ import pytest
 from testbed.cells import MECHANISMS, START, begin, cell_for, error_of, step_line, unchecked
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
-from uncaged_engine.cells.cell import Cell, CellDied, CellLimits, Reply
+from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
+from uncaged_engine.cells.frames import Reply
 from uncaged_engine.sandbox.interpreter import find_interpreter
 from uncaged_engine.sandbox.mechanism import choose
 

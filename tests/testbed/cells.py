@@ -10,7 +10,8 @@ from typing import Any
 from uncaged_bundles.contract import parse_descriptor
 from uncaged_bundles.ids import bundle_hash
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.cells.cell import Cell, CellLimits, Reply
+from uncaged_engine.cells.cell import Cell, CellLimits
+from uncaged_engine.cells.frames import Reply
 from uncaged_engine.sandbox.mechanism import choose
 
 MECHANISMS = ("bubblewrap", "landlock")

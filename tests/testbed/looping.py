@@ -14,7 +14,8 @@ from uncaged_engine.journal.blobs import blob_hash, effect_mark
 from uncaged_engine.journal.codec import encode
 from uncaged_engine.journal.recover import History, recover
 from uncaged_engine.outcomes import Answer, Failure, Outcome
-from uncaged_engine.steps.loop import Ask, Command, Flush, Perform, Position, Probe, Spill, Write, run_loop
+from uncaged_engine.steps.commands import Ask, Command, Flush, Perform, Probe, Spill, Write
+from uncaged_engine.steps.loop import Position, run_loop
 
 from .journals import NOW_MS, Script
 

@@ -17,7 +17,7 @@ from typing import Any
 import filelock
 from uncaged_bundles.storage import registry, store
 from uncaged_engine.journal import journal, lock
-from uncaged_engine.steps import loop
+from uncaged_engine.steps import commands, loop
 
 
 def no_flush() -> None:
@@ -40,10 +40,10 @@ def late_intent() -> None:
     written = loop._write_intent
     resolve = loop._resolve
 
-    def late(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[loop.Command, Any, Any]:
+    def late(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[commands.Command, Any, Any]:
         if turn.reopened:
             return (yield from resolve(turn, kind, body, desk))
-        outcome = yield loop.Perform(turn.seq, kind, body, 1, desk.now_ms())
+        outcome = yield commands.Perform(turn.seq, kind, body, 1, desk.now_ms())
         yield from written(turn.seq, turn.raw, desk.now_ms())
         return outcome
 
@@ -82,7 +82,7 @@ def no_attempt_line() -> None:
     """What is performed again leaves no word of it."""
     resolve = loop._resolve
 
-    def silent(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[loop.Command, Any, Any]:
+    def silent(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[commands.Command, Any, Any]:
         steps = resolve(turn, kind, body, desk)
         reply: object = None
         while True:
@@ -90,7 +90,7 @@ def no_attempt_line() -> None:
                 command = steps.send(reply)
             except StopIteration as stop:
                 return stop.value
-            skipped = isinstance(command, loop.Write) and b'"attempt"' in command.body
+            skipped = isinstance(command, commands.Write) and b'"attempt"' in command.body
             reply = None if skipped else (yield command)
 
     loop._resolve = silent

@@ -21,12 +21,12 @@ from ..journal.lines import SPILL_BYTES
 from ..sandbox.launch import EXIT_GRACE_MS, Launched, launch
 from ..sandbox.mechanism import Mechanism
 from ..sandbox.rlimits import cell_limits
+from .frames import CHUNK_BYTES, Reply, frame_of, joined
 
 if TYPE_CHECKING:
     from uncaged_bundles.validation.validate import Bundle
 
 SLOW_MS = 5
-CHUNK_BYTES = 1 << 16
 _HEADER_BYTES = 256
 _RUNNING_WORDS = frozenset({b"effect", b"return", b"raise"})
 _WORDS = {"B": frozenset({b"ready", b"raise"}), "L": frozenset({b"locked", b"open"}), "D": frozenset({b"dropped"})}
@@ -45,16 +45,6 @@ class CellDied(Exception):
         super().__init__(f"the sandbox process is gone ({reason}): {detail}")
         self.reason: Reason = reason
         self.detail = detail
-
-
-@dataclass(slots=True)
-class Reply:
-    """An answer. seq: of the effect in *body*, or the place at which the run ended. digest: over a replay's effects, else ``-``."""
-
-    seq: int
-    word: str
-    digest: str
-    body: bytes
 
 
 @dataclass(slots=True)
@@ -151,7 +141,7 @@ class Cell:
         Raises:
             CellDied: no such answer came; the process is gone then.
         """
-        frame = _frame(letter, slot, seq, body)
+        frame = frame_of(letter, slot, seq, body)
         if not self._lock.acquire(blocking=False):
             if slow is not None:
                 slow()
@@ -178,10 +168,10 @@ class Cell:
         """
         steps = lines if isinstance(lines, Collection) else list(lines)
         count = len(steps)
-        frames = (_frame("O", slot, seq, line) for seq, line in enumerate(steps, 1))
+        frames = (frame_of("O", slot, seq, line) for seq, line in enumerate(steps, 1))
         with self._lock:
             self._require_open()
-            chunks = _chunks(_frame("P", slot, count, start_body), frames)
+            chunks = joined(frame_of("P", slot, count, start_body), frames)
             return self._exchange(chunks, _Expected("P", slot, count + 1), deadline_s=deadline_s, meanwhile=meanwhile)
 
     def close(self) -> None:
@@ -316,28 +306,6 @@ def _source(bundle: Bundle) -> str:
         return bundle.source.decode()
     except UnicodeDecodeError as exc:
         raise BundleError(f"bundle {bundle.hash} is not UTF-8: byte {exc.start} is {bundle.source[exc.start]:#04x}") from exc
-
-
-def _frame(letter: str, slot: int, seq: int, body: bytes) -> bytes:
-    frame = b"%b %d %d %b" % (letter.encode(), slot, seq, body)
-    if not frame.endswith(b"\n"):
-        frame += b"\n"
-    if frame.find(b"\n") != len(frame) - 1:
-        raise ValueError(f"a frame's body holds a line feed: {body[:80]!r}")
-    return frame
-
-
-def _chunks(first: bytes, frames: Iterable[bytes]) -> Iterable[bytes]:
-    """Join frames, so that many go out in one write."""
-    pending, size = [first], len(first)
-    for frame in frames:
-        pending.append(frame)
-        size += len(frame)
-        if size >= CHUNK_BYTES:
-            yield b"".join(pending)
-            pending, size = [], 0
-    if pending:
-        yield b"".join(pending)
 
 
 def _remaining_ms(end: float) -> float:

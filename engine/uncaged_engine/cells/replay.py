@@ -14,7 +14,8 @@ from uncaged_bundles.errors import ReplayError
 from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, effect_marks
-from .cell import Cell, Reply
+from .cell import Cell
+from .frames import Reply
 from .said import Said, mismatch, shown
 
 

@@ -8,20 +8,16 @@ Rule 3: a word from outside is obeyed, or refused because the thread was left; i
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import BundleError, EngineBug, NotFoundError, RefusedError, ReplayError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
-from uncaged_bundles.storage.store import Store
 
 from ..cells.said import Said
 from ..cells.seat import Seat
-from ..cells.shared import Cells
 from ..costs.spending import Spending
 from ..effects import Cancel, Rule
 from ..journal import lines
@@ -33,32 +29,10 @@ from ..settings.config import Config
 from ..state.observe import facts_of
 from ..state.states import NEXT_STEP, allowed, status
 from ..state.states import refusal as state_refusal
-from .loop import Ask, Command, Flush, Perform, Position, Probe, Spill, Write, run_loop
+from .commands import Ask, Command, Flush, Perform, Probe, Spill, Write
+from .loop import Position, run_loop
 from .performer import Performer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a caller asked for when it had the thread driven.
-
-    environment, directory: the caller's; kept in memory only. resume: the fields of a resume control, None for a first start.
-    """
-
-    environment: Mapping[str, str] = field(default_factory=dict)
-    directory: Path = field(default_factory=Path)
-    resume: Mapping[str, Any] | None = None
-    redo: bool = False
-    skip: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What all threads of a worker share."""
-
-    store: Store
-    cells: Cells
-    clock_ms: Callable[[], int]
-    publish: Callable[[ThreadId, Mapping[str, object]], None]
+from .request import Request, Surroundings
 
 
 class Driver:

@@ -29,8 +29,8 @@ from ..journal.journal import Journal
 from ..journal.recover import History
 from ..outcomes import Answer, Failure, Outcome, Void
 from ..settings.config import Config
+from .commands import Perform, Probe
 from .finished import FinishedSteps
-from .loop import Perform, Probe
 
 OURS = frozenset({"retry", "label"})
 """What may stand in any effect and is not its handler's: how often it is tried again, and a few words about it for people."""

@@ -29,7 +29,8 @@ from ..known_effects import KNOWN
 from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
 from ..state.states import refusal
-from ..steps.driver import Driver, Request, Surroundings
+from ..steps.driver import Driver
+from ..steps.request import Request, Surroundings
 from . import address
 from .hub import Hub
 from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack

@@ -17,8 +17,8 @@ from uncaged_engine.journal import lines
 from uncaged_engine.journal.journal import Journal
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import summarise
-from uncaged_engine.steps import driver as module
-from uncaged_engine.steps.driver import Driver, Request, Surroundings
+from uncaged_engine.steps.driver import Driver
+from uncaged_engine.steps.request import Request, Surroundings
 
 LEFT = {"waiting": {"wait": True}, "paused": {"lack": "a tool"}}
 """Effects that a thread is left with, and how it stands then."""
@@ -117,6 +117,6 @@ def test_whoever_lost_the_answer_asks_again_and_nobody_else_is_taken_for_him(
 ) -> None:
     """A resume with another note, or another limit, is not the one that the thread was taken up for."""
     _, driver = begin()
-    driver._request = module.Request(resume={"note": "be careful"})
+    driver._request = Request(resume={"note": "be careful"})
     assert driver.was_asked({"note": "be careful"})
     assert not driver.was_asked({})

@@ -14,7 +14,8 @@ from uncaged_engine.effects import Rule
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash
 from uncaged_engine.outcomes import Answer, Failure, Outcome, Void, Wait
-from uncaged_engine.steps.loop import Ask, Flush, Perform, Position, Probe, Spill, Write, run_loop
+from uncaged_engine.steps.commands import Ask, Flush, Perform, Probe, Spill, Write
+from uncaged_engine.steps.loop import Position, run_loop
 
 Flow = Generator[Any, Any, Any]
 

@@ -17,7 +17,7 @@ from uncaged_engine.journal.journal import Journal
 from uncaged_engine.outcomes import Answer, Failure, Void, Wait
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import view
-from uncaged_engine.steps.loop import Perform
+from uncaged_engine.steps.commands import Perform
 from uncaged_engine.steps.performer import Performer, Retry
 
 

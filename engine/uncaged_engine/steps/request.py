@@ -1,0 +1,37 @@
+"""What a driver is given: what a caller asked for, and what all threads of its worker share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
+
+from ..cells.shared import Cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a caller asked for when it had the thread driven.
+
+    environment, directory: the caller's; kept in memory only. resume: the fields of a resume control, None for a first start.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path = field(default_factory=Path)
+    resume: Mapping[str, Any] | None = None
+    redo: bool = False
+    skip: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all threads of a worker share."""
+
+    store: Store
+    cells: Cells
+    clock_ms: Callable[[], int]
+    publish: Callable[[ThreadId, Mapping[str, object]], None]
