@@ -12,8 +12,6 @@ SEPARATOR = " · "
 WORDS = ("message", "text", "line")
 """Under these names handlers report words, the first that is there counts."""
 
-WORKTREE = re.compile(r"(?<!\S)/\S*/work/[0-9A-HJKMNP-TV-Z]{26}/")
-"""Before a file's name: it is the thread's own worktree, whichever thread is followed."""
 FENCE = re.compile(r"^```\w*$")
 
 
@@ -34,7 +32,7 @@ class Doing:
     @property
     def work(self) -> str:
         """Tool, file and last words."""
-        tool, file = (WORKTREE.sub("", clean_line(str(self._known.get(name, "")))) for name in ("tool", "file"))
+        tool, file = (clean_line(str(self._known.get(name, ""))) for name in ("tool", "file"))
         handling = tool if tool.endswith(file) else f"{tool} {file}".strip()
         words = FENCE.sub("", clean_line(str(self._known.get("words", ""))))
         return SEPARATOR.join(part for part in (handling, words) if part)

@@ -97,7 +97,8 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
     role = question.role.name
 
     def progress(fields: Mapping[str, object]) -> None:
-        context.progress(redacted({"role": role, "agent": binding.name, **fields}, binding))
+        seen = fields if workspace is None else seen_from(workspace.tree, fields)
+        context.progress(redacted({"role": role, "agent": binding.name, **seen}, binding))
 
     def record(fields: Mapping[str, object]) -> None:
         context.record_attempt(redacted(fields, binding))
@@ -128,6 +129,12 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
     if context.cancel.requested and not isinstance(outcome, Answer):  # a whole answer that came first is kept, and paid for once
         return Void(word="killed", message=f"killed while {binding.name} answered for {role!r}")
     return outcome
+
+
+def seen_from(tree: Path, fields: Mapping[str, object]) -> dict[str, object]:
+    """A report whose tool and file are named as they are seen from the worktree; where that lies says nothing to whoever follows."""
+    named = {name: text.replace(f"{tree}/", "") for name in ("tool", "file") if isinstance(text := fields.get(name), str)}
+    return {**fields, **named}
 
 
 def clean(text: str, binding: Binding) -> str:

@@ -122,6 +122,28 @@ def test_the_agent_works_where_the_person_was(make_desk: MakeDesk, repository: P
     assert answer(desk)["content"] == f"{desk.store.work}/{THREAD}/sub\nDone."
 
 
+SPEAKS = r"""#!/bin/sh
+cat > /dev/null
+printf '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Edit",'
+printf '"input":{"file_path":"%s/sub/x"}}]}}\n' "$PWD"
+printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s",'
+printf '%s\n' '"result":"Done.\n```json\n{\"status\": \"done\"}\n```"}'
+"""
+
+
+def test_followers_see_files_as_the_worktree_names_them(make_desk: MakeDesk, tmp_path: Path) -> None:
+    """Agents name files from the root of the machine; where a worktree lies says nothing to whoever follows."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(SPEAKS)
+    program.chmod(0o755)
+    agents = {"writer": AgentSettings(use="program", settings={"row": "claude"})}
+    desk = make_desk(config=Config(agents=agents, agent="writer"))
+    desk.environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    answer(desk)
+    assert [report["file"] for report in desk.progress if report.get("tool") == "Edit"] == ["sub/x"]
+
+
 def test_the_override_is_called_and_the_default_is_not(make_desk: MakeDesk, tmp_path: Path) -> None:
     """An agent for one role; the others have the default."""
     desk = make_desk(default=f"touch {tmp_path}/default; {DONE}", coder=f"touch {tmp_path}/coder; {DONE}")
