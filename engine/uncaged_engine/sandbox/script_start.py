@@ -49,10 +49,34 @@ def start_script(
     if program is None:
         raise FileNotFoundError(f"no program {argv[0]!r} on PATH {environment.get('PATH', DEFAULT_PATH)!r}")
     view = view_of(bounds, program)
-    root = os.geteuid() == 0
     user = user or scratch_user(cwd)
     private = _private_directory(user) if mechanism.name == "landlock" else None
+    try:
+        parcel = _parcel(argv, program, view, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user, private=private)
+        process, tree_fd = _start(mechanism, view, bounds, user, parcel, prepare=prepare)
+    except BaseException:
+        if private is not None:
+            shutil.rmtree(private)
+        raise
+    return ScriptProcess(process, tree_fd=tree_fd, private=private)
+
+
+def _parcel(
+    argv: Sequence[str],
+    program: Path,
+    view: View,
+    bounds: ScriptBounds,
+    *,
+    mechanism: Mechanism,
+    cwd: Path,
+    environment: Mapping[str, str],
+    user: ScratchUser,
+    private: Path | None,
+) -> bytes:
+    """What the stage is told: what to become, as whom, and which walls to raise before that."""
+    root = os.geteuid() == 0
     home = str(private or "/tmp")  # noqa: S108 - a private one, inside
+    others = 0 if root or mechanism.name == "bubblewrap" else count_tasks(user.uid)
     settings: dict[str, object] = {
         "numbers": call_numbers(mechanism.machine),
         "parent": os.getpid(),
@@ -66,11 +90,10 @@ def start_script(
         "filter": seccomp.assemble(
             seccomp.script_rules(network=bounds.network, unix_sockets=mechanism.name == "bubblewrap"), mechanism.machine
         ),
+        "limits": script_limits(
+            memory_bytes=bounds.memory_bytes, cpu_s=bounds.cpu_s, file_bytes=bounds.file_bytes, tasks=bounds.processes + others + 1
+        ),
     }
-    others = 0 if root or mechanism.name == "bubblewrap" else count_tasks(user.uid)
-    settings["limits"] = script_limits(
-        memory_bytes=bounds.memory_bytes, cpu_s=bounds.cpu_s, file_bytes=bounds.file_bytes, tasks=bounds.processes + others + 1
-    )
     modules = ["lockdown"]
     if private is not None:
         modules.append("landlock")
@@ -80,13 +103,7 @@ def start_script(
     elif bounds.executables is not None and (abi := known_landlock_abi(mechanism.machine)):
         modules.append("landlock")
         settings["landlock"] = execute_landlock(view, abi=abi)
-    try:
-        process, tree_fd = _start(mechanism, view, bounds, user, make_parcel("stage", modules, settings), prepare=prepare)
-    except BaseException:
-        if private is not None:
-            shutil.rmtree(private)
-        raise
-    return ScriptProcess(process, tree_fd=tree_fd, private=private)
+    return make_parcel("stage", modules, settings)
 
 
 def _private_directory(user: ScratchUser) -> Path:
@@ -110,21 +127,11 @@ def _start(
     accounts = _accounts_file(user)
     passed = (parcel_read, status_write, info_write, accounts)
     try:
-        process = subprocess.Popen(
-            _command(mechanism, view, bounds, passed),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=passed,
-            env=bubblewrap.ENVIRONMENT,
-            cwd="/",
-            start_new_session=True,
-            bufsize=0,
-        )
-    except OSError as exc:
+        process = _begin(_command(mechanism, view, bounds, passed), passed)
+    except SandboxUnavailable:
         for fd in (parcel_write, status_read, info_read):
             os.close(fd)
-        raise SandboxUnavailable(f"a script's sandbox cannot be started: {exc}") from exc
+        raise
     finally:
         for fd in passed:
             os.close(fd)
@@ -151,6 +158,23 @@ def _start(
     _, complaint = process.communicate()
     why = word[2:].decode(errors="replace") or complaint.decode(errors="replace").strip()[:1000] or "it did not start in time"
     raise SandboxUnavailable(f"the {mechanism.name} sandbox for scripts does not work here: {why}")
+
+
+def _begin(command: list[str], passed: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=passed,
+            env=bubblewrap.ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+            bufsize=0,
+        )
+    except OSError as exc:
+        raise SandboxUnavailable(f"a script's sandbox cannot be started: {exc}") from exc
 
 
 def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tuple[int, int, int, int]) -> list[str]:
