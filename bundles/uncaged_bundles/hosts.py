@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -103,10 +103,6 @@ def read_entry(text: str) -> HostEntry:
     if below and _is_address(name):
         raise NoHost(f"{shapes.shown(text)} is no host: nothing is below an address")
     return HostEntry(host=name, below=below, port=ANY_PORT if port == "*" else int(port) if port else None)
-
-
-def read_entries(texts: Iterable[str]) -> tuple[HostEntry, ...]:
-    return tuple(map(read_entry, texts))
 
 
 @lru_cache(maxsize=1024)
