@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.validation.validate import Bundle
@@ -82,7 +81,7 @@ def errand_of(body: object, query: str, provider: Provider, settings: SearchSett
     key = (settings.key or "").removeprefix(secrets.PREFIX)
     hosts = (only(request.target),)
     rules = Rules(kind="search", hosts=hosts, private=True, bound=((key, hosts),) if key else ())
-    return Errand(request=request, rules=rules, limits=limits_of(cast("Mapping[str, object]", body), {}))
+    return Errand(request=request, rules=rules, limits=limits_of(body, {}))
 
 
 def only(target: Target) -> HostPattern:
