@@ -22,8 +22,6 @@ _LANDLOCK_CREATE_RULESET_VERSION = 1
 _PROBE_TIMEOUT_S = 10
 _USUAL_PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 
-Preference = Literal["auto", "bubblewrap", "landlock"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
