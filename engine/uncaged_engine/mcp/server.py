@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -66,13 +66,7 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
             if params.name in threads.THREAD_TOOLS and (flows is None or params.name != "run"):
                 return answered(await threads.use(engine, params.name, arguments, context.session))
             found = await anyio.to_thread.run_sync(offered)
-            try:
-                tool = find_tool(found, params.name)
-            except NotFoundError as exc:
-                raise MCPError(types.INVALID_PARAMS, str(exc)) from exc
-            prompt, given = split(tool, arguments)
-            start = lambda: engine.run(tool.flow, prompt=prompt, params=given)  # noqa: E731 - runs in a thread of its own
-            return given_out(await start_and_wait(start, engine, context.session, what=tool.flow))
+            return await call_flow(engine, found, params.name, arguments, context)
         except UncagedError as exc:
             return types.CallToolResult(content=[types.TextContent(text=str(exc))], is_error=True)
 
@@ -97,6 +91,18 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+
+
+async def call_flow(
+    engine: Engine, found: Sequence[Tool], name: str, arguments: Mapping[str, object], context: Context
+) -> types.CallToolResult:
+    try:
+        tool = find_tool(found, name)
+    except NotFoundError as exc:
+        raise MCPError(types.INVALID_PARAMS, str(exc)) from exc
+    prompt, given = split(tool, arguments)
+    start = lambda: engine.run(tool.flow, prompt=prompt, params=given)  # noqa: E731 - runs in a thread of its own
+    return given_out(await start_and_wait(start, engine, context.session, what=tool.flow))
 
 
 def described(name: str, description: str, schema: Mapping[str, Any], *, changes: bool = True) -> types.Tool:
