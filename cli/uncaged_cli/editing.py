@@ -215,6 +215,9 @@ def _value(field: str, text: str) -> object:
         if text.lower() not in ("true", "false"):
             raise UsageError(f"{field} is true or false, not {text!r}")
         return text.lower() == "true"
-    if field == "allowedValues":
-        return json.loads(text) if text.startswith("[") else [word.strip() for word in text.split(",")]
-    return text
+    if field == "allowedValues" and text.startswith("["):
+        try:
+            return json.loads(text)
+        except ValueError as problem:
+            raise UsageError(f"allowedValues is a JSON list or words with commas between, not {text!r}: {problem}") from problem
+    return [word.strip() for word in text.split(",")] if field == "allowedValues" else text

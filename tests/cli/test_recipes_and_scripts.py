@@ -130,6 +130,7 @@ def test_an_edit_says_what_it_cannot_do(command: Command, tmp_path: Path, added:
     for words, said in (
         (["count-lines"], "nothing to change"),
         (["count-lines", "--set-parameter", "times.size=3"], "is not NAME.FIELD=VALUE"),
+        (["count-lines", "--set-parameter", "times.allowedValues=[1"], "allowedValues is a JSON list or words with commas between"),
         (["count-lines", "--remove-parameter", "tims"], "has no parameter 'tims'; did you mean 'times'?"),
         (["count-lines", "--pattern", "x $(nothing:word)"], "there is no parameter 'nothing'"),
         (["count-lines", "--script", str(tmp_path / "task.py")], "needs a script, which"),
