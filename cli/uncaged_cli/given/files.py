@@ -27,7 +27,12 @@ def read_bytes(file: Path, *, max_bytes: int | None = None) -> bytes:
 
 def read_text(file: Path) -> str:
     """Return a file's text; UsageError if it is not UTF-8."""
+    return decoded(read_bytes(file), file)
+
+
+def decoded(data: bytes, file: Path) -> str:
+    """Return the text that a file's bytes are; UsageError if it is not UTF-8."""
     try:
-        return read_bytes(file).decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise UsageError(f"{str(file)!r} is not UTF-8 at byte {problem.start}; save it as UTF-8") from problem

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import BundleError, UsageError
 
-from .files import read_bytes
+from .files import decoded, read_bytes
 
 if TYPE_CHECKING:
     from uncaged_bundles.builders.recipes.flows import RecipeFlow
@@ -105,14 +105,9 @@ def read_script(data: bytes, file: Path, name: str | None) -> RecipeFlow:
 
     if len(data) > MAX_SCRIPT_BYTES:
         raise UsageError(f"{str(file)!r} has {len(data):,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise UsageError(f"{str(file)!r} is not UTF-8 at byte {problem.start}; save it as UTF-8") from problem
-    try:
+    text = decoded(data, file)
+    with in_file(file):
         return read_script_file(name or safe_name(file.stem), file.suffix.lower(), text)
-    except BundleError as problem:
-        raise BundleError(f"{file}: {problem}") from problem
 
 
 def _from_recipe(data: bytes, file: Path) -> RecipeFlow:
