@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,10 +76,7 @@ def command(
     if only_estimate:
         return show_estimate(engine, flow, as_json=as_json)
     bindings = parse_agents(agents)
-    for role in bindings:
-        if role and role not in descriptor.roles:
-            known = ", ".join(descriptor.roles) or "none"
-            raise NotFoundError(f"flow {flow!r} has no role {role!r}{nearest(role, descriptor.roles)}; its roles: {known}")
+    require_roles(flow, descriptor, bindings)
     ask_once(engine, flow, descriptor.roles, bindings)
     thread_id = engine.run(
         flow,
@@ -103,6 +101,14 @@ def command(
     else:
         result(thread_id)
     return 0
+
+
+def require_roles(flow: str, descriptor: Descriptor, bindings: Iterable[str]) -> None:
+    """Refuse an agent for a role that the flow does not have."""
+    for role in bindings:
+        if role and role not in descriptor.roles:
+            known = ", ".join(descriptor.roles) or "none"
+            raise NotFoundError(f"flow {flow!r} has no role {role!r}{nearest(role, descriptor.roles)}; its roles: {known}")
 
 
 def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:
