@@ -69,7 +69,6 @@ class Replay:
 
     def __init__(self, history: History, start: Mapping[str, Any], blobs: Blobs, *, trusted: bool) -> None:
         self._history = history
-        self._blobs = blobs
         self.handed_over = len(history.steps) if trusted else history.handed_over
         expanded = [blobs.expand(line) for line in history.steps]
         self._start = start_body(start, expanded[: self.handed_over])

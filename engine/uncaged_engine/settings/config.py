@@ -9,15 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    pass
+from typing import Any, Literal
 
 from .variables import CARRIED, KEY_VARIABLES, KEYRING, select
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
-
 
 KEYS = "keys"
 """The directory of a store that holds keys, one file each, for its owner only."""
