@@ -32,6 +32,11 @@ class Failure:
 
     error: Mapping[str, object]
 
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """The step line's own keys, as an answer has them."""
+        return {"error": self.error}
+
     @classmethod
     def of(cls, kind: str, message: str, **more: object) -> Failure:
         return cls(error={"kind": kind, "message": message, **more})

@@ -64,7 +64,7 @@ class Spending:
         """Count what a part, or a try that is followed by another, used up."""
         with self._lock:
             self._forget(part)
-            self._spent = self._spent.plus(usage_of(fields_of(outcome)))
+            self._spent = self._spent.plus(usage_of(outcome.fields))
         self._stop_if_over()
 
     @property
@@ -86,7 +86,7 @@ class Spending:
 
     def settle(self, outcome: Outcome) -> Outcome:
         """Count what an effect used up; one that was stopped for a limit becomes a void that says so, with what it had used."""
-        used = usage_of(fields_of(outcome)) if isinstance(outcome, Answer | Failure) else None
+        used = usage_of(outcome.fields) if isinstance(outcome, Answer | Failure) else None
         over = self._cut or (self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None)
         with self._lock:
             if isinstance(outcome, Void) and self._under_way:
@@ -118,7 +118,3 @@ class Spending:
 
     def _running_s(self) -> float:
         return (self._clock_ms() - self._since_ms) / 1000
-
-
-def fields_of(outcome: Answer | Failure) -> Mapping[str, object]:
-    return outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}

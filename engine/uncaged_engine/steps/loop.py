@@ -214,7 +214,7 @@ def _output_problem(body: object, size_bytes: int) -> str | None:
 
 def _write_step(seq: int, outcome: Answer | Failure, desk: Desk) -> Generator[Command, Any, bytes]:
     """Write the outcome; an answer waits for the next flush (rule 2), a failure is flushed at once."""
-    fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
+    fields = outcome.fields
     body = lines.step(seq, fields, desk.now_ms())
     if len(body) > lines.SPILL_BYTES:
         fields = yield from _spilt(fields)

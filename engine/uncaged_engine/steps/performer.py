@@ -176,10 +176,9 @@ class Performer:
             outcome = self._probed(kind, body, context) or self._try(kind, body, context, index)
         if isinstance(outcome, Answer | Failure):
             self._spending.settle_part(index, outcome)
-            fields = outcome.fields if isinstance(outcome, Answer) else {"error": outcome.error}
-            body_line = lines.step(seq, {"sub": index, **fields}, self._clock_ms())
+            body_line = lines.step(seq, {"sub": index, **outcome.fields}, self._clock_ms())
             if len(body_line) > lines.SPILL_BYTES:
-                body_line = lines.step(seq, {"sub": index, **self._blobs.spilt(fields)}, self._clock_ms())
+                body_line = lines.step(seq, {"sub": index, **self._blobs.spilt(outcome.fields)}, self._clock_ms())
             self._journal.append(body_line)
             self._journal.flush()
         return outcome
