@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from uncaged_bundles.errors import UsageError
 from uncaged_bundles.values import convert, is_a
 
 from ..scripting.places import expanded
+from .answering import misfits
 
 OURS = frozenset({"type", "description", "title", "default", "enum", "pattern", "format", "pathMustExist", "examples", FOR_PEOPLE})
 OURS_OUTSIDE = frozenset({"type", "properties", "required", "additionalProperties", "description", "title", "$schema"})
@@ -54,7 +55,7 @@ def settle(
         settled[key], problem = settle_one(part if isinstance(part, Mapping) else {}, value, environment, directory)
         problems += [f"{key}: {problem}"] if problem else []
     if not problems and needs_more(schema, properties):
-        problems = list(check_schema(schema, settled))
+        problems = misfits(schema, settled, "params")
     if problems:
         raise UsageError("\n".join(f"parameters of {name}: {problem}" for problem in problems))
     return settled
@@ -112,13 +113,6 @@ def needs_more(schema: Mapping[str, Any], properties: Mapping[str, object]) -> b
     return not OURS_OUTSIDE.issuperset(schema) or any(
         not isinstance(part, Mapping) or not OURS.issuperset(part) for part in properties.values()
     )
-
-
-def check_schema(schema: Mapping[str, Any], params: Mapping[str, object]) -> Iterator[str]:
-    from jsonschema import Draft202012Validator  # 50 ms, which few flows pay
-
-    for error in Draft202012Validator(dict(schema)).iter_errors(dict(params)):
-        yield f"{'.'.join(map(str, error.absolute_path)) or 'params'}: {error.message}"
 
 
 def _described(part: object) -> str:
