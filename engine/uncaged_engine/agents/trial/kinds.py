@@ -20,10 +20,10 @@ from ...models.settings import ModelSettings, Wire, read_settings
 from ...settings import agent as check
 from .. import factory_of
 from ..acp.agent import AcpAgent
-from ..command import CommandAgent, find_program
+from ..command import find_program
 from ..program.agent import KIND as PROGRAM
 from ..program.agent import ProgramAgent
-from ..program.table import row_for, table
+from ..program.table import row_for
 from ..request import AgentRequest
 from ..scripted import ScriptedAgent, read_script
 from .trial import PROMPT, Finding, Try
@@ -94,11 +94,14 @@ def try_program(settings: Mapping[str, object], request: AgentRequest) -> Findin
     return Finding(level="ok", text=f"{row_for(settings, PROGRAM).title} answered", usage=answer.usage or {}, asked=True)
 
 
-def try_command(settings: Mapping[str, object], request: AgentRequest) -> Finding:
-    """What it would do with a question is not known, so it is not asked one."""
-    CommandAgent(settings)
-    environment = {**request.environment, **check.variables(settings, "env", kind="command")}
-    program = find_program(cast("list[str]", settings["argv"])[0], environment)
+def find_only(use: str, settings: Mapping[str, object], request: AgentRequest) -> Finding:
+    """Whether the program of an agent is there; what one of config's own would do with a question is not known."""
+    factory_of(use)(settings)
+    environment = {**request.environment, **check.variables(settings, "env", kind=use)}
+    if "row" in settings:
+        program = row_for(settings, use).argv(environment.get("PATH", ""), {})[0]
+    else:
+        program = find_program(cast("list[str]", settings["argv"])[0], environment)
     return Finding(level="ok", text=f"{program} is there")
 
 
@@ -124,7 +127,7 @@ TRIED: Mapping[str, Try] = {
     "openai": model_agent("openai"),
     "acp": try_acp,
     "program": try_program,
-    "command": try_command,
+    "command": partial(find_only, "command"),
     "scripted": try_scripted,
     "repair": try_repair,
     "person": try_person,
@@ -141,20 +144,10 @@ def look_for(use: str) -> Try:
     return LOOKED.get(use) or (lambda settings, _request: made(use, settings))
 
 
-def find_only(use: str, settings: Mapping[str, object], request: AgentRequest) -> Finding:
-    """Whether the program of a coding agent is there."""
-    factory_of(use)(settings)
-    if "row" in settings:
-        program = table()[str(settings["row"])].argv(request.environment.get("PATH", ""), {})[0]
-    else:
-        program = find_program(cast("list[str]", settings["argv"])[0], request.environment)
-    return Finding(level="ok", text=f"{program} is there")
-
-
 LOOKED: Mapping[str, Try] = {
     "acp": partial(find_only, "acp"),
     "program": partial(find_only, "program"),
-    "command": try_command,
+    "command": partial(find_only, "command"),
     "scripted": try_scripted,
 }
 

@@ -48,13 +48,16 @@ def test_a_program_on_path_is_tried_after_a_yes_alone(proving: Proving) -> None:
 
 
 def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
-    """A key, a program, a file: whoever has all of it is not told of, and nobody was started."""
+    """A key, a program (on the PATH that its agent sets), a file: whoever has all of it is not told of, and nobody was started."""
+    proving.program("ours", ":")
+    (proving.root / "bin").rename(proving.root / "away")
     agents = {
         "keyless": AgentSettings(use="anthropic", settings={"key": "secret:NONE"}),
         "keyed": AgentSettings(use="openai", settings={"key": "secret:K"}),
         "gone": AgentSettings(use="acp", settings={"row": "kimi"}),
         "here": AgentSettings(use="program", settings={"row": "codex"}),
         "own": AgentSettings(use="acp", settings={"argv": ["no-such-agent"]}),
+        "elsewhere": AgentSettings(use="acp", settings={"argv": ["ours"], "env": {"PATH": str(proving.root / "away")}}),
         "file": AgentSettings(use="scripted", settings={"file": "/nowhere.yaml"}),
         "shell": SHELL,
     }
