@@ -41,6 +41,15 @@ class Usage:
             stored=self.stored + other.stored,
         )
 
+    def document(self) -> dict[str, object]:
+        """As it stands in a record."""
+        return {
+            "inputTokens": self.input,
+            "outputTokens": self.output,
+            **({"cachedTokens": self.cached} if self.cached else {}),
+            **({"storedTokens": self.stored} if self.stored else {}),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:

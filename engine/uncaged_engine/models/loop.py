@@ -89,10 +89,7 @@ class Meter:
         """As it stands in a record. coming: characters of the turn that is still arriving."""
         return {
             "model": self.model,
-            "inputTokens": self.usage.input,
-            "outputTokens": self.usage.output + coming // CHARACTERS_PER_TOKEN,
-            **({"cachedTokens": self.usage.cached} if self.usage.cached else {}),
-            **({"storedTokens": self.usage.stored} if self.usage.stored else {}),
+            **(self.usage + Usage(output=coming // CHARACTERS_PER_TOKEN)).document(),
             "turns": self.turns,
             "seconds": round(time.monotonic() - self.begin_s, 3),
         }

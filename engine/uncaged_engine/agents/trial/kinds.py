@@ -12,7 +12,7 @@ from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ...models.client import Ask, Usage
+from ...models.client import Ask
 from ...models.conversation import said
 from ...models.errors import Busy, Cut, ModelFailed
 from ...models.opening import opened
@@ -72,7 +72,7 @@ def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: 
         remedy="ask it for something else to see more" if said_no else "",
         seconds=time.monotonic() - begin_s,
         model=settings.model,
-        usage=counted(reply.usage),
+        usage={**reply.usage.document(), "turns": 1},
         asked=True,
     )
 
@@ -157,16 +157,6 @@ def made(use: str, settings: Mapping[str, object]) -> Finding:
     return Finding(
         level="note", text=f"agents of the kind {use!r} are not asked: nothing is known of how to try one", remedy="run a flow with it"
     )
-
-
-def counted(usage: Usage) -> dict[str, object]:
-    """As it stands in a record."""
-    return {
-        "inputTokens": usage.input,
-        "outputTokens": usage.output,
-        **({"cachedTokens": usage.cached} if usage.cached else {}),
-        "turns": 1,
-    }
 
 
 def _unheard(_piece: str, _is_text: bool) -> None:
