@@ -66,13 +66,11 @@ def bind(
             near = get_close_matches(role, names, n=3) or names
             raise NotFoundError(f"the flow {flow!r} has no role {role!r} (its roles: {', '.join(near)})")
     default = choose(config, flow=flow, role=None, asked=asked, environment=environment, directory=directory)
-    chosen = {role: choose(config, flow=flow, role=role, asked=asked, environment=environment, directory=directory) for role in names}
+    said = {role: said_for(config, flow=flow, role=role, asked=asked) for role in names}
+    chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in said.items()}
     others = {role: choice for role, choice in chosen.items() if (choice.name, choice.settings) != (default.name, default.settings)}
     used = [*others.values()] if len(others) == len(names) > 0 else [default, *others.values()]
-    unable = [
-        role for role, choice in chosen.items() if choice.use == "repair" and said_for(config, flow=flow, role=role, asked=asked)[0] is None
-    ]
-    expect_plays(flow, unable)
+    expect_plays(flow, [role for role, (name, _) in said.items() if name is None and default.use == "repair"])
     for choice in used:
         factory_of(choice.use)(choice.settings)  # says now what would otherwise stop the thread later
     return {"default": default.recorded(rights), "roles": {role: choice.recorded(rights) for role, choice in others.items()}}
