@@ -22,7 +22,7 @@ MOST_ENTRIES = 20_000
 
 @contextmanager
 def lent(places: Sequence[Path], user: ScratchUser) -> Iterator[None]:
-    """Inside, *user* may write to what is below each of *places*. One run at a time has a place.
+    """Inside, *user* may write to what is below each of *places*. A place is lent to one run at a time.
 
     Raises:
         Refused: a place holds too much to be handed over.
@@ -38,13 +38,14 @@ def lent(places: Sequence[Path], user: ScratchUser) -> Iterator[None]:
 
 @contextmanager
 def _lent(place: Path, user: ScratchUser) -> Iterator[None]:
-    found = place.stat()
-    if found.st_uid == user.uid or is_scratch(found.st_uid):
-        yield
-        return
     fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        fcntl.flock(fd, fcntl.LOCK_EX)  # before a look at the owner: while it is lent, that is the other run's user
+        found = os.fstat(fd)
+        if found.st_uid == user.uid or is_scratch(found.st_uid):
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            yield
+            return
         hand_over(place, found.st_uid, user.uid, user.gid)
         # crash here: the place stays the script user's, who owns nothing else; the next run finds it so and works
         try:
