@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 
+from ..models.settings import KEY_VARIABLES
 from ..settings import keys
 from ..settings.config import NOTHING, Config, FlowSettings
 from . import BUILT_IN, factory_of, kinds
@@ -19,8 +20,6 @@ from .holding import not_held
 
 if TYPE_CHECKING:
     from .program.table import Row
-
-WELL_KNOWN_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
 DEFAULT = ""
 """The key of the agent for all roles among those that a person asked for."""
@@ -127,10 +126,10 @@ def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
 
 def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
     """A key in the environment, or in the store under the same name, was put there to be used."""
-    for wire, variable in WELL_KNOWN_KEYS.items():
+    for wire, variable in KEY_VARIABLES.items():
         if environment.get(variable):
             return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
-    for wire, variable in WELL_KNOWN_KEYS.items():
+    for wire, variable in KEY_VARIABLES.items():
         source = keys.source_of(variable, config.keys, environment)
         if source is not None and source.file is not None:
             return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is kept in the store")
