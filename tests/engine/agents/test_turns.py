@@ -89,7 +89,7 @@ def test_a_process_that_dies_gives_its_place_back(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"here\n"
-        with Turn(tmp_path, 1, Cancel(), lambda fields: os.kill(other.pid, signal.SIGKILL) if fields["queued"] else None):
+        with Turn(tmp_path, 1, Cancel(), lambda fields: os.kill(other.pid, signal.SIGKILL) if fields.get("queued") else None):
             assert working(tmp_path) == 1
 
 
