@@ -43,10 +43,6 @@ class TestCommand:
     variables: dict[str, str] = field(default_factory=dict)
     text: str
 
-    @property
-    def label(self) -> str:
-        return self.text
-
 
 def parse_command(text: str | None, directory: Path) -> TestCommand:
     """Understand *text*, or choose pytest when there is none.

@@ -75,7 +75,16 @@ class Host:
         Raises:
             EnvironmentLacks: the process does not start.
         """
-        return self._collect(total_s)
+        if self._process is None:
+            self._start()
+        try:
+            found = collected_of(self._exchange({"do": "collect", "total_s": total_s}, total_s + 30)[-1])
+        except HostGone:
+            self.close()
+            self.room.renew()
+            return Collected(tests=(), errors=(), root="", imported=(), called=(), end="died")
+        self.root = found.root
+        return found
 
     def run(self, ask: Ask) -> Run:
         """Run tests; a process that is lost over it gives a run that ended "broken", and the next run has a new one."""
@@ -92,7 +101,7 @@ class Host:
         """
         try:
             if self._process is None:
-                self._collect(ask.total_s)
+                self.collect(ask.total_s)
             return self._exchange(self._command(ask), ask.total_s + ask.wall_s + 90)
         except HostGone:
             self.close()
@@ -103,18 +112,6 @@ class Host:
         if self._process is not None:
             self._process.kill()
             self._process = None
-
-    def _collect(self, total_s: float) -> Collected:
-        if self._process is None:
-            self._start()
-        try:
-            found = collected_of(self._exchange({"do": "collect", "total_s": total_s}, total_s + 30)[-1])
-        except HostGone:
-            self.close()
-            self.room.renew()
-            return Collected(tests=(), errors=(), root="", imported=(), called=(), end="died")
-        self.root = found.root
-        return found
 
     def _start(self) -> None:
         plan, room = self.plan, self.room

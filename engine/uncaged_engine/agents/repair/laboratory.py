@@ -26,7 +26,6 @@ from .room import Rooms
 from .spans import Source, UnreadableSource, read_source
 from .task import Progress, Task
 
-USAGE_ERROR = re.compile(r"exit code 4|unrecognized arguments")
 WANTS_PLUGIN = re.compile(r"async def functions are not natively supported|fixture '\w+' not found|unrecognized arguments")
 MAX_HOSTS = 2
 COLLECT_S = 120.0
@@ -43,7 +42,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        return f"`{self.command.label}`, {self.interpreter.label}"
+        return f"`{self.command.text}`, {self.interpreter.label}"
 
 
 def setting_of(task: Task) -> Setting:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 LINE_END = re.compile(rb"\r\n|\r|\n")  # what Python's tokenizer ends a line at; str.splitlines knows more
-LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Set | ast.Dict
 
 
 class UnreadableSource(Exception):

@@ -131,8 +131,6 @@ def logic(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 yield from _negated(scene, condition, 0.7)
         case ast.Return(value=ast.expr() as value) if "bool" in scene.types(value) and not isinstance(value, ast.Constant):
             yield from _negated(scene, value, 0.6)
-        case ast.IfExp():
-            pass
     if isinstance(node, ast.IfExp):
         yield scene.edit(
             node, f"{_beside(scene, node.orelse)} if {scene.segment(node.test)} else {_beside(scene, node.body)}", "branch swap", 0.5
