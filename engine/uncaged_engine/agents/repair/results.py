@@ -29,7 +29,6 @@ class TestResult:
     name: str
     outcome: str
     cpu_s: float
-    wall_s: float
     error: tuple[str, str] | None
     frames: tuple[Frame, ...]
     lines: Mapping[str, frozenset[int]]
@@ -39,12 +38,11 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """end: finished, late, timeout, died, same, broken. errors: (path, message) of what could not be collected."""
+    """end: finished, late, timeout, died, same, broken."""
 
     results: tuple[TestResult, ...]
     end: str
     cpu_s: float
-    errors: tuple[tuple[str, str], ...] = ()
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -56,7 +54,10 @@ BROKEN = Run(results=(), end="broken", cpu_s=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """called: (path, first line, name) of the functions that ran while the tests were collected."""
+    """errors: (path, message) of what could not be collected.
+
+    called: (path, first line, name) of the functions that ran while the tests were collected.
+    """
 
     tests: tuple[str, ...]
     errors: tuple[tuple[str, str], ...]
@@ -69,12 +70,10 @@ class Collected:
 def run_of(messages: Sequence[Message]) -> Run:
     """Read the messages of one run; the last has "end"."""
     last = messages[-1] if messages else {}
-    errors = [error for message in messages for error in errors_of(message)]
     return Run(
         results=tuple(_result(message) for message in messages if isinstance(message.get("test"), str)),
         end=str(last.get("end", "died")),
         cpu_s=_number(last.get("cpu_s")),
-        errors=tuple(errors),
     )
 
 
@@ -82,7 +81,7 @@ def collected_of(message: Message) -> Collected:
     called = [(str(one[0]), _whole(one[1]), str(one[2])) for one in _lists(message.get("called"), 3)]
     return Collected(
         tests=tuple(str(name) for name in _list(message.get("tests"))),
-        errors=tuple(errors_of(message)),
+        errors=tuple(_errors(message)),
         root=str(message.get("rootdir", "")),
         imported=tuple(str(path) for path in _list(message.get("imported"))),
         called=tuple(called),
@@ -90,7 +89,7 @@ def collected_of(message: Message) -> Collected:
     )
 
 
-def errors_of(message: Message) -> Iterator[tuple[str, str]]:
+def _errors(message: Message) -> Iterator[tuple[str, str]]:
     for error in _list(message.get("errors")):
         if isinstance(error, dict):
             yield str(error.get("path", "")), str(error.get("message", ""))
@@ -102,7 +101,6 @@ def _result(message: Message) -> TestResult:
         name=str(message["test"]),
         outcome=str(message.get("outcome", "died")),
         cpu_s=_number(message.get("cpu_s")),
-        wall_s=_number(message.get("wall_s")),
         error=(str(error[0]), str(error[1])) if isinstance(error, list) and len(error) == 2 else None,
         frames=tuple(Frame(path=str(one[0]), line=_whole(one[1]), function=str(one[2])) for one in _lists(message.get("frames"), 3)),
         lines={path: frozenset(seen) for path, seen in lines.items()} if isinstance(lines, dict) else {},

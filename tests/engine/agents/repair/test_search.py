@@ -20,7 +20,7 @@ START = SOURCE.data.index(b"return")
 
 
 def result(name: str, outcome: str, cpu_s: float = 0.001) -> TestResult:
-    return TestResult(name=name, outcome=outcome, cpu_s=cpu_s, wall_s=cpu_s, error=None, frames=(), lines={}, held=(), attributes={})
+    return TestResult(name=name, outcome=outcome, cpu_s=cpu_s, error=None, frames=(), lines={}, held=(), attributes={})
 
 
 class World:

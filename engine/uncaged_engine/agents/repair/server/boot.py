@@ -125,11 +125,8 @@ class Server:
         """Return the work of a child that imports everything itself."""
 
         def work(left: list[str], bench: Bench) -> None:
-            errors: list[Message] = []
             names = few_names(self._settings, order)
-            gather(self._settings, names, lambda items: run_each(items, left, order, bench), lambda: None, errors)
-            if errors:
-                bench.tell({"errors": errors})
+            gather(self._settings, names, lambda items: run_each(items, left, order, bench), lambda: None, [])
 
         return work
 

@@ -27,12 +27,12 @@ class Bench:
 
     def __init__(self, root: Path, tell: Callable[[Message], None], cpu_s: float, wall_s: float, lines: Lines | None) -> None:
         self._root, self.tell, self._cpu_s, self._wall_s, self._lines = root, tell, cpu_s, wall_s, lines
-        self._started = self._cpu = 0.0
+        self._cpu = 0.0
         self._name = ""
 
     def begin(self, name: str) -> None:
         self.tell({"start": name, "limit_s": self._wall_s})
-        self._name, self._started, self._cpu = name, time.monotonic(), time.process_time()
+        self._name, self._cpu = name, time.process_time()
         limit_cpu(self._cpu_s, self._overrun if self._lines is not None else None)
         if self._lines is not None:
             self._lines.start()
@@ -41,8 +41,8 @@ class Bench:
         """Tell what became of the test that was begun last; *places*: where it failed, if *error* does not know."""
         if self._lines is not None:
             self._lines.stop()
-        cpu_s, wall_s = time.process_time() - self._cpu, time.monotonic() - self._started
-        message: Message = {"test": self._name, "outcome": outcome, "cpu_s": round(cpu_s, 6), "wall_s": round(wall_s, 6)}
+        cpu_s = time.process_time() - self._cpu
+        message: Message = {"test": self._name, "outcome": outcome, "cpu_s": round(cpu_s, 6)}
         if error is not None:
             message["error"] = [type(error).__name__, _sentence(error)]
             places = _places(_unwound(error.__traceback__), self._root) if places is None else places

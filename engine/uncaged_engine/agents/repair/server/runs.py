@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 IMPORT_S = 20.0
 """How long a fresh child may take until its first test starts."""
-SHOWN_LEFT = 50
 
 
 class Run:
@@ -49,7 +48,7 @@ class Run:
             if self._current is not None:
                 self._report_end(way, fork.cpu_s)
             if late or stopped or not self._left or len(self._left) == before:
-                return {"end": "late" if late else way, "left": self._left[:SHOWN_LEFT]}
+                return {"end": "late" if late else way}
 
     def _child(self, commands: int, answers: int) -> None:  # noqa: ARG002 - this child gets no commands
         order = self._order
@@ -70,7 +69,7 @@ class Run:
 
     def _report_end(self, way: str, cpu_s: float) -> None:
         name, outcome = self._current, "timeout" if way == "timeout" else "died"
-        self._tell({"test": name, "outcome": outcome, "cpu_s": cpu_s, "wall_s": 0.0})
+        self._tell({"test": name, "outcome": outcome, "cpu_s": cpu_s})
         self._forget(str(name))
 
     def _forget(self, name: str) -> None:
@@ -84,7 +83,7 @@ def run_each(items: Any, left: list[str], order: Message, bench: Bench) -> None:
     known, wanted = set(items.names), set(left)
     missing = [name for name in left if name not in known]
     for name in missing:
-        bench.tell({"test": name, "outcome": "missing", "cpu_s": 0.0, "wall_s": 0.0})
+        bench.tell({"test": name, "outcome": "missing", "cpu_s": 0.0})
     if missing and order.get("stop"):
         return
     names = [name for name in (items.names if order.get("suite") else left) if name in known and name in wanted]
