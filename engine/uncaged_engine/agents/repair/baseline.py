@@ -41,7 +41,6 @@ class Baseline:
     unsteady: tuple[str, ...]
     passed: Mapping[str, frozenset[Line]] = field(default_factory=dict)
     complete: bool = True
-    cpu_s: float = 0.0
 
     @property
     def red(self) -> tuple[str, ...]:
@@ -79,13 +78,12 @@ def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, 
     suite = run_suite(host, collected.tests, test_s=min(test_s, QUICK_S), suite_s=suite_s)
     found = {result.name: result for result in suite.results}
     results = {name: found[name] for name in collected.tests if name in found}
-    spent = suite.cpu_s + _patient(host, results, test_s, progress)
+    _patient(host, results, test_s, progress)
     outcomes = {name: result.outcome for name, result in results.items()}
     times = {name: result.cpu_s for name, result in results.items()}
-    failing, unsteady, cost = _trace_failing(host, [result for result in results.values() if result.outcome in RED], test_s, progress)
-    spent += cost
+    failing, unsteady = _trace_failing(host, [result for result in results.values() if result.outcome in RED], test_s, progress)
     passing = [name for name, outcome in outcomes.items() if outcome == GREEN]
-    traced, cost = _trace_passing(host, failing, sorted(passing, key=lambda name: times.get(name, 0.0)), test_s, progress)
+    traced = _trace_passing(host, failing, sorted(passing, key=lambda name: times.get(name, 0.0)), test_s, progress)
     return Baseline(
         collected=collected,
         outcomes=outcomes,
@@ -94,11 +92,10 @@ def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, 
         unsteady=unsteady,
         passed=traced,
         complete=len(outcomes) == len(collected.tests),
-        cpu_s=spent + cost,
     )
 
 
-def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress: Progress) -> float:
+def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress: Progress) -> None:
     """Give tests that were cut off their whole time; when one uses that up, the other cases of the same function are taken to hang, too."""
     cut = [name for name, result in results.items() if result.outcome == "timeout"]
     hanging: set[str] = set()
@@ -113,47 +110,44 @@ def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress
         results |= {result.name: result for result in run.results}
         if results[name].outcome == "timeout":
             hanging.add(function)
-    return spent
 
 
 def _trace_failing(
     host: Runs, red: Sequence[TestResult], test_s: float, progress: Progress
-) -> tuple[dict[str, TestResult], tuple[str, ...], float]:
-    """Run each failing test alone; return those that fail again with what was seen, those that do not, and the cost."""
+) -> tuple[dict[str, TestResult], tuple[str, ...]]:
+    """Run each failing test alone; return those that fail again with what was seen, and those that do not."""
     failing: dict[str, TestResult] = {}
     unsteady: list[str] = []
-    until, spent = time.monotonic() + TRACE_BOX_S, 0.0
+    until = time.monotonic() + TRACE_BOX_S
     for result in red[:MAX_FAILING]:
         if failing and time.monotonic() > until:
             break
         progress(f"tracing {result.name}")
         cpu_s = HANGING_CPU_S if result.outcome == "timeout" else test_s * TRACE_FACTOR
         ask = Ask(tests=[result.name], cpu_s=cpu_s, wall_s=test_s * TRACE_FACTOR, total_s=test_s * TRACE_FACTOR, cover=True, types=True)
-        run = host.run(ask)
-        spent += run.cpu_s
-        alone = next(iter(run.results), None)
+        alone = next(iter(host.run(ask).results), None)
         if alone is not None and alone.outcome in RED:
             failing[result.name] = alone
         elif alone is not None:
             unsteady.append(result.name)
-    return failing, tuple(unsteady), spent
+    return failing, tuple(unsteady)
 
 
-def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float, warm: bool = True) -> Run:
+def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float) -> Run:
     """Run all *tests* in their order, each in its time."""
-    return host.run(Ask(tests=tests, cpu_s=test_s, wall_s=max(30.0, 4 * test_s), total_s=suite_s, suite=True, tidy=True, warm=warm))
+    return host.run(Ask(tests=tests, cpu_s=test_s, wall_s=max(30.0, 4 * test_s), total_s=suite_s, suite=True, tidy=True))
 
 
 def _trace_passing(
     host: Runs, failing: Mapping[str, TestResult], passing: Sequence[str], test_s: float, progress: Progress
-) -> tuple[dict[str, frozenset[Line]], float]:
+) -> dict[str, frozenset[Line]]:
     """Note which of the failing tests' lines the passing ones run: the tests of the same files first, the quick ones first."""
     only: dict[str, set[int]] = {}
     for result in failing.values():
         for path, lines in result.lines.items():
             only.setdefault(path, set()).update(lines)
     if not only or not passing:
-        return {}, 0.0
+        return {}
     files = {name.partition("::")[0] for name in failing}
     order = sorted(passing, key=lambda name: name.partition("::")[0] not in files)
     progress(f"tracing {len(order)} passing tests")
@@ -161,9 +155,8 @@ def _trace_passing(
     run = host.run(
         Ask(tests=order, cpu_s=test_s * TRACE_FACTOR, wall_s=test_s * TRACE_FACTOR, total_s=TRACE_BOX_S, cover=True, only=sorted_only)
     )
-    traced = {
+    return {
         result.name: frozenset((path, line) for path, seen in result.lines.items() for line in seen)
         for result in run.results
         if result.outcome == GREEN
     }
-    return traced, run.cpu_s
