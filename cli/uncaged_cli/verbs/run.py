@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.errors import UsageError
 
-from ..catalog import nearest
 from ..display import jsonout
 from ..display.screen import is_terminal, note, result
 from ..given.arguments import agent_option, detach_option, flow_argument, json_option, limit_options, parse_agents, verbose_option
@@ -76,7 +74,6 @@ def command(
     if only_estimate:
         return show_estimate(engine, flow, as_json=as_json)
     bindings = parse_agents(agents)
-    require_roles(flow, descriptor, bindings)
     ask_once(engine, flow, descriptor.roles, bindings)
     thread_id = engine.run(
         flow,
@@ -101,14 +98,6 @@ def command(
     else:
         result(thread_id)
     return 0
-
-
-def require_roles(flow: str, descriptor: Descriptor, bindings: Iterable[str]) -> None:
-    """Refuse an agent for a role that the flow does not have."""
-    for role in bindings:
-        if role and role not in descriptor.roles:
-            known = ", ".join(descriptor.roles) or "none"
-            raise NotFoundError(f"flow {flow!r} has no role {role!r}{nearest(role, descriptor.roles)}; its roles: {known}")
 
 
 def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:

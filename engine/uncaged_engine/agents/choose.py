@@ -63,7 +63,7 @@ def bind(
     for role in asked:
         if role != DEFAULT and role not in names:
             near = get_close_matches(role, names, n=3) or names
-            raise NotFoundError(f"the flow {flow!r} has no role {role!r} (its roles: {', '.join(near)})")
+            raise NotFoundError(f"the flow {flow!r} has no role {role!r} (its roles: {', '.join(near) or 'none'})")
     default = choose(config, flow=flow, role=None, asked=asked, environment=environment, directory=directory)
     said = {role: said_for(config, flow=flow, role=role, asked=asked) for role in names}
     chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in said.items()}

@@ -161,8 +161,8 @@ def start_line(store: Store, start: Mapping[str, object], now_ms: int) -> bytes:
 
 
 def bind_agents(config: Config, bundle: Bundle, name: str, options: RunOptions) -> dict[str, object]:
-    """Which agent answers for which role, and why; nothing for a bundle without roles."""
-    if not bundle.descriptor.roles:
+    """Which agent answers for which role, and why; nothing for a bundle without roles, of which nobody asked for one."""
+    if not bundle.descriptor.roles and not any(options.agents):
         return {}
     from ..agents.choose import bind
 
