@@ -15,6 +15,7 @@ timestamp.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -41,6 +42,9 @@ _SHAPES: dict[bytes, Shape] = {
 END = b'{"end":'
 RESUME = b'{"control":"resume"'
 """How an end begins, and the only line that may follow one."""
+HEAD_BYTES = 512
+"""As much of a journal as tells which flow's it is."""
+_FLOW = re.compile(rb'"name":"([^"\\]*)"')
 ENDS: frozenset[str] = frozenset(("completed", "failed", "killed", "limit"))
 
 
@@ -117,6 +121,12 @@ def shape_of(line: bytes) -> tuple[Shape, int]:
     elif line.startswith(b'{"format":'):
         return "start", 0
     raise ValueError(f"no journal line begins like {line[:40]!r}")
+
+
+def flow_in(head: bytes) -> str | None:
+    """The flow's name in the first bytes of a start record, which may be cut off; None if it does not stand there."""
+    found = _FLOW.search(head)
+    return found[1].decode() if found is not None else None
 
 
 def is_role_step(line: bytes) -> bool:

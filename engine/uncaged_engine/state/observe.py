@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,7 +26,6 @@ from .states import Facts, State, status
 
 WINDOW_BYTES = 4096
 _TIMESTAMP = b',"timestamp":'
-_NAME = re.compile(rb'"name":"([^"\\]*)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,12 +222,10 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
         end = decode(tail[last:-1])
         steps = _last_step(tail, last)
         if isinstance(end, dict) and steps is not None:
-            head = os.pread(fd, 512, 0)
-            name = _NAME.search(head)
             return ThreadSummary(
                 thread_id=thread,
                 hash=bundle,
-                name=name[1].decode() if name else "",
+                name=lines.flow_in(os.pread(fd, lines.HEAD_BYTES, 0)) or "",
                 status=status(Facts(end=str(end["end"])), locked=locked),
                 steps=steps,
                 started_ms=thread_created_ms(thread),

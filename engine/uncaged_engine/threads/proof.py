@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,11 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Differs, Replay
-from ..journal import archive, lock
+from ..journal import archive, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import Mechanism
 from .verify import difference_at_the_end
-
-HEAD_BYTES = 512
-_NAME = re.compile(rb'"name":"([^"\\]*)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +114,7 @@ def _read_if(flow: str, path: str) -> bytes | None:
     try:
         if lock.held(fd):
             return None
-        name = _NAME.search(os.pread(fd, HEAD_BYTES, 0))
-        if name is not None and name[1].decode() != flow:
+        if lines.flow_in(os.pread(fd, lines.HEAD_BYTES, 0)) not in (flow, None):
             return None
         return os.pread(fd, os.fstat(fd).st_size, 0)
     finally:

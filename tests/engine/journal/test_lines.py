@@ -34,6 +34,14 @@ def test_a_line_tells_its_shape(name: str) -> None:
     assert lines.shape_of(sealed(body)) == (shape, seq)
 
 
+def test_the_head_of_a_journal_tells_the_flow() -> None:
+    """Also where the record is cut off; nothing is told where the name is not in sight."""
+    body = lines.start(start_fields(), NOW_MS)
+    name = json.loads(sealed(body))["name"]
+    assert lines.flow_in(body[: lines.HEAD_BYTES]) == name
+    assert lines.flow_in(body[: body.index(b'"name"') + 8]) is None
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_line_is_one_json_object_with_a_timestamp_before_its_chain(name: str) -> None:
     """The documented order of keys: first the kind, last timestamp and chain."""
