@@ -60,6 +60,8 @@ def test_a_lock_that_somebody_holds_for_a_moment_is_waited_for(store: Store) -> 
 
     watcher = threading.Thread(target=watch)
     watcher.start()
+    watcher.join(0.1)  # it waits for its turn; it would be through if it did not
+    assert watcher.is_alive()
     os.close(fd)
     watcher.join(timeout=30)
     assert events == ["record", "status"]
