@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from .edit import Edit
 from .facts import Types, fit, numeric
 from .scene import Scene
-from .statements import SIMPLE, block_of, whole_lines
+from .statements import SIMPLE, block_of, documentation, whole_lines
 
 GROWING = {"list": ("append", "extend"), "set": ("add",), "deque": ("append", "appendleft")}
 
@@ -18,7 +18,7 @@ def insertions(scene: Scene) -> Iterator[Edit]:
     """A statement before this one; and after it, if it ends its block."""
     statement = scene.statement
     here, block = whole_lines(scene, statement), block_of(scene, statement)
-    if here is None or block is None or scene.function is None or _documentation(statement):
+    if here is None or block is None or scene.function is None or documentation(statement):
         return
     first_name = min([scene.function.lineno, *(node.lineno for node in scene.function.decorator_list)])
     if statement.lineno <= first_name:
@@ -38,17 +38,16 @@ def insertions(scene: Scene) -> Iterator[Edit]:
 
 def imports(scene: Scene) -> Iterator[Edit]:
     """The import of a standard module that the failing run did not find."""
-    first = scene.source.tree.body[0]
+    body = scene.source.tree.body
     for kind, message in scene.facts.errors:
         name = message.split("'")[1] if kind == "NameError" and message.count("'") >= 2 else ""
         used = any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(scene.statement))
         if name in sys.stdlib_module_names and used:
-            body = scene.source.tree.body
-            after = [one for one in body if _documentation(one) or (isinstance(one, ast.ImportFrom) and one.module == "__future__")]
+            after = [one for one in body if documentation(one) or (isinstance(one, ast.ImportFrom) and one.module == "__future__")]
             start = (
                 scene.source.line_starts[after[-1].end_lineno or 1]
                 if after and after[-1] is not body[-1]
-                else scene.source.line_starts[first.lineno - 1]
+                else scene.source.line_starts[body[0].lineno - 1]
             )
             yield scene.edit_span(start, start, f"import {name}{scene.source.newline}", "import added", 1.0)
 
@@ -128,7 +127,7 @@ def _existing(scene: Scene) -> list[str]:
         return []
     block = block_of(scene, scene.statement) or []
     near = {id(one) for one in block}
-    found = [node for node in ast.walk(scene.function) if isinstance(node, SIMPLE) and id(node) not in near and not _documentation(node)]
+    found = [node for node in ast.walk(scene.function) if isinstance(node, SIMPLE) and id(node) not in near and not documentation(node)]
     texts = [scene.segment(node) for node in found]
     return [text for text in dict.fromkeys(texts) if "\n" not in text and len(text) <= 80][:12]
 
@@ -172,10 +171,6 @@ def _within(scene: Scene) -> Iterator[ast.AST]:
         if above is scene.function:
             return
         yield above
-
-
-def _documentation(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _lines(text: str, indent: str, newline: str) -> str:

@@ -66,7 +66,7 @@ def removals(scene: Scene) -> Iterator[Edit]:
     statement = scene.statement
     here, block = whole_lines(scene, statement), block_of(scene, statement)
     kept = ast.Import | ast.ImportFrom | ast.Pass | Function | ast.ClassDef | ast.Global | ast.Nonlocal
-    if here is None or block is None or isinstance(statement, kept) or _documentation(statement):
+    if here is None or block is None or isinstance(statement, kept) or documentation(statement):
         return
     weight = 0.35 if isinstance(statement, SIMPLE) else 0.15
     if len(block) > 1:
@@ -90,7 +90,7 @@ def moves(scene: Scene) -> Iterator[Edit]:
         and not isinstance(block[index - 1], Function | ast.ClassDef | ast.Import | ast.ImportFrom)
     ):
         between = source.text(above[1], here[0])
-        if not _documentation(block[index - 1]):
+        if not documentation(block[index - 1]):
             yield scene.edit_span(above[0], here[1], _ended(text, source.newline) + between + source.text(*above), "statement order", 0.4)
         inner = list(blocks(block[index - 1]))
         if (
@@ -142,7 +142,8 @@ def _before(scene: Scene, statement: ast.stmt) -> ast.stmt | None:
     return block[index - 1] if block and index else None
 
 
-def _documentation(statement: ast.stmt) -> bool:
+def documentation(statement: ast.stmt) -> bool:
+    """Say whether *statement* is a text or another constant by itself."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
