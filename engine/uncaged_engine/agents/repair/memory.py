@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from uncaged_bundles.storage.files import write_atomically
+
 from .host import Ask, HostGone
 from .results import BROKEN, Message, Run, run_of
 
@@ -45,9 +47,7 @@ class Remembering:
             return
         data = json.dumps({"tree": self._tree, "runs": self._known}).encode()
         if len(data) <= MAX_BYTES:
-            half = self._path.with_name(f"{self._path.name}.half")
-            half.write_bytes(data)
-            half.replace(self._path)
+            write_atomically(self._path, data)
 
 
 def tree_digest(top: Path, *more: str) -> str:
