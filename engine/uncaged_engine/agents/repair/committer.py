@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ...workspace.git import IDENTITY, Git, GitError
 from .answers import FIRST_LINE, answer, listed
@@ -20,7 +21,7 @@ def commit(task: Task, progress: Progress) -> str:
     """Return the committer's answer."""
     git = Git(directory=task.worktree, environment=task.environment)
     try:
-        top = Git(directory=task.worktree.__class__(git.line("rev-parse", "--show-toplevel")), environment=task.environment)
+        top = Git(directory=Path(git.line("rev-parse", "--show-toplevel")), environment=task.environment)
         branch = top.line("branch", "--show-current")
         if not branch:
             return _failed("the worktree is on no branch")

@@ -76,9 +76,7 @@ class Rooms:
     def open(self, number: int) -> Room:
         """Make the room *number*."""
         base = self._place / f"room-{number}"
-        base.mkdir(mode=0o700)
-        if os.geteuid() == 0:
-            os.chown(base, self._user.uid, self._user.gid)
+        _make_private(self._user, base)
         room = Room(
             repository=base / "repository",
             home=base / "home",
