@@ -19,8 +19,9 @@ from ..recipes.described import describe
 from ..text.layout import write_driven
 from ..text.literal import write_literal
 from ..workflow import check_built
-from .block_flow import BlockFlow, every_block
+from .block_flow import BlockFlow
 from .mask import mask_steps
+from .nesting import every_block
 
 _HEAD = "# The block flow {name!r}, as uncaged-workflow built it from its JSON: change that, and add it again."
 _SECRET = re.compile(r"secret:([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)")

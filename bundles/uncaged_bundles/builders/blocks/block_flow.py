@@ -6,7 +6,7 @@ AnythingLLM's agent flows are taken as they are. Beyond them a flow may have a `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..recipes.flows import RecipeFlow
 from ..recipes.grammar_check import check_pattern
 from .expression import compile_expression
 from .mask import find_masks
+from .nesting import INNER
 
 BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "start": (frozenset(), frozenset({"variables"})),
@@ -38,7 +39,6 @@ BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 """What each type of block must have, and may have."""
 EVERY_BLOCK = frozenset({"directOutput", "description", "name"})
-INNER = ("then", "else", "steps")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 BODY_TYPES = ("json", "form", "text")
 CAPTURES = ("text", "html", "querySelector")
@@ -153,8 +153,8 @@ class Reader:
             raise ShapeError(path, f"block {number} is a start block; there is one, and it is the first")
         self._check(kind, config, here)
         checked = dict(config)
-        for key in INNER:
-            if kind in ("condition", "forEach") and key in config:
+        for key in INNER.get(kind, ()):
+            if key in config:
                 checked[key] = self.steps(config[key], (*here, key), f"{number}.", depth + 1)
         return {"type": kind, "config": checked}
 
@@ -274,13 +274,3 @@ def _value(raw: object, kind: str, path: Path) -> object:
     if not is_a(value, kind):
         raise ShapeError(path, f"{shapes.shown(raw)} is no {kind}")
     return value
-
-
-def every_block(steps: list[Any], before: str = "") -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield (number, type, config) of all blocks, those inside others included."""
-    for index, step in enumerate(steps, 1):
-        number, config = f"{before}{index}", step["config"]
-        yield number, step["type"], config
-        for key in INNER:
-            if step["type"] in ("condition", "forEach") and key in config:
-                yield from every_block(config[key], f"{number}.")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
+from .nesting import INNER
+
 MARK = "<fill in>"
 _OPEN_HEADERS = frozenset({"accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "content-type", "user-agent"})
 _SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|signature|\bsig\b|session|cookie|bearer|private", re.IGNORECASE)
@@ -54,7 +56,7 @@ def _block(step: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
     config = dict(step["config"])
     where = f"{place} ({kind})"
     for key, value in config.items():
-        if key in ("then", "else", "steps"):
+        if key in INNER.get(kind, ()):
             config[key] = [_block(inner, f"{place}.{number}", tell) for number, inner in enumerate(value, 1)]
         elif key == "headers" and isinstance(value, list):
             config[key] = [_pair(item, "key", where, tell, _is_header) for item in value]

@@ -83,6 +83,13 @@ def test_fields_with_telling_names_are_masked() -> None:
     assert start["variables"] == [{"name": "apiKey", "value": MARK}, {"name": "city", "value": "Bern"}]
 
 
+def test_keys_that_hold_blocks_elsewhere_are_masked_like_others() -> None:
+    """Only a condition and a loop have blocks inside; what another block has under such a key is kept, without credentials."""
+    config, places = masked("apiCall", url="u", steps="abc", then=5, **{"else": {"token": "abcdef"}})
+    assert config == {"url": "u", "steps": "abc", "then": 5, "else": {"token": MARK}}
+    assert places == ["block 1 (apiCall), else.token"]
+
+
 def test_an_export_comes_back_and_says_what_to_fill_in() -> None:
     """Disabled until it is complete; without a credential it is the same flow again."""
     call = {"type": "apiCall", "config": {"url": "https://h.example/?key=abc", "headers": [{"key": "Authorization", "value": "Bearer x1"}]}}
