@@ -14,6 +14,8 @@ INDENT = " " * 8
 
 def unfolded(record: Record) -> Iterator[str]:
     """Yield the lines behind a record's row; none where the row says it all."""
+    if "control" in record:
+        return  # the `answer` of a wait is no text: it says what kind is wanted
     meta = record.get("meta")
     for text in (record.get("content"), record.get("answer")):
         if isinstance(text, str) and not (isinstance(meta, Mapping) and says(text, meta)):

@@ -85,6 +85,7 @@ def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:
         ({"content": "x", "meta": {}, "usage": {"inputTokens": 7, "unpriced": True}}, ["x", "used: 7 tokens, price unknown"]),
         ({"attempt": 2, "answer": "no block", "problem": "x"}, ["no block"]),
         ({"error": {"kind": "agent", "message": "x", "usage": {"inputTokens": 7}}}, ["used: 7 tokens"]),
+        ({"control": "wait", "question": "Which?", "answer": "role"}, []),
     ],
 )
 def test_a_row_that_says_it_all_has_nothing_behind_it(record: dict[str, object], lines: list[str]) -> None:
