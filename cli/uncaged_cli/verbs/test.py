@@ -55,6 +55,8 @@ def command(flow: str, as_json: bool) -> int:
 
 def run_example(engine: Engine, flow: str, example: Mapping[str, object]) -> dict[str, object]:
     """Run one example to its end and say what it came to."""
+    from uncaged_engine.tools import wait
+
     params = example.get("params", {})
     sentence = example.get("sentence", "")
     told: dict[str, object] = {"sentence": sentence}
@@ -62,15 +64,9 @@ def run_example(engine: Engine, flow: str, example: Mapping[str, object]) -> dic
         thread = engine.run(flow, prompt=str(sentence), params=dict(params) if isinstance(params, Mapping) else {})
     except UncagedError as problem:
         return {**told, "outcome": "failed", "message": str(problem)}
-    status = ""
-    for event in engine.follow(thread):
-        status = str(event.body["status"]) if event.kind == "status" else status
-    view = engine.thread(thread)
-    found = (view.end or {}).get("result")
-    success = status == "completed" and (not isinstance(found, Mapping) or found.get("success", True) is not False)
-    message = str(found.get("message", "")) if isinstance(found, Mapping) else view.summary.message or status
-    as_it_should = success == (example.get("success", True) is not False)
-    return {**told, "outcome": "passed" if as_it_should else "failed", "status": status, "threadId": thread, "message": message}
+    called = wait(engine, thread)
+    outcome = "passed" if called.success == (example.get("success", True) is not False) else "failed"
+    return {**told, "outcome": outcome, "status": called.status, "threadId": thread, "message": called.message}
 
 
 def show(told: Mapping[str, object]) -> None:
