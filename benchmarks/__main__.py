@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"only these: {', '.join(FIGURES)}")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, steps, threads and files: in under a minute")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, steps, threads and files: in a minute or two")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()), help="where the disk is (default: %(default)s)")
     options = parser.parse_args(arguments)
