@@ -53,8 +53,8 @@ class AgentProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def end(self, *, patience_s: float, grace_s: float) -> int:
-        """Let it leave by itself for *patience_s*, then TERM, after *grace_s* KILL; end what it left behind; return its exit code."""
+    def end(self, *, patience_s: float, grace_s: float) -> None:
+        """Let it leave by itself for *patience_s*, then TERM, after *grace_s* KILL; end what it left behind."""
         for pipe in (self.stdin, self.stdout, self.stderr):
             with suppress(OSError):
                 pipe.close()
@@ -63,9 +63,8 @@ class AgentProcess:
             signal_group(pid, signal.SIGTERM)
             self._ends_within(grace_s)
         signal_group(pid, signal.SIGKILL)  # it is not reaped yet, so the number is its own
-        code = self._process.wait()
+        self._process.wait()
         kill_leftovers(self._scratch, self._key)
-        return code
 
     def _ends_within(self, timeout_s: float) -> bool:
         handle = exit_handle(self.pid)
