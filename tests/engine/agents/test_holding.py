@@ -1,3 +1,5 @@
+"""How far an agent is held to the policy is known before it starts."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
