@@ -8,8 +8,8 @@ from __future__ import annotations
 import select
 import socket
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -125,23 +125,16 @@ class Proxy:
             return server
         raise problem
 
-    def _kept(self, connection: socket.socket) -> _Kept:
-        return _Kept(self._open, self._lock, connection)
-
-
-class _Kept:
-    """A connection that can be shut down from outside while it is in use."""
-
-    def __init__(self, kept: set[socket.socket], lock: threading.Lock, connection: socket.socket) -> None:
-        self._kept, self._lock, self._connection = kept, lock, connection
-
-    def __enter__(self) -> None:
+    @contextmanager
+    def _kept(self, connection: socket.socket) -> Iterator[None]:
+        """Inside, a connection can be shut down from outside while it is in use."""
         with self._lock:
-            self._kept.add(self._connection)
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._kept.discard(self._connection)
+            self._open.add(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.discard(connection)
 
 
 def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
