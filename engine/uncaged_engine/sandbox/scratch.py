@@ -39,12 +39,17 @@ def scratch_user(place: Path) -> ScratchUser:
             owner = above.stat()
         except OSError:
             continue
-        if FIRST_UID <= owner.st_uid < FIRST_UID + UIDS:
+        if is_scratch(owner.st_uid):
             return ScratchUser(uid=owner.st_uid, gid=owner.st_uid)
     taken = {account.pw_uid for account in pwd.getpwall()}
     first = zlib.crc32(os.fsencode(place)) % UIDS
     uid = next(number for step in range(UIDS) if (number := FIRST_UID + (first + step) % UIDS) not in taken)
     return ScratchUser(uid=uid, gid=uid)
+
+
+def is_scratch(uid: int) -> bool:
+    """Whether this is one of the users that scripts run as."""
+    return FIRST_UID <= uid < FIRST_UID + UIDS
 
 
 def scratch_copy(source: Path, destination: Path, *, max_bytes: int = MAX_BYTES, skip: Collection[str] = ()) -> ScratchUser:

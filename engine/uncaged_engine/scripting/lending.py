@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ..sandbox.scratch import FIRST_UID, UIDS, ScratchUser, scratch_user
+from ..sandbox.scratch import ScratchUser, is_scratch, scratch_user
 from .places import Places
 from .wish import Refused
 
@@ -81,11 +81,6 @@ def may_enter(directory: Path, user: ScratchUser) -> bool:
     found = directory.stat()
     bits = stat.S_IMODE(found.st_mode) >> (6 if found.st_uid == user.uid else 3 if found.st_gid == user.gid else 0)
     return bits & 0o5 == 0o5
-
-
-def is_scratch(uid: int) -> bool:
-    """Whether this is one of the users that scripts run as."""
-    return FIRST_UID <= uid < FIRST_UID + UIDS
 
 
 def hand_over(place: Path, former: int, uid: int, gid: int) -> None:
