@@ -12,7 +12,7 @@ from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import ThreadId
 
 from ..api import Cut, Engine, Instead, ThreadView
-from ..threads.answering import question
+from ..threads.answering import misfits, question
 from ..tools import called_of
 from .following import start_and_wait, wait
 
@@ -114,14 +114,8 @@ async def use(engine: Engine, name: str, arguments: Mapping[str, Any], session: 
     Raises:
         UsageError: the arguments do not fit. UncagedError: what the engine says.
     """
-    from jsonschema import Draft202012Validator
-
     tool = THREAD_TOOLS[name]
-    problems = [
-        f"{'.'.join(map(str, one.absolute_path)) or 'arguments'}: {one.message}"
-        for one in Draft202012Validator(dict(tool.schema)).iter_errors(dict(arguments))
-    ]
-    if problems:
+    if problems := misfits(tool.schema, dict(arguments), "arguments"):
         raise UsageError(f"{name}: {'; '.join(problems)}")
     return await tool.perform(engine, arguments, session)
 
