@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_engine.costs.accounting import Spent, exceeded
+from uncaged_engine.costs.accounting import NOTHING, Spent, exceeded
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,13 @@ def test_a_limit_is_told_as_a_person_would_say_it(limits: dict[str, float], seco
 def test_a_limit_that_is_not_reached_is_none() -> None:
     """Nor is one that was not set."""
     assert exceeded({"maxTokens": 4.0}, Spent(input_tokens=3, cost=9.0), 9.0) is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [({"inputTokens": 3, "cost": 0}, 0.0), ({"inputTokens": 3}, None), ({"turns": 1}, None), ({"inputTokens": 3, "cost": 0.5}, 0.5)],
+    ids=["free", "unpriced", "no tokens", "priced"],
+)
+def test_tokens_that_are_known_to_be_free_cost_nought(usage: dict[str, object], cost: float | None) -> None:
+    """Nothing else says of itself that it cost nought."""
+    assert NOTHING.plus(usage).document().get("cost") == cost
