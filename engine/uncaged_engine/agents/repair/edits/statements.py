@@ -93,11 +93,7 @@ def moves(scene: Scene) -> Iterator[Edit]:
         if not documentation(block[index - 1]):
             yield scene.edit_span(above[0], here[1], _ended(text, source.newline) + between + source.text(*above), "statement order", 0.4)
         inner = list(blocks(block[index - 1]))
-        if (
-            inner
-            and isinstance(block[index - 1], ast.For | ast.While | ast.If | ast.With | ast.Try)
-            and not isinstance(statement, Function)
-        ):
+        if inner and isinstance(block[index - 1], ast.For | ast.While | ast.If | ast.With | ast.Try):
             deeper = _reindented(scene, here, source.indent(statement), source.indent(inner[-1][-1]))
             yield scene.edit_span(*here, deeper, "indentation", 0.35)
     holder = source.parents.get(statement)
