@@ -375,7 +375,8 @@ def test_what_is_shown_whole_names_no_way_to_show_it_whole(command: Command, flo
     flow("sulk")
     assert command("run", "sulk").stderr.endswith(" --full\n")
     assert command("thread", "latest").stderr.endswith(" --full\n")
-    assert command("thread", "latest", "--full").stderr == ""
+    for option in ("--full", "--verbose"):
+        assert command("thread", "latest", option).stderr == ""
 
 
 TALK = """descriptor = {

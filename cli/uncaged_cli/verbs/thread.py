@@ -50,9 +50,9 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
     if as_json:
         jsonout.document({**summary_of(view), "start": view.start, "records": view.records})
         return 0
-    last = ending_of(view, engine.store)
+    last, full = ending_of(view, engine.store), full or verbose
     worktree = engine.store.work / view.summary.thread_id
-    for line in portrait(view, last, full=full or verbose, worktree=worktree if worktree.is_dir() else None):
+    for line in portrait(view, last, full=full, worktree=worktree if worktree.is_dir() else None):
         result(*line)
     for next_command in last.commands:
         if not (full and next_command.endswith(" --full")):  # that is what they look at
