@@ -57,6 +57,7 @@ def test_a_program_is_used_after_a_yes_and_not_before(tmp_path: Path) -> None:
     assert asks(Config(consent=("not claude", "not gemini")), environment) is None
     assert chosen(Config(consent=("not claude", "not gemini")), environment)[0] == "repair"
     assert asks(Config(consent=("not claude", "gemini")), environment) is None
+    assert asks(Config(consent=("gemini",)), environment) is None
     name, reason = chosen(Config(consent=("gemini", "claude")), environment)
     assert (name, reason) == ("gemini", "Gemini CLI is on PATH, and you said yes to it (config.yaml: consent)")
     assert chosen(Config(consent=("codex", "nonsense")), environment)[0] == "repair"

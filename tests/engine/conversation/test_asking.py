@@ -89,15 +89,24 @@ def test_two_repairs_and_no_more(tmp_path: Path) -> None:
 
 
 def test_a_failure_to_answer_is_not_repaired(tmp_path: Path) -> None:
-    """HTTP 500 or an exit code: one call. The failure says how many answers the step took."""
+    """HTTP 500 or an exit code: one call. The failure says how many answers the step took, and what all of them used up."""
     agent = Listed(AgentFailed("HTTP 500"))
     with pytest.raises(AgentFailed) as caught:
         run(agent, tmp_path)
     assert (len(agent.asked), caught.value.more["calls"]) == (1, 1)
-    agent = Listed(AgentAnswer(text=BAD), AgentFailed("HTTP 500"))
+    agent = Listed(AgentAnswer(text=BAD, usage={"tokens": 5}), AgentFailed("HTTP 500", more={"usage": {"tokens": 7}}))
     with pytest.raises(AgentFailed) as caught:
         run(agent, tmp_path)
-    assert (len(agent.asked), caught.value.more["calls"]) == (2, 2)
+    assert (len(agent.asked), caught.value.more) == (2, {"calls": 2, "usage": {"tokens": 12}})
+
+
+def test_followers_hear_what_a_step_used_up_in_all(tmp_path: Path) -> None:
+    """A limit looks at it while a repair is still under way."""
+    told: list[Mapping[str, object]] = []
+    agent = Listed(AgentAnswer(text=BAD, usage={"tokens": 5}), AgentAnswer(text=GOOD))
+    run(agent, tmp_path, progress=told.append)
+    agent.asked[1].progress({"usage": {"tokens": 2}})
+    assert told[-1] == {"usage": {"tokens": 7}}
 
 
 def test_nobody_is_asked_again_after_a_kill(tmp_path: Path) -> None:
