@@ -10,6 +10,7 @@ from testbed.modelserver import Turn, calls, says, serving
 from testbed.talks import Notebook, talking
 from uncaged_bundles.errors import UsageError
 from uncaged_engine.models.anthropic import retry_after_s
+from uncaged_engine.models.client import Usage
 from uncaged_engine.models.conversation import Call, Conversation, Raw, Result, Text, said
 from uncaged_engine.models.conversation import Turn as Said
 from uncaged_engine.models.errors import ModelFailed, TooLong
@@ -209,3 +210,13 @@ def test_a_turn_that_was_all_thought_is_no_answer() -> None:
         with pytest.raises(ModelFailed, match="used up maxTokens"):
             sight.talk.answer()
         assert len(server.asked) == 1
+
+
+def test_usage_stands_in_a_record_under_the_names_that_prices_know() -> None:
+    """What was read from a cache or written to it has a price of its own."""
+    assert Usage(input=9, output=1, cached=4, stored=3).document() == {
+        "inputTokens": 9,
+        "outputTokens": 1,
+        "cachedTokens": 4,
+        "storedTokens": 3,
+    }
