@@ -87,10 +87,13 @@ def test_home_and_temporary_files_are_gone_after_every_run(tmp_path: Path, tree:
 
 
 def test_a_large_copy_is_looked_at_less_often(tmp_path: Path, tree: Tree) -> None:
-    """Looking takes a bounded share of the time that tests take."""
+    """Looking takes a bounded share of the time that tests take, unless it is demanded."""
     tree.restore(1.0, force=True)
     add(tmp_path / "root")
     tree.restore(0.0)
     assert (tmp_path / "root/new").exists()
     tree.restore(1000.0)
+    assert not (tmp_path / "root/new").exists()
+    add(tmp_path / "root")
+    tree.restore(0.0, force=True)
     assert not (tmp_path / "root/new").exists()
