@@ -7,7 +7,7 @@ import sys
 import click
 
 from ..display import jsonout
-from ..display.screen import is_terminal, next_step, note, result, width_of
+from ..display.screen import is_terminal, next_step, result, width_of
 from ..display.table import render
 from ..given.arguments import json_option
 from ..session import open_engine
@@ -36,7 +36,7 @@ def set_key(name: str, as_json: bool) -> None:
     if as_json:
         jsonout.document({"name": name, "file": str(path)})
         return
-    note(f"kept in {path}")
+    result(f"kept in {path}")
     next_step(f"name it as secret:{name}")
 
 
@@ -68,4 +68,4 @@ def remove_key(name: str, as_json: bool) -> None:
     if as_json:
         jsonout.document({"name": name, "removed": True})
         return
-    note(f"{name} is forgotten")
+    result(f"{name} is forgotten")
