@@ -26,7 +26,7 @@ INHERITED_FACTOR = 4
 class Fork:
     """One child. Its messages arrive at `reader`, this side writes its commands to `commands`."""
 
-    def __init__(self, work: Callable[[int, int], None], memory_bytes: int, keep: tuple[int, ...] = ()) -> None:
+    def __init__(self, work: Callable[[int, int], None], memory_bytes: int, keep: tuple[int, ...]) -> None:
         """Start *work* with the descriptors of its commands and its answers; it does not get *keep*."""
         answers, answer_in = os.pipe()
         command_out, self.commands = os.pipe()
