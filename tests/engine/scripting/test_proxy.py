@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from testbed.webserver import Seen, serving, text
-from uncaged_engine.scripting.proxy import HEAD_BYTES, Denied, Proxy, check_address
+from uncaged_engine.scripting.proxy import HEAD_BYTES, TIMEOUT_S, Denied, Proxy, check_address
 from uncaged_engine.web.rules import read_patterns
 
 
@@ -95,6 +96,8 @@ def test_leaving_ends_open_connections() -> None:
             client.sendall(f"CONNECT {host} HTTP/1.1\r\n\r\n".encode())
             assert client.recv(1000).startswith(b"HTTP/1.1 200")
             other, _ = server.accept()
+            left_s = time.monotonic()
+        assert time.monotonic() - left_s < TIMEOUT_S / 2  # it did not wait until the tunnel had been silent for too long
         with client, other:
             assert client.recv(10) == b""
             assert other.recv(10) == b""
