@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -60,10 +60,9 @@ def bind(
         EnvironmentLacks: nobody chose an agent, and the built-in one does not play these roles.
     """
     names = tuple(roles)
-    for role in asked:
-        if role != DEFAULT and role not in names:
-            near = get_close_matches(role, names, n=3) or names
-            raise NotFoundError(f"the flow {flow!r} has no role {role!r} (its roles: {', '.join(near) or 'none'})")
+    if (wrong := wrong_role(names, asked)) is not None:
+        near = get_close_matches(wrong, names, n=3) or names
+        raise NotFoundError(f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})")
     default = choose(config, flow=flow, role=None, asked=asked, environment=environment, directory=directory)
     said = {role: said_for(config, flow=flow, role=role, asked=asked) for role in names}
     chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in said.items()}
@@ -109,8 +108,19 @@ def said_for(config: Config, *, flow: str, role: str | None, asked: Mapping[str,
     return next(((name, reason) for name, reason in said if name is not None), (None, ""))
 
 
+def wrong_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
+    """The first role for which an agent was asked, and which is none of these."""
+    return next((role for role in asked if role != DEFAULT and role not in roles), None)
+
+
 def question(config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str]) -> Row | None:
-    """The coding program on PATH of which a person should say whether it may be used; None when nothing depends on it."""
+    """The coding program on PATH of which a person should say whether it may be used; None when nothing depends on it.
+
+    Nothing does when the run will be refused for a role that the flow does not have.
+    """
+    roles = tuple(roles)
+    if wrong_role(roles, asked) is not None:
+        return None
     if all(said_for(config, flow=flow, role=role, asked=asked)[0] is not None for role in roles) or by_key(config, environment) is not None:
         return None
     from .consent import to_ask

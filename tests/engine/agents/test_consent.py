@@ -70,6 +70,7 @@ def test_nobody_is_asked_when_nothing_depends_on_it(tmp_path: Path) -> None:
     assert asks(Config(), environment, {"": "repair"}) is None
     assert asks(Config(), environment, {"coder": "repair", "reviewer": "repair"}) is None
     assert asks(Config(), environment, {"coder": "repair"}) == "claude"
+    assert asks(Config(), environment, {"codr": "repair"}) is None, "a slip: the run is refused, and no answer must be kept for it"
     assert asks(Config(), {**environment, "ANTHROPIC_API_KEY": "sk-test"}) is None
     assert asks(Config(), programs(tmp_path / "empty")) is None
 
