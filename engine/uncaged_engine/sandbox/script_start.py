@@ -137,9 +137,12 @@ def _start(
             os.close(fd)
     with os.fdopen(status_read, "rb", buffering=0) as status, os.fdopen(info_read, "rb", buffering=0) as info:
         first = _process_1(info.fileno()) if mechanism.program is not None else None  # before the parcel, so that it cannot have ended yet
-        tree_fd = None if first is None else os.pidfd_open(first)
+        tree_fd = None
+        if first is not None:
+            with suppress(ProcessLookupError):  # it is gone by now; why is read below
+                tree_fd = os.pidfd_open(first)
         try:
-            if prepare is not None and first is not None:
+            if prepare is not None and tree_fd is not None and first is not None:
                 prepare(first)
         except BaseException:
             for fd in (parcel_write, *(() if tree_fd is None else (tree_fd,))):
