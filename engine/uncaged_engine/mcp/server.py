@@ -19,8 +19,8 @@ from ..tools import Called, Tool, find_tool, split, tools
 from . import resources, threads
 from .changes import Changes
 from .following import start_and_wait
+from .snippets import NAME
 
-NAME = "uncaged-workflow"
 INSTRUCTIONS = (
     "Each tool is a flow that its person has allowed, or one of run, status, answer and fork, which are about threads. A call waits until "
     "the flow's thread stops; cancelled, it ends the thread. A thread that waits for a person says so in its status. Threads are resources."
