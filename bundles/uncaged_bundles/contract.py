@@ -68,6 +68,14 @@ class Descriptor:
     graph: Mapping[str, Mapping[str, str]] | None
     raw: Mapping[str, object]
 
+    @property
+    def asked_roles(self) -> Mapping[str, RoleSpec]:
+        """Return the roles that an agent may be asked for: none if the policy has no ``role``.
+
+        Steps of the other roles are yielded by the bundle itself, as outputs.
+        """
+        return self.roles if "role" in self.policy.limits else {}
+
 
 def parse_descriptor(raw: object, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> Descriptor:
     """Check the literal *raw* key by key.

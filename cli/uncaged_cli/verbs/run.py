@@ -74,7 +74,7 @@ def command(
     if only_estimate:
         return show_estimate(engine, flow, as_json=as_json)
     bindings = parse_agents(agents)
-    ask_once(engine, flow, descriptor.roles, bindings)
+    ask_once(engine, flow, descriptor.asked_roles, bindings)
     thread_id = engine.run(
         flow,
         prompt=read_prompt() if prompt == "-" else prompt,

@@ -52,7 +52,10 @@ def bind(
 ) -> dict[str, object]:
     """Return the ``agents`` of a start record: the default, and each role that another agent answers for.
 
+    No agent is looked for, and none is named, that no role would ask.
+
     Args:
+        roles: those that the policy lets the bundle ask an agent for.
         asked: what the person said for this run: role to agent, the empty key for all roles. directory: where relative paths in it start.
         rights: what the flow's policy allows its roles; the record says how far each agent can be held to it.
     Raises:
@@ -63,15 +66,26 @@ def bind(
     if (wrong := wrong_role(names, asked)) is not None:
         near = get_close_matches(wrong, names, n=3) or names
         raise NotFoundError(f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})")
-    default = choose(config, flow=flow, role=None, asked=asked, environment=environment, directory=directory)
     said = {role: said_for(config, flow=flow, role=role, asked=asked) for role in names}
+    unnamed = [role for role, (name, _) in said.items() if name is None]
+    general, reason = said_for(config, flow=flow, role=None, asked=asked)
+    default = named(general, config, reason, directory) if general is not None else automatic(config, environment) if unnamed else None
     chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in said.items()}
-    others = {role: choice for role, choice in chosen.items() if (choice.name, choice.settings) != (default.name, default.settings)}
-    used = [*others.values()] if len(others) == len(names) > 0 else [default, *others.values()]
-    expect_plays(flow, [role for role, (name, _) in said.items() if name is None and default.use == "repair"])
+    others = {
+        role: choice
+        for role, choice in chosen.items()
+        if choice is not None and (default is None or (choice.name, choice.settings) != (default.name, default.settings))
+    }
+    if default is not None and default.use == "repair":
+        expect_plays(flow, unnamed)
+    asked_for = DEFAULT in asked  # settings that a person gave are checked, even if no role comes to use them
+    used = [*others.values()] if default is None or (len(others) == len(names) and not asked_for) else [default, *others.values()]
     for choice in used:
         factory_of(choice.use)(choice.settings)  # says now what would otherwise stop the thread later
-    return {"default": default.recorded(rights), "roles": {role: choice.recorded(rights) for role, choice in others.items()}}
+    if not names:
+        return {}
+    record: dict[str, object] = {"roles": {role: choice.recorded(rights) for role, choice in others.items()}}
+    return record if default is None or len(others) == len(names) else {"default": default.recorded(rights), **record}
 
 
 def expect_plays(flow: str, roles: Iterable[str]) -> None:

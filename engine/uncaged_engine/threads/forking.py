@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from uncaged_bundles.errors import RefusedError
@@ -63,11 +64,17 @@ def make_fork(
     return target, thread
 
 
+def lacks_agent(agents: object, bundle: Bundle) -> bool:
+    """Return whether *bundle* may ask for a role that the source's record names no agent for."""
+    known = agents if isinstance(agents, Mapping) else {}
+    return not known.get("default") and not set(bundle.descriptor.asked_roles) <= set(known.get("roles", {}))
+
+
 def _refitted(start: dict[str, Any], bundle: Bundle, config: Config, options: RunOptions) -> dict[str, Any]:
     """What a fork may change of its source's start record: limits and agents; and it works on a branch of its own."""
     parameters = start["parameters"]
     fitted = {**start, "parameters": {**parameters, "options": {**parameters["options"], **options.limits()}}}
-    if options.agents:
+    if options.agents or lacks_agent(start.get("agents"), bundle):
         fitted["agents"] = bind_agents(config, bundle, str(start["name"]), options)
     if "workspace" in start:
         from ..workspace import forked

@@ -161,19 +161,27 @@ def start_line(store: Store, start: Mapping[str, object], now_ms: int) -> bytes:
 
 
 def bind_agents(config: Config, bundle: Bundle, name: str, options: RunOptions) -> dict[str, object]:
-    """Which agent answers for which role, and why; nothing for a bundle without roles, of which nobody asked for one."""
-    if not bundle.descriptor.roles and not any(options.agents):
+    """Return which agent answers for which role, and why; nothing for a bundle that may ask no agent.
+
+    Raises:
+        RefusedError: an agent was given for a role that the bundle plays itself. As `agents.choose.bind`.
+    """
+    descriptor = bundle.descriptor
+    if not descriptor.asked_roles and not any(options.agents):
         return {}
+    own = next((role for role in options.agents if role in descriptor.roles and role not in descriptor.asked_roles), None)
+    if own is not None:
+        raise RefusedError(f'{name!r} asks no agent for {own!r}: its policy has no "role", so that the bundle itself makes these steps')
     from ..agents.choose import bind
 
     return bind(
         config,
         flow=name,
-        roles=bundle.descriptor.roles,
+        roles=descriptor.asked_roles,
         asked=options.agents,
         environment=options.environment,
         directory=options.directory,
-        rights=Rights.of(bundle.descriptor.policy.limits.get("role", {})),
+        rights=Rights.of(descriptor.policy.limits.get("role", {})),
     )
 
 

@@ -16,10 +16,10 @@ AGENTS = {name: AgentSettings(use="command", settings={"argv": [name]}) for name
 
 
 def bound(config: Config, *roles: str, asked: dict[str, str] | None = None, **more: Any) -> tuple[str, dict[str, str]]:
-    """The name of the default agent, and of the others by role."""
+    """The name of the default agent ("" if the record names none), and of the others by role."""
     usual: dict[str, Any] = {"flow": "fix", "environment": {"PATH": ""}, "directory": Path("/here")}
     said = cast("dict[str, Any]", bind(config, roles=roles or ("coder", "reviewer"), asked=asked or {}, **(usual | more)))
-    return said["default"]["name"], {role: choice["name"] for role, choice in said["roles"].items()}
+    return said["default"]["name"] if "default" in said else "", {role: choice["name"] for role, choice in said["roles"].items()}
 
 
 def test_the_special_goes_before_the_general_and_words_before_files() -> None:
@@ -140,7 +140,11 @@ def test_slips_are_found_before_a_thread_starts() -> None:
         bound(Config(), asked={"": "command:'x"})
 
 
-def test_a_default_that_nobody_uses_is_not_checked() -> None:
-    """Every role has an agent of its own; the default may be anything."""
+def test_a_start_record_names_no_agent_that_is_never_asked() -> None:
+    """The default is neither checked nor recorded if every role has an agent of its own, and nothing is recorded without roles."""
     config = Config(agents={**AGENTS, "broken": AgentSettings(use="command")}, agent="broken")
-    assert bound(config, "coder", asked={"coder": "a"}) == ("broken", {"coder": "a"})
+    assert bound(config, "coder", asked={"coder": "a"}) == ("", {"coder": "a"})
+    assert bound(Config(agents=AGENTS), "poet", asked={"poet": "a"}) == ("", {"poet": "a"})
+    assert bind(Config(), flow="fix", roles=(), asked={"": "repair"}, environment={}, directory=Path("/here")) == {}
+    with pytest.raises(UsageError, match="needs file: text"):
+        bind(Config(), flow="fix", roles=(), asked={"": "scripted"}, environment={}, directory=Path("/here"))
