@@ -78,6 +78,21 @@ def test_each_way_to_stop_has_its_exit_code_and_next_step(command: Command, flow
     assert command("thread", "latest").returncode == 0
 
 
+def test_a_failed_bundle_shows_type_trace_and_failing_line(command: Command, flow: AddFlow) -> None:
+    """The reason why a bundle failed is in `run`, `thread show` and `--json`, with the failing line of its source."""
+    text = bundle_text("boom").replace('    raise ValueError("boom")', "    deeper()") + "\n\ndef deeper():\n    raise ValueError('boom')\n"
+    bundle = flow("boom", text)
+    line = text.splitlines().index("    raise ValueError('boom')") + 1
+    for words in (["run", "boom"], ["thread", "show", "latest"]):
+        shown = command(*words).stdout
+        assert f"ValueError at line {line} of the bundle, in deeper\n{line:>6} | raise ValueError('boom')\n" in shown
+        assert f"  {bundle}.py:{line - 4} in run: deeper()\n  {bundle}.py:{line} in deeper: raise" in shown
+    failure = json.loads(command("run", "boom", "--json").stdout.splitlines()[-1])["thread"]["failure"]
+    assert json.loads(command("thread", "latest", "--json").stdout)["failure"] == failure
+    assert (failure["type"], failure["line"], failure["source"]) == ("ValueError", line, "    raise ValueError('boom')")
+    assert len(failure["trace"]) == 2
+
+
 def test_a_limit_is_raised_and_the_past_is_not_told_again(command: Command, flow: AddFlow) -> None:
     """Exit 6 names the option; `resume` goes on, says how much was before, and shows what is new."""
     flow("echo")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import EngineBug
 
-from .clean import clean, clean_line
+from .clean import clean, clean_line, shorten
+
+if TYPE_CHECKING:
+    from uncaged_engine.state.failure import BundleFailure
 
 EXIT_CODES: Mapping[str, int] = {
     "completed": 0,
@@ -26,6 +30,7 @@ EXIT_CODES: Mapping[str, int] = {
 }
 EXIT_UNSUCCESSFUL = 3
 EXIT_ENVIRONMENT = 4
+SOURCE_COLUMNS = 200
 HIGHER: Mapping[str, Callable[[float], str]] = {
     "maxRounds": lambda value: f"--max-rounds {value + 10:.0f}",
     "maxSteps": lambda value: f"--max-steps {value + 10:.0f}",
@@ -44,6 +49,7 @@ class Ending:
     """The last words about a thread that stopped.
 
     word: the status, or ``unsuccessful`` for a thread that completed and says itself that it did not succeed.
+    details: lines below the message: where the bundle failed, and its trace.
     """
 
     word: str
@@ -51,6 +57,7 @@ class Ending:
     message: str
     branch: str | None
     commands: tuple[str, ...]
+    details: tuple[str, ...] = ()
 
 
 def ending(
@@ -64,6 +71,7 @@ def ending(
     wants_fields: bool = False,
     used: Mapping[str, float] = NOTHING_USED,
     report: Path | None = None,
+    failure: BundleFailure | None = None,
 ) -> Ending:
     """Return what to say about a thread.
 
@@ -75,6 +83,7 @@ def ending(
         wants_fields: it waits for a person who answers for a role, field by field.
         used: how much of each limit was used up, as far as it is known.
         report: what the worker wrote when it left the thread because of a bug of ours.
+        failure: the error with which its bundle ended.
     """
     result = (end or {}).get("result")
     result = result if isinstance(result, Mapping) else {}
@@ -98,7 +107,18 @@ def ending(
             wants_fields=wants_fields,
             used=used,
         ),
+        details=() if failure is None else tuple(_failure_lines(failure)),
     )
+
+
+def _failure_lines(failure: BundleFailure) -> Iterator[str]:
+    """Yield type and place of an error, the bundle's line with its number, and the trace."""
+    place = f" at line {failure.line} of the bundle, in {failure.function}" if failure.line is not None else ""
+    yield clean_line(f"{failure.type}{place}")
+    if failure.source:
+        yield f"{failure.line:>6} | {shorten(failure.source, SOURCE_COLUMNS)}"
+    if len(failure.trace) > 1 or failure.line is None:
+        yield from (f"  {shorten(frame, SOURCE_COLUMNS)}" for frame in failure.trace)
 
 
 def _exit_code(status: str, *, successful: bool, last_void: str) -> int:

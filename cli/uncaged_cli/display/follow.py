@@ -111,6 +111,7 @@ def ending_of(view: ThreadView, store: Store) -> Ending:
         wants_fields="fields" in story.wait,
         used={"maxCost": view.summary.spent.cost, "maxTokens": view.summary.spent.tokens},
         report=report_of(view.summary, store.run),
+        failure=view.failure,
     )
 
 
@@ -156,5 +157,6 @@ def summary_of(view: ThreadView) -> Mapping[str, object]:
         "used": summary.spent.document(),
         "message": summary.message,
         "problem": summary.problem,
+        "failure": view.failure.document() if view.failure is not None else None,
         "end": {key: value for key, value in view.end.items() if key != "chain"} if view.end else None,
     }

@@ -112,6 +112,7 @@ def ending_lines(ending: Ending, thread: Mapping[str, object]) -> list[list[Piec
     word = Styled(ending.word, STATUS_COLOURS.get(ending.word, "yellow"))
     head: list[Piece] = [word, f" after {spell(took)}" if isinstance(took, int) else ""]
     lines: list[list[Piece]] = [[*head, f": {ending.message}" if ending.message else ""]]
+    lines += [[detail] for detail in ending.details]
     if used := spell_usage(thread.get("used")):
         lines.append(["used: ", used])
     if ending.branch:

@@ -132,6 +132,8 @@ def described(view: ThreadView, records: int) -> dict[str, object]:
     if summary.status == "waiting":
         asked = question(view.records) or {}
         fields["question"] = {key: value for key, value in asked.items() if key not in ("control", "timestamp", "seq")}
+    if view.failure is not None:
+        fields["failure"] = view.failure.document()
     if records:
         fields["records"] = view.records[-records:]
     return fields

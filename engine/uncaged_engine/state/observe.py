@@ -21,6 +21,7 @@ from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, recover
 from ..known_effects import KNOWN
+from .failure import BundleFailure, bundle_failure
 from .reason import end_message, reason
 from .states import Facts, State, status
 
@@ -54,7 +55,7 @@ class ThreadView:
     """A thread in full.
 
     records: its journal's lines after the start record, in order, without their chains. spent: what agents and models used up in it,
-    without inherited_spent, which a fork copied from its source.
+    without inherited_spent, which a fork copied from its source. failure: why its bundle raised, if that ended it.
     """
 
     summary: ThreadSummary
@@ -63,6 +64,7 @@ class ThreadView:
     end: Mapping[str, Any] | None
     spent: Spent = NOTHING
     inherited_spent: Spent = NOTHING
+    failure: BundleFailure | None = None
 
 
 def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
@@ -128,7 +130,19 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
         end=end,
         spent=history.spent.minus(history.inherited_spent),
         inherited_spent=history.inherited_spent,
+        failure=_failure_of(store, bundle, end),
     )
+
+
+def _failure_of(store: Store, bundle: BundleHash, end: Mapping[str, Any] | None) -> BundleFailure | None:
+    if end is None or end["end"] != "failed":
+        return None
+    path = store.bundle_path(bundle)
+    try:
+        source = path.read_bytes()
+    except OSError:  # the type and the trace are in the journal
+        source = None
+    return bundle_failure(end, path.name, source)
 
 
 def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:
