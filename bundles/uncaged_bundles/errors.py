@@ -31,6 +31,10 @@ class DamagedError(UncagedError):
     """Something on disk is not what was written: a bundle whose hash lies, a corrupt journal, an unreadable registry."""
 
 
+class StorageError(UncagedError):
+    """The system refused to read or write a file of the store; the message has its path and the reason."""
+
+
 class ReplayError(UncagedError):
     """A bundle did not yield what its journal holds; the message shows both."""
 
@@ -47,6 +51,12 @@ class EnvironmentLacks(UncagedError):
         super().__init__(f"{what}; {remedy}, then resume" if remedy else what)
         self.what = what
         self.remedy = remedy
+
+
+def os_problem(problem: OSError, place: object = "") -> str:
+    """Return an error of the system with its path; *place* is named where the error has none."""
+    where = problem.filename or place
+    return f"{where}: {problem.strerror or problem}" if where else str(problem.strerror or problem)
 
 
 class NotFoundError(UncagedError):

@@ -153,7 +153,7 @@ class Handler(Protocol):
         """Check *body* (what the bundle yielded under the kind) and the policy's limits, do it, and say what came of it.
 
         When ``context.attempt > 1`` and the rule is *restore*, put the workspace back first. A bad body is a Failure, not an exception.
-        ``EnvironmentLacks`` may be raised and becomes a void. Any other exception is a bug of the engine.
+        ``EnvironmentLacks``, ``StorageError`` and ``OSError`` may be raised and become a void. Any other exception is a bug of the engine.
         """
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..errors import UncagedError
+from ..errors import StorageError
 
 _TEMPORARY_SUFFIX = ".tmp"
 
@@ -26,7 +26,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             raise
         sync_directory(path.parent)
     except OSError as exc:
-        raise UncagedError(f"cannot write {path}: {exc.strerror or exc}; mend that and try again") from exc
+        raise StorageError(f"cannot write {path}: {exc.strerror or exc}; mend that and try again") from exc
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -36,7 +36,7 @@ def read_if_there(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as exc:
-        raise UncagedError(f"cannot read {path}: {exc.strerror or exc}") from exc
+        raise StorageError(f"cannot read {path}: {exc.strerror or exc}") from exc
 
 
 def sync_directory(directory: Path) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import NotFoundError, RefusedError, UncagedError, UsageError
+from ..errors import NotFoundError, RefusedError, StorageError, UsageError
 from ..ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_hash
 from ..names import FlowName, parse_flow_name
 from ..policy import is_pure
@@ -167,7 +167,7 @@ class Registry:
         except Timeout as exc:
             raise RefusedError(f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again") from exc
         except OSError as exc:
-            raise UncagedError(f"cannot change {path}: {exc.strerror or exc}") from exc
+            raise StorageError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
     def _look(self) -> tuple[Document, Snapshot]:
         """The registry for reading only; the same bytes are not parsed again."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, RefusedError, StorageError, UncagedError
 from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_bundles.validation.validate import Bundle
 
@@ -47,6 +47,8 @@ class FlowHandler:
         try:
             if not list(context.store.logs.glob(f"*/{child}.data.jsonl*")):
                 begin(engine, child, body, context)
+        except StorageError as exc:  # also of the child's journal: the same child is started when there is space
+            raise EnvironmentLacks(f"{body['name']}: {exc}") from exc
         except UncagedError as exc:
             return Failure.of("flow", f"{body['name']}: {exc}")
         # crash here: the child runs; asked again, we find it

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
 
-from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
+from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, os_problem
 from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
@@ -54,25 +54,32 @@ class ScriptHandler:
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         limits = Limits.of(context.bundle.descriptor.policy.limits.get("script", {}))
+        run: Run | None = None
         try:
             wish = read_body(body, limits)
             check_text(wish.language, wish.body, limits)
-            return Run(wish, limits, context).perform()
+            run = Run(wish, limits, context)
+            return run.perform()
         except ValueError as exc:
             return Failure.of("effect", f"script: {exc}")
         except Refused as exc:
             return Failure.of("policy", f"script: {exc}")
         except SandboxUnavailable as exc:
             raise EnvironmentLacks(str(exc)) from exc
+        except OSError as exc:
+            if run is not None and run.has_started:
+                raise
+            raise EnvironmentLacks(f"the script was not started: {os_problem(exc)}", remedy="correct that") from exc
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
         return None
 
 
 class Run:
-    """One run of one script."""
+    """One run of one script. has_started: whether the script itself may have done something."""
 
     def __init__(self, wish: Wish, limits: Limits, context: EffectContext) -> None:
+        self.has_started = False
         self._wish = wish
         self._limits = limits
         self._context = context
@@ -112,13 +119,18 @@ class Run:
                 cwd=start,
                 environment={**self._environment(executables), **network.variables, **variables},
                 user=user,
-                stop=context.cancel.on_request,
+                stop=self._stopping,
                 prepare=network.enter,
             )
         if context.cancel.requested:
             return Void(word="killed", message="the script was killed")
         answer = self._answer(result, script, network.refused, lambda stderr: find_refused(stderr, limits, places, self._path, start))
         return Answer(fields={"outcome": secrets.redact(answer, known)})
+
+    def _stopping(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
+        """Let a kill interrupt the script; this is the first call after its start."""
+        self.has_started = True
+        return self._context.cancel.on_request(interrupt)
 
     def _is_cmdlet(self, name: str) -> bool:
         return self._wish.language == "powershell" and "-" in name and shutil.which(name, path=self._path) is None

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import DamagedError, UncagedError
+from uncaged_bundles.errors import DamagedError, StorageError, os_problem
 from uncaged_bundles.storage.files import held, sync_directory, write_atomically
 
 from . import lines
@@ -48,7 +48,7 @@ class Blobs:
                 else:
                     write_atomically(path, data)
         except OSError as exc:
-            raise UncagedError(f"cannot put {path}: {exc.strerror or exc}; mend the disk, then `resume`") from exc
+            raise StorageError(f"cannot put {os_problem(exc, path)}; correct that, then `resume`") from exc
         return name
 
     def sweep(self, named: Container[str], *, before_s: float) -> int:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import sync_directory, write_atomically
 
@@ -22,7 +22,7 @@ from . import chain, lines, lock
 from .recover import History, recover
 
 
-class JournalBroken(UncagedError):
+class JournalBroken(StorageError):
     """The disk refused a write or a flush; the thread can be resumed once it is mended."""
 
 

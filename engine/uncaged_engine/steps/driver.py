@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from uncaged_bundles.errors import BundleError, EngineBug, NotFoundError, RefusedError, ReplayError, UncagedError
+from uncaged_bundles.errors import BundleError, EngineBug, NotFoundError, RefusedError, ReplayError, UncagedError, os_problem
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
 
@@ -72,9 +72,10 @@ class Driver:
         journal.on_flush = lambda size: around.publish(thread, {"flushed": size})
         try:
             return self._drive_or_fail()
-        except UncagedError as exc:
-            self._info.note("4TQ8ZJ1M", f"left: {exc}")
-            around.publish(thread, {"left": "interrupted", "message": str(exc)})
+        except (UncagedError, OSError) as exc:  # an OSError outside of an effect: what was written before could not be read
+            why = os_problem(exc, journal.path) if isinstance(exc, OSError) else str(exc)
+            self._info.note("4TQ8ZJ1M", f"left: {why}")
+            around.publish(thread, {"left": "interrupted", "message": why})
             return self._leave("interrupted")
         finally:
             journal.on_flush = _nobody

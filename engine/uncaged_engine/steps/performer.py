@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, StorageError, os_problem
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.storage.store import Store
@@ -25,7 +25,7 @@ from ..effects import Cancel, EffectContext, Handler, Rule
 from ..handlers import handler_for
 from ..journal import lines
 from ..journal.blobs import Blobs
-from ..journal.journal import Journal
+from ..journal.journal import Journal, JournalBroken
 from ..journal.recover import History
 from ..outcomes import Answer, Failure, Outcome, Void
 from ..settings.config import Config
@@ -156,8 +156,12 @@ class Performer:
         while True:
             try:
                 outcome = self._priced(handler.perform(bare, context))
-            except EnvironmentLacks as exc:
+            except JournalBroken:
+                raise  # nothing can be written behind the intent, a void neither
+            except (EnvironmentLacks, StorageError) as exc:
                 return Void(word="environment", message=str(exc))
+            except OSError as exc:  # a full or broken disk, no process to be had: the machine's fault, wherever the handler met it
+                return Void(word="environment", message=f"{kind}: {os_problem(exc)}; correct that, then resume")
             if not isinstance(outcome, Failure) or tried >= retry.times or not retry.covers(outcome):
                 return outcome
             tried += 1

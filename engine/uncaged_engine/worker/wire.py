@@ -26,7 +26,9 @@ def unpack(line: bytes) -> dict[str, Any]:
 
 
 def error_message(exc: UncagedError) -> dict[str, object]:
-    return {"error": {"class": type(exc).__name__, "message": str(exc)}}
+    """Name an error by the class that both sides know: its own, or the nearest one above it."""
+    known = next(one for one in type(exc).__mro__ if getattr(errors, one.__name__, None) is one)
+    return {"error": {"class": known.__name__, "message": str(exc)}}
 
 
 def raise_error(answer: Mapping[str, Any]) -> None:

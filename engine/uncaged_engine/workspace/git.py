@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.errors import EnvironmentLacks, os_problem
 
 TIMEOUT_S = 900.0
 LOCK_WAIT_S = 20.0
@@ -62,7 +62,7 @@ def on_disk(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise WorkspaceError(f"{exc.filename or path}: {exc.strerror or exc}; mend it, then resume") from exc
+        raise WorkspaceError(f"{os_problem(exc, path)}; correct that, then resume") from exc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

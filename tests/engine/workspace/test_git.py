@@ -62,5 +62,5 @@ def test_without_git_or_directory_the_message_says_which(tmp_path: Path) -> None
 
 def test_an_error_of_the_disk_is_one_that_a_person_can_mend(tmp_path: Path) -> None:
     """A full disk pauses the thread; it is no bug of the engine."""
-    with pytest.raises(WorkspaceError, match=r"missing: No such file or directory; mend it"), on_disk(tmp_path):
+    with pytest.raises(WorkspaceError, match=r"missing: No such file or directory; correct that"), on_disk(tmp_path):
         (tmp_path / "missing").read_bytes()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.errors import StorageError, UncagedError, UsageError
 
 from ...costs.accounting import Spent
 from ...costs.prices import priced
@@ -56,7 +56,7 @@ class FlowTools:
         self.described = tuple(Tool(name=tool.name, description=tool.description, parameters=tool.schema) for tool in among)
 
     def use(self, call: Call, left_s: float) -> Result:
-        """Run the flow within *left_s*; whatever goes wrong is told in the result."""
+        """Run the flow within *left_s*; whatever goes wrong stands in the result, but for what the machine lacks."""
         if call.name not in self._among:
             return self._failed(call, f"there is no tool {call.name!r}; there are: {', '.join(self._among)}")
         if self._calls.total() >= MOST_CALLS:
@@ -65,6 +65,8 @@ class FlowTools:
             tool = self._among[call.name]
             prompt, params = split(tool, call.parsed())
             called = self._run({"name": tool.flow, "prompt": prompt, "params": params}, left_s)
+        except StorageError:
+            raise
         except (UncagedError, ValueError) as exc:
             return self._failed(call, str(exc))
         if called.direct:

@@ -1,0 +1,77 @@
+"""An effect meets a broken or full disk: its thread pauses and says where, the worker goes on, `resume` continues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from testbed.bundles import PLANNED, place, source
+from testbed.foreground import worker
+from testbed.judging import drive
+from testbed.steering import finish, marks
+from testbed.straced import strace
+from uncaged_bundles.ids import ThreadId
+from uncaged_engine.api import Engine
+from uncaged_engine.worker import client
+
+pytestmark = pytest.mark.slow
+
+WRITER = source(
+    "writer",
+    """
+    answer = yield {"script": {"language": "bash", "body": "echo once >> " + input["prompt"] + "/out"}}
+    return {"success": answer["success"], "message": answer["stderr"]}
+""",
+    policy={"script": {"write": ["param:directory"]}},
+    parameters={"type": "object", "properties": {"directory": {"type": "string"}}},
+)
+"""Runs one script that writes, so that nobody may run it a second time without a question."""
+
+
+def reason(engine: Engine, thread: ThreadId) -> str:
+    summary = engine.thread(thread).summary
+    assert summary.status == "paused", summary
+    return summary.message
+
+
+def test_an_os_error_of_a_handler_is_a_void_and_no_bug(engine: Engine) -> None:
+    """The thread pauses with the path and the reason; the same worker takes other threads; `resume` continues."""
+    placed = place(engine.store, PLANNED, params={"plan": [{"null": {"value": 1, "mark": True}}]})
+    other = place(engine.store, PLANNED, number=1, params={"plan": [{"null": {"value": 2}}]})
+    in_the_way = engine.store.work / f"{placed.thread}.null"
+    in_the_way.mkdir()
+    with worker(engine.store, placed.bundle.hash) as process:
+        drive(engine.store, placed)
+        assert f"{in_the_way}: Is a directory" in reason(engine, placed.thread)
+        drive(engine.store, other)
+        assert engine.thread(other.thread).summary.status == "completed"
+        in_the_way.rmdir()
+        engine.resume(placed.thread)
+        assert finish(engine, placed.thread)["data"] == [1]
+        assert process.poll() is None
+    assert marks(engine, placed.thread) == [1]
+    assert list(engine.store.run.glob("report-*")) == []
+
+
+@pytest.mark.usefixtures("tracer")
+@pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
+@pytest.mark.parametrize(("call", "name"), [("mkdir", "home"), ("openat", "script.sh")])
+def test_one_fault_in_a_scripts_scratch_directory_is_no_bug(engine: Engine, tmp_path: Path, call: str, name: str, fault: str) -> None:
+    """A script that could write was not started: its thread is paused, never `unknown`, and runs the script once on `resume`."""
+    out = tmp_path / "out"
+    out.mkdir()
+    placed = place(engine.store, WRITER, prompt=str(out), params={"directory": str(out)})
+    where = engine.store.work / f"{placed.thread}.private" / "script-1" / name
+    with worker(
+        engine.store, placed.bundle.hash, before=strace(tmp_path / "log", calls=[call], paths=[where], inject=f"{call}:error={fault}")
+    ):
+        drive(engine.store, placed)
+        assert str(where) in reason(engine, placed.thread)
+        answer = client.request(engine.store, placed.bundle.hash, {"op": "list"}, start=False)
+        assert answer is not None
+        assert answer["threads"] == []
+    assert not (out / "out").exists()
+    assert list(engine.store.run.glob("report-*")) == []
+    engine.resume(placed.thread)
+    assert finish(engine, placed.thread)["success"]
+    assert (out / "out").read_text() == "once\n"
