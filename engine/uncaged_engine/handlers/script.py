@@ -26,7 +26,7 @@ from ..scripting.checks import check_text
 from ..scripting.lending import lent, make_missing, may_enter, user_for
 from ..scripting.network import opened
 from ..scripting.places import Places, check_inside, settle
-from ..scripting.programs import find_binary, find_interpreter_of
+from ..scripting.programs import find_binary, find_interpreter_of, find_shell
 from ..scripting.reasons import find_refused
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
 from ..settings import secrets
@@ -106,6 +106,7 @@ class Run:
                 read=(*places.read, script, *self._beside(interpreter)),
                 write=(*places.write, home),
                 executables=executables,
+                shell=find_shell(executables),
                 network=network.shared,
                 timeout_s=wish.timeout_s,
                 output_bytes=limits.output_bytes,

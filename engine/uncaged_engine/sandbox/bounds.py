@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 SYSTEM_DIRECTORIES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-LIBRARY_DIRECTORIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/nix/store")
+LIBRARY_DIRECTORIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/usr/share", "/nix/store")
+PROGRAM_LINKS = ("/bin", "/sbin")
+"""Links into ``/usr`` on most distributions; where they are directories, declared programs alone lie in them."""
 SYSTEM_FILES = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/nsswitch.conf"),
     *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/mime.types", "/etc/gitconfig"),
@@ -33,12 +35,14 @@ class ScriptBounds:
     """What a script may use.
 
     read, write: files and directories. executables: programs that may run; None: those of the system and the one that is started.
+    shell: what ``/bin/sh`` means where executables are named; None: there is no such program, unless it is one of them.
     timeout_s: for all of it. cpu_s, memory_bytes, file_bytes: for each process. processes: at once. output_bytes: kept of each stream.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     executables: tuple[Path, ...] | None = None
+    shell: Path | None = None
     network: bool = False
     timeout_s: float = 60.0
     cpu_s: int | None = None
@@ -50,12 +54,16 @@ class ScriptBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The file system as a script gets it. links: symbolic links in the root directory, with their targets."""
+    """The file system as a script gets it. links: symbolic links in the root directory, with their targets.
+
+    shell: the place of ``/bin/sh``, links resolved, and the program that it leads to; None: the place is empty or as on the machine.
+    """
 
     read: tuple[Path, ...]
     write: tuple[Path, ...]
     execute: tuple[Path, ...]
     links: tuple[tuple[Path, str], ...]
+    shell: tuple[Path, Path] | None = None
 
 
 def view_of(bounds: ScriptBounds, program: Path) -> View:
@@ -66,11 +74,12 @@ def view_of(bounds: ScriptBounds, program: Path) -> View:
         system = [*SYSTEM_DIRECTORIES, *SYSTEM_FILES]
         execute = [*(Path(name) for name in SYSTEM_DIRECTORIES), *bounds.read, *bounds.write, *prefixes, program]
     else:
-        system = [*LIBRARY_DIRECTORIES, *SYSTEM_FILES]
+        system = [*LIBRARY_DIRECTORIES, *PROGRAM_LINKS, *SYSTEM_FILES]
         execute = [*programs, *_loaders()]
     if bounds.network:
         system += NETWORK_FILES
     links = tuple((Path(name), str(Path(name).readlink())) for name in system if name.count("/") == 1 and Path(name).is_symlink())
+    system = [name for name in system if name not in PROGRAM_LINKS or bounds.executables is None]
     linked = {link for link, _ in links}
     real = [place for item in programs for place in ways_to(item)]
     read = [*(Path(name) for name in system if Path(name) not in linked), *bounds.read, *prefixes, *programs, *real]
@@ -80,7 +89,16 @@ def view_of(bounds: ScriptBounds, program: Path) -> View:
         write=write,
         execute=_uncovered(_existing([*execute, *real]), ()),
         links=links,
+        shell=_shell(bounds, {*programs, *real}),
     )
+
+
+def _shell(bounds: ScriptBounds, programs: Collection[Path]) -> tuple[Path, Path] | None:
+    """Where ``/bin/sh`` lies and which of the declared programs it is."""
+    place = Path(os.path.realpath("/bin"), "sh")
+    if bounds.executables is None or bounds.shell is None or place in programs:
+        return None
+    return place, bounds.shell
 
 
 def find_program(name: str, environment: Mapping[str, str], directory: Path) -> Path | None:
@@ -93,13 +111,15 @@ def find_program(name: str, environment: Mapping[str, str], directory: Path) -> 
 
 
 def ways_to(program: Path) -> list[Path]:
-    """Return each place that a program's symbolic links lead over, and where they end: a venv's Python may take two steps."""
-    places: list[Path] = []
-    place = program
-    while place.is_symlink() and len(places) < MAX_LINKS:
-        place = place.parent / place.readlink()
-        places.append(place)
-    return [*places, Path(os.path.realpath(program))]
+    """Return each place that a program's symbolic links lead over, and where they end: a venv's Python may take two steps.
+
+    Each place is named with the links of its directory resolved, too: ``/bin/sh`` lies in ``/usr/bin`` on most distributions.
+    """
+    places = [program]
+    while places[-1].is_symlink() and len(places) < MAX_LINKS:
+        places.append(places[-1].parent / places[-1].readlink())
+    found = [*places[1:], *(Path(os.path.realpath(place.parent), place.name) for place in places), Path(os.path.realpath(program))]
+    return list(dict.fromkeys(found))
 
 
 def python_prefixes(program: Path) -> list[Path]:

@@ -105,9 +105,13 @@ def script_command(
     for path in (interpreter.executable, *interpreter.libraries, *interpreter.stdlib, *interpreter.files):
         if read.isdisjoint((str(path), *above(path), "/")):
             places[str(path)] = "--ro-bind"
-    for directory in sorted({directory for place in places for directory in above(Path(place))}, key=lambda text: text.split("/")):
+    shell = [] if view.shell is None else [str(view.shell[0])]
+    around = {directory for place in (*places, *shell) for directory in above(Path(place))}
+    for directory in sorted(around, key=lambda text: text.split("/")):
         command += ["--perms", "0755", "--dir", directory]  # by itself bubblewrap closes them to others, and the script is another
     for place in sorted(places, key=lambda text: text.split("/")):
         command += [places[place], place, place]
+    if view.shell is not None:
+        command += ["--symlink", str(view.shell[1]), str(view.shell[0])]
     command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd", "--chdir", "/", "--remount-ro", "/", "--"]
     return [*command, *arguments]

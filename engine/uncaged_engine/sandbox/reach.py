@@ -32,6 +32,8 @@ def script_landlock(view: View, private: Path, *, network: bool, abi: int) -> di
     rules += [(Path(name), READ_FILE | WRITE_FILE | TRUNCATE) for name in DEVICES]
     rules += [(path, ALL_FILE_RIGHTS & ~MAKE_DEVICES & ~DEVICE_CONTROL & ~EXECUTE) for path in (*view.write, private)]
     rules += [(path, READ | EXECUTE) for path in view.execute]
+    if view.shell is not None:  # nothing can be put in its place here: it is the machine's own
+        rules.append((view.shell[0], READ | EXECUTE))
     limited = [(str(path), rights if path.is_dir() else rights & FILE_RIGHTS) for path, rights in rules]
     denied = {"files": ALL_FILE_RIGHTS, "network": 0 if network else ALL_NETWORK_RIGHTS, "scopes": ALL_SCOPES}
     return {"abi": abi, "rules": limited, **denied}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
@@ -12,6 +12,7 @@ from ..sandbox.interpreter import find_interpreter
 
 MAGIC = b"\x7fELF"
 INTERPRETERS = {"bash": "bash", "python": "python3", "powershell": "pwsh"}
+SHELLS = ("sh", "bash", "dash", "busybox", "ksh", "zsh")
 
 
 def find_interpreter_of(language: str, path: str) -> Path:
@@ -36,6 +37,11 @@ def find_binary(name: str, path: str) -> Path:
     if not found:
         raise EnvironmentLacks(f"the script needs {name!r}, which is not on the PATH of this machine; install it, then resume")
     return next((program for program in found if _is_compiled(program)), found[0])
+
+
+def find_shell(programs: Iterable[Path]) -> Path | None:
+    """Return what ``/bin/sh`` means to a script: the first shell among its programs."""
+    return next((program for program in programs if program.name in SHELLS), None)
 
 
 def _candidates(name: str, path: str) -> Iterator[Path]:

@@ -9,93 +9,22 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.cells import MECHANISMS
-from testbed.roles import Desk
+from testbed.scripting import PATH, Perform, bundle, desk_for, refusal, told
 from testbed.webserver import Seen, serving, text
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
-from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.handlers.script import ScriptHandler
-from uncaged_engine.outcomes import Answer, Failure, Outcome, Void
+from uncaged_engine.outcomes import Outcome, Void
 from uncaged_engine.sandbox.mechanism import known_landlock_abi
 from uncaged_engine.settings.config import Config, SecretSource
 
 pytestmark = pytest.mark.slow
-
-PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-Perform = Callable[..., Outcome]
-
-
-def bundle(policy: Mapping[str, object], parameters: Mapping[str, object] | None = None) -> Bundle:
-    descriptor = {
-        "contract": 1,
-        "name": "demo",
-        "description": "A demo.",
-        "kind": "script",
-        "policy": {"script": policy},
-        "parameters": parameters or {},
-    }
-    return read_bundle(f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode())
-
-
-@pytest.fixture(params=MECHANISMS)
-def mechanism(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A directory that everybody may read, with a neighbour whose name begins alike."""
-    for name, content in (("data", "inside"), ("data2", "outside")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file.txt").write_text(content)
-    tmp_path.chmod(0o755)
-    return tmp_path
-
-
-@pytest.fixture
-def perform(store: Store, mechanism: str, place: Path) -> Perform:
-    """Perform one script effect; *params* are the thread's own."""
-
-    def run(
-        body: str,
-        policy: Mapping[str, object] | None = None,
-        *,
-        params: Mapping[str, object] | None = None,
-        desk: Desk | None = None,
-        directory: Path | None = None,
-        **more: object,
-    ) -> Outcome:
-        desk = desk or desk_for(store, mechanism, policy or {}, params)
-        context = replace(desk.context(1), directory=directory or place)
-        return ScriptHandler().perform({"language": "bash", "body": body, **({"parameters": params} if params else {}), **more}, context)
-
-    return run
-
-
-def desk_for(store: Store, mechanism: str, policy: Mapping[str, object], params: Mapping[str, object] | None = None, **more: Any) -> Desk:
-    parameters = {"type": "object", "properties": {name: {"type": "string", "format": "path"} for name in params or {} if name == "path"}}
-    usual: dict[str, Any] = {"environment": PATH, "config": Config(sandbox=mechanism)}  # type: ignore[arg-type]  # one of its words
-    return Desk(store=store, bundle=bundle(policy, parameters), start={"parameters": {"params": params or {}}}, **(usual | more))
-
-
-def told(outcome: Outcome) -> dict[str, Any]:
-    assert isinstance(outcome, Answer), outcome
-    found = outcome.fields["outcome"]
-    assert isinstance(found, dict)
-    return found
-
-
-def refusal(outcome: Outcome, kind: str = "policy") -> str:
-    assert isinstance(outcome, Failure), outcome
-    assert outcome.error["kind"] == kind
-    return str(outcome.error["message"])
 
 
 def test_a_script_is_told_about_in_full(perform: Perform) -> None:
