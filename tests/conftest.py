@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testbed.needs import NAMES, need
 from testbed.processes import end_workers, workers_of
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test needs what its marks name, and each sandbox that is one of its parameters."""
+    parameters = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    marked = (name for mark in item.iter_markers("needs") for name in mark.args)
+    need([*marked, *(value for value in parameters if isinstance(value, str) and value in NAMES)])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -66,9 +66,13 @@ class NotFoundError(UncagedError):
 
 
 class SandboxUnavailable(UncagedError):
-    """No sandbox that holds can be built here; the message says what to install."""
+    """No sandbox that holds can be built here. reason: why. remedy: what to install or to change, where that is known."""
 
     exit_code = 7
+
+    def __init__(self, reason: str, *, remedy: str = "") -> None:
+        super().__init__(f"{reason}. Next step: {remedy}" if remedy else reason)
+        self.reason, self.remedy = reason, remedy
 
 
 class EngineBug(UncagedError):

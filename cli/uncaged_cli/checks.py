@@ -10,11 +10,11 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.errors import SandboxUnavailable, UncagedError
 
 from .catalog import nearest
 from .display.clean import clean_line
@@ -106,36 +106,45 @@ def check_store(engine: Engine) -> Iterator[Check]:
 
 
 def check_sandboxes(engine: Engine) -> Iterator[Check]:
-    """Start one real process in each mechanism; one that holds is enough."""
-    outcomes = {name: _try_sandbox(name) for name in ("bubblewrap", "landlock")}
-    one_holds = any(complaint is None for complaint in outcomes.values())
-    for name, complaint in outcomes.items():
-        if complaint is None:
-            yield Check(name=name, level="ok", text="a process was started in it and found every door shut")
-        else:
-            yield Check(name=name, level="note" if one_holds else "problem", text=complaint, remedy="" if one_holds else _ADVICE)
+    """Start one real process in each mechanism; one that holds is enough, if it holds scripts, too."""
+    outcomes = [_try_sandbox(name) for name in ("bubblewrap", "landlock")]
+    holding = [outcome.name for outcome in outcomes if outcome.level == "ok"]
+    for outcome in outcomes:
+        yield replace(outcome, level="note") if holding and outcome.level == "problem" else outcome
     prefer = _setting(lambda: engine.config.sandbox)
-    if prefer in outcomes and outcomes[prefer] is not None and one_holds:
+    if prefer in ("bubblewrap", "landlock") and holding and prefer not in holding:
         yield Check(name="sandbox", level="problem", text=f"config.yaml asks for {prefer}, which does not hold", remedy="set sandbox: auto")
+    elif holding:
+        yield from _check_scripts(prefer or "auto")
     if os.geteuid() == 0:
         yield Check(name="user", level="note", text="you are root: bundles stay locked in, scripts get a user of their own or are refused")
 
 
-_ADVICE = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
-
-
-def _try_sandbox(name: str) -> str | None:
-    """Return what is wrong with a mechanism, or None when a bundle's process started in it."""
+def _try_sandbox(name: Literal["bubblewrap", "landlock"]) -> Check:
+    """Start a bundle's process in a mechanism; the remedy of a failure says what would make it work."""
     from uncaged_bundles.validation.validate import read_bundle
     from uncaged_engine.cells.cell import Cell
+    from uncaged_engine.sandbox.mechanism import INSTALL, choose
+
+    try:
+        mechanism = choose(name)
+        Cell.start(read_bundle(PROBE), mechanism).close()
+    except SandboxUnavailable as problem:
+        return Check(name=name, level="problem", text=clean_line(problem.reason), remedy=problem.remedy or INSTALL)
+    except (UncagedError, OSError) as problem:
+        return Check(name=name, level="problem", text=clean_line(str(problem)), remedy=INSTALL)
+    which = f"version {mechanism.landlock_abi}" if mechanism.program is None else f"{mechanism.program}, from {mechanism.origin}"
+    return Check(name=name, level="ok", text=f"{which}: a process was started in it and found every door shut")
+
+
+def _check_scripts(prefer: str) -> Iterator[Check]:
+    """Say why scripts do not run where bundles do, if that is so."""
     from uncaged_engine.sandbox.mechanism import choose
 
     try:
-        cell = Cell.start(read_bundle(PROBE), choose(name))
-    except (UncagedError, OSError) as problem:
-        return clean_line(str(problem))
-    cell.close()
-    return None
+        choose(prefer, scripts=True)
+    except SandboxUnavailable as problem:
+        yield Check(name="scripts", level="note", text=clean_line(problem.reason), remedy=problem.remedy)
 
 
 def check_config_and_agents(engine: Engine) -> Iterator[Check]:

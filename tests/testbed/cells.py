@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,9 +13,12 @@ from uncaged_bundles.ids import bundle_hash
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.cells.cell import Cell, CellLimits
 from uncaged_engine.cells.frames import Reply
-from uncaged_engine.sandbox.mechanism import choose
+from uncaged_engine.sandbox.mechanism import Mechanism, choose
 
 MECHANISMS = ("bubblewrap", "landlock")
+LANDLOCK_VERSIONS = tuple(f"landlock-{number}" for number in range(1, 8))
+WALLS = (*MECHANISMS, *LANDLOCK_VERSIONS)
+"""Every sandbox that a bundle may meet: an older kernel's Landlock is this one's, asked for no more than that version denies."""
 DEADLINE_S = 20.0
 START = b'{"input":{"prompt":"do it","params":{},"steps":[]},"options":{"threadId":"T","startedAt":1714963200000,"seed":7}}'
 
@@ -27,11 +31,23 @@ def unchecked(source: str | bytes, *, trusted: bool = False) -> Bundle:
     return Bundle(hash=bundle_hash(data), source=data, descriptor=parse_descriptor({**raw, "continues": False}))
 
 
+def version_of(name: str) -> int:
+    """The number in ``landlock-3``."""
+    return int(name.removeprefix("landlock-"))
+
+
+def mechanism_for(name: str) -> Mechanism:
+    """The sandbox of that name, one of WALLS or ``auto``."""
+    if name in LANDLOCK_VERSIONS:
+        return Mechanism(name="landlock", machine=os.uname().machine, landlock_abi=version_of(name))
+    return choose(name)
+
+
 @contextmanager
-def cell_for(source: str | bytes, mechanism: str = "bubblewrap", limits: CellLimits | None = None) -> Iterator[Cell]:
+def cell_for(source: str | bytes, mechanism: str = "auto", limits: CellLimits | None = None) -> Iterator[Cell]:
     """A cell with that bundle in it; ``none`` makes the bundle a trusted one."""
     trusted = mechanism == "none"
-    cell = Cell.start(unchecked(source, trusted=trusted), None if trusted else choose(mechanism), limits=limits or CellLimits())
+    cell = Cell.start(unchecked(source, trusted=trusted), None if trusted else mechanism_for(mechanism), limits=limits or CellLimits())
     try:
         yield cell
     finally:
@@ -51,7 +67,7 @@ def step_line(seq: int, **fields: object) -> bytes:
     return json.dumps({"seq": seq, **fields, "timestamp": 1, "chain": "0" * 20}, separators=(",", ":")).encode() + b"\n"
 
 
-def value_of(expression: str, mechanism: str = "bubblewrap", *, before: str = "") -> Any:
+def value_of(expression: str, mechanism: str = "auto", *, before: str = "") -> Any:
     """What an expression is worth inside a cell."""
     source = f"{before}\ndef run(input, options):\n    yield {{'null': {expression}}}\n"
     with cell_for(source, mechanism) as cell:

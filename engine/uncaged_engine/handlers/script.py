@@ -84,7 +84,7 @@ class Run:
         self._limits = limits
         self._context = context
         self._path = context.environment.get("PATH") or DEFAULT_PATH
-        self._mechanism: Mechanism = choose(context.config.sandbox)
+        self._mechanism: Mechanism = choose(context.config.sandbox, scripts=True)
 
     def perform(self) -> Outcome:
         """Prepare, run, and say what came of it."""

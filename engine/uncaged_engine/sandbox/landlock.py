@@ -20,16 +20,25 @@ ALL_SCOPES = 0b11  # abstract unix sockets, signals
 RULE_PATH_BENEATH = 1
 QUIET_FROM_ABI = 7
 QUIET = 1  # refusals are expected here; they need no audit record
+FILE_RIGHTS_OF_ABI = (0, (1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1, (1 << 15) - 1, ALL_FILE_RIGHTS)
+"""What each version can deny: 2 adds moving and linking between directories, 3 truncating, 5 device controls."""
+NETWORK_FROM_ABI = 4
+SCOPES_FROM_ABI = 6
 
 
 def restrict(syscall: Callable[..., int], numbers: Mapping[str, int], settings: Mapping[str, Any]) -> None:
     """Allow the listed paths, deny the rest, for ever.
 
     Args:
-        settings: abi; files, network, scopes: what is denied (bits); rules: pairs of path and the rights that it keeps.
+        settings: abi; files, network, scopes: what is denied (bits that this version knows); rules: pairs of path and the rights
+            that it keeps.
     """
-    handled = (settings["files"], settings["network"], settings["scopes"])
-    ruleset = syscall(numbers["landlock_create_ruleset"], b"".join(word.to_bytes(8, "little") for word in handled), 24, 0)
+    handled = settings["files"].to_bytes(8, "little")
+    if settings["abi"] >= NETWORK_FROM_ABI:
+        handled += settings["network"].to_bytes(8, "little")
+    if settings["abi"] >= SCOPES_FROM_ABI:
+        handled += settings["scopes"].to_bytes(8, "little")
+    ruleset = syscall(numbers["landlock_create_ruleset"], handled, len(handled), 0)
     for path, rights in settings["rules"]:
         try:
             place = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)

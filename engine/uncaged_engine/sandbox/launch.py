@@ -18,7 +18,7 @@ from uncaged_bundles.errors import SandboxUnavailable
 from . import bubblewrap, seccomp
 from .interpreter import find_interpreter
 from .mechanism import Mechanism, landlock_settings
-from .parcel import LOADER, call_numbers, make_parcel
+from .parcel import LOADER, call_numbers, filtered_calls, make_parcel
 from .rlimits import RESOURCES, Limit
 
 STDERR_BYTES = 4096
@@ -162,7 +162,8 @@ def _parcel(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[
     if mechanism is not None:
         names.append("boot")
         inside |= {"limits": limits, "filter": seccomp.assemble(seccomp.CELL, machine)}
-        inside |= {"doors": {"read": _foreign_files(), "write": list(_WRITE_PROBES), "socket": numbers["socket"]}}
+        closed = {"read": _foreign_files(), "write": list(_WRITE_PROBES), "socket": numbers["socket"], "calls": filtered_calls(machine)}
+        inside |= {"doors": closed}
         if mechanism.name == "landlock":
             names.append("landlock")
             inside["landlock"] = landlock_settings(mechanism, find_interpreter())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,43 +13,62 @@ from typing import Literal
 from uncaged_bundles.errors import SandboxUnavailable, UsageError
 
 from .bubblewrap import isolation
+from .installed import PACKAGE, SYSTEM, Program, programs
 from .interpreter import HIDDEN_NAMES, Interpreter
-from .landlock import ALL_FILE_RIGHTS, ALL_NETWORK_RIGHTS, ALL_SCOPES, READ_DIRECTORY, READ_FILE
+from .landlock import ALL_NETWORK_RIGHTS, ALL_SCOPES, FILE_RIGHTS_OF_ABI, NETWORK_FROM_ABI, READ_DIRECTORY, READ_FILE, SCOPES_FROM_ABI
 from .syscalls import audit_arch, number_of
 
-LANDLOCK_ABI = 6
+BUNDLE_ABI = 1
+"""Landlock closes a bundle's files; the filter refuses all else that later versions add: moving, truncating, sockets, devices, signals."""
+SCRIPT_ABI = 6
+"""A script may do all that within its walls, so Landlock has to know it; signals were the last to come."""
+INSTALL = f"install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; or pip install {PACKAGE})"
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 _PROBE_TIMEOUT_S = 10
-_USUAL_PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A sandbox that was seen to work here, or is assumed to.
 
-    program: bubblewrap's path (None for Landlock). disable_userns: this bubblewrap can forbid nested user namespaces.
-    landlock_abi: the kernel's (0 for bubblewrap).
+    program: bubblewrap's path (None for Landlock), and who installed it. disable_userns: this bubblewrap can forbid nested user
+    namespaces. landlock_abi: the kernel's (0 for bubblewrap).
     """
 
     name: Literal["bubblewrap", "landlock"]
     machine: str
     program: Path | None = None
+    origin: str = SYSTEM
     disable_userns: bool = False
     landlock_abi: int = 0
 
+    @property
+    def holds_scripts(self) -> bool:
+        """Whether scripts may run in it, too; bundles may in any."""
+        return self.name == "bubblewrap" or self.landlock_abi >= SCRIPT_ABI
 
-def choose(prefer: str = "auto") -> Mechanism:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unusable:
+    """Why bubblewrap is not used. remedy: what would change that."""
+
+    reason: str
+    remedy: str
+
+
+def choose(prefer: str = "auto", *, scripts: bool = False) -> Mechanism:
     """Return the sandbox to use: bubblewrap if it works, else Landlock.
 
     Args:
         prefer: ``auto``, ``bubblewrap`` or ``landlock``; the latter two allow no other.
+        scripts: it must hold scripts, too, which Landlock does from version 6 on.
     Raises:
         SandboxUnavailable: what was asked for does not hold here; says why and what to install.
         UsageError: no such preference.
     """
     if prefer not in ("auto", "bubblewrap", "landlock"):
         raise UsageError(f"sandbox: {prefer!r} is none of 'auto', 'bubblewrap', 'landlock'")
-    return _choose(prefer)
+    return _choose(prefer, scripts)
 
 
 def assume(prefer: str = "auto") -> Mechanism | None:
@@ -58,59 +77,84 @@ def assume(prefer: str = "auto") -> Mechanism | None:
     Returns:
         None if nothing can be assumed without a look at the machine.
     """
-    program = None if prefer == "landlock" else _bubblewrap()
+    program = None if prefer == "landlock" else next(programs(), None)
     if program is None:
         return None
-    return Mechanism(name="bubblewrap", machine=os.uname().machine, program=Path(program), disable_userns=True)
+    return Mechanism(name="bubblewrap", machine=os.uname().machine, program=program.path, origin=program.origin, disable_userns=True)
 
 
 @functools.cache
-def _choose(prefer: str) -> Mechanism:
+def _choose(prefer: str, scripts: bool) -> Mechanism:
     machine = os.uname().machine
     audit_arch(machine)
-    reasons = []
+    bubblewrap = None
     if prefer != "landlock":
-        found = _try_bubblewrap(machine)
-        if isinstance(found, Mechanism):
-            return found
-        reasons.append(found)
+        tried = try_bubblewrap(programs(), machine)
+        if isinstance(tried, Mechanism):
+            return tried
+        bubblewrap = tried
+    landlock = None
     if prefer != "bubblewrap":
-        abi = landlock_abi(machine)
-        if abi >= LANDLOCK_ABI:
-            return Mechanism(name="landlock", machine=machine, landlock_abi=abi)
-        reasons.append(f"Landlock: the kernel offers version {abi}, {LANDLOCK_ABI} is needed (Linux 6.12)")
-    advice = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
-    raise SandboxUnavailable(
-        f"no sandbox holds on this machine. {'. '.join(reasons)}. Next step: {advice}; until then only trusted bundles run"
-    )
+        landlock = Mechanism(name="landlock", machine=machine, landlock_abi=landlock_abi(machine))
+    return settle(bubblewrap, landlock, scripts=scripts)
 
 
-def _try_bubblewrap(machine: str) -> Mechanism | str:
-    """The mechanism, or why it does not work."""
-    program = _bubblewrap()
-    if program is None:
-        return "bubblewrap: not installed"
-    complaint = ""
-    for disable_userns in (True, False):
-        command = [program, *isolation(disable_userns=disable_userns), "--ro-bind", "/", "/", "--", "/bin/true"]
-        try:
-            tried = subprocess.run(command, capture_output=True, timeout=_PROBE_TIMEOUT_S, check=False, env={}, cwd="/")
-        except (OSError, subprocess.TimeoutExpired) as exc:
-            return f"bubblewrap: {program} does not run: {exc}"
-        if tried.returncode == 0:
-            return Mechanism(name="bubblewrap", machine=machine, program=Path(program), disable_userns=disable_userns)
-        complaint = tried.stderr.decode(errors="replace").strip()[:300]
-    return f"bubblewrap: {program} makes no sandbox here ({complaint})"
+def settle(bubblewrap: Unusable | None, landlock: Mechanism | None, *, scripts: bool) -> Mechanism:
+    """Return Landlock's mechanism if its version is enough.
+
+    Args:
+        bubblewrap, landlock: None if the preference excludes it.
+    Raises:
+        SandboxUnavailable: it is not, or is excluded.
+    """
+    least, linux = (SCRIPT_ABI, "6.12") if scripts else (BUNDLE_ABI, "5.13")
+    if landlock is not None and landlock.landlock_abi >= least:
+        return landlock
+    reasons = [] if bubblewrap is None else [bubblewrap.reason]
+    if landlock is not None:
+        reasons.append(f"Landlock: the kernel offers version {landlock.landlock_abi}, {least} is needed (Linux {linux})")
+    if len(reasons) > 1:
+        subject = "no sandbox on this machine holds scripts" if scripts else "no sandbox holds on this machine, so only trusted bundles run"
+        reasons.insert(0, subject)
+    raise SandboxUnavailable(". ".join(reasons), remedy=INSTALL if bubblewrap is None else bubblewrap.remedy)
 
 
-def _bubblewrap() -> str | None:
-    """Where the program is."""
-    for place in _USUAL_PLACES:
-        if os.access(place, os.X_OK):
-            return place
-    import shutil  # it brings every compression module, and bubblewrap stands in a usual place
+def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | Unusable:
+    """Start each program once; return the first that makes a sandbox, or why none does."""
+    reasons: list[str] = []
+    remedy = INSTALL
+    for program in candidates:
+        complaint = ""
+        for disable_userns in (True, False):
+            complaint = _complaint([str(program.path), *isolation(disable_userns=disable_userns)])
+            if not complaint:
+                return Mechanism(
+                    name="bubblewrap", machine=machine, program=program.path, origin=program.origin, disable_userns=disable_userns
+                )
+        if not reasons:
+            from .namespaces import advice  # seldom needed, and every worker's start would pay for it
 
-    return shutil.which("bwrap")
+            remedy = advice(program.path)
+        reasons.append(f"{program.path} makes no sandbox here ({complaint})")
+    return Unusable(reason=f"bubblewrap: {', and '.join(reasons) or 'not installed'}", remedy=remedy)
+
+
+def _complaint(command: list[str]) -> str:
+    """Return what a trial of bubblewrap says against it; nothing if it works."""
+    try:
+        tried = subprocess.run(
+            [*command, "--ro-bind", "/", "/", "--", "/bin/true"],
+            capture_output=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
+            env={},
+            cwd="/",
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        return str(exc)
+    if tried.returncode == 0:
+        return ""
+    return tried.stderr.decode(errors="replace").strip()[:300] or f"it ended with status {tried.returncode}"
 
 
 def landlock_abi(machine: str) -> int:
@@ -129,10 +173,16 @@ def known_landlock_abi(machine: str) -> int:
 
 
 def landlock_settings(mechanism: Mechanism, interpreter: Interpreter) -> dict[str, object]:
-    """What a bundle's process may read under Landlock, in the form that `landlock.restrict` takes."""
+    """What a bundle's process may read under Landlock, in the form that `landlock.restrict` takes; denied is what its version can deny."""
+    abi = mechanism.landlock_abi
     rules = [(str(path), rights) for path, rights in _readable(interpreter)]
-    denied = {"files": ALL_FILE_RIGHTS, "network": ALL_NETWORK_RIGHTS, "scopes": ALL_SCOPES}
-    return {"abi": mechanism.landlock_abi, "rules": rules, **denied}
+    return {
+        "abi": abi,
+        "rules": rules,
+        "files": FILE_RIGHTS_OF_ABI[min(abi, len(FILE_RIGHTS_OF_ABI) - 1)],
+        "network": ALL_NETWORK_RIGHTS if abi >= NETWORK_FROM_ABI else 0,
+        "scopes": ALL_SCOPES if abi >= SCOPES_FROM_ABI else 0,
+    }
 
 
 def _readable(interpreter: Interpreter) -> Iterator[tuple[Path, int]]:

@@ -24,6 +24,8 @@ _CALLS = (
     *("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
 )
 
+_FILTERED = ("truncate", "ftruncate", "rename", "renameat2", "link", "linkat", "ioctl", "connect", "bind", "kill", "tgkill")
+
 
 def make_parcel(main: str, modules: Iterable[str], settings: Mapping[str, object]) -> bytes:
     """Pack the message that LOADER reads.
@@ -38,7 +40,16 @@ def make_parcel(main: str, modules: Iterable[str], settings: Mapping[str, object
 
 def call_numbers(machine: str) -> dict[str, int]:
     """The numbers of the system calls that the inside makes by number."""
-    return {name: number for name in _CALLS if (number := number_of(name, machine)) is not None}
+    return _numbers(_CALLS, machine)
+
+
+def filtered_calls(machine: str) -> dict[str, int]:
+    """The numbers of calls that an older Landlock lets pass, so that the filter alone must refuse them."""
+    return _numbers(_FILTERED, machine)
+
+
+def _numbers(names: Iterable[str], machine: str) -> dict[str, int]:
+    return {name: number for name in names if (number := number_of(name, machine)) is not None}
 
 
 @functools.cache

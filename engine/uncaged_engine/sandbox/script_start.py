@@ -18,7 +18,7 @@ from . import bubblewrap, seccomp
 from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
 from .interpreter import find_interpreter
 from .launch import kill_group
-from .mechanism import Mechanism, known_landlock_abi
+from .mechanism import INSTALL, SCRIPT_ABI, Mechanism, known_landlock_abi
 from .parcel import LOADER, call_numbers, make_parcel
 from .reach import carries, execute_landlock, script_landlock
 from .rlimits import count_tasks, script_limits
@@ -45,6 +45,9 @@ def start_script(
     Raises:
         SandboxUnavailable, FileNotFoundError: as in `run_script`.
     """
+    if not mechanism.holds_scripts:
+        reason = f"Landlock {mechanism.landlock_abi} does not hold scripts; version {SCRIPT_ABI} does (Linux 6.12)"
+        raise SandboxUnavailable(reason, remedy=INSTALL)
     program = find_program(argv[0], environment, cwd)
     if program is None:
         raise FileNotFoundError(f"no program {argv[0]!r} on PATH {environment.get('PATH', DEFAULT_PATH)!r}")

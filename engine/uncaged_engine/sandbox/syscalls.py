@@ -164,6 +164,16 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "setresuid": (117, 147),
     "setresgid": (119, 149),
     "capset": (126, 91),
+    "truncate": (76, 45),
+    "ftruncate": (77, 46),
+    "rename": (82, None),
+    "renameat2": (316, 276),
+    "link": (86, None),
+    "linkat": (265, 37),
+    "kill": (62, 129),
+    "tgkill": (234, 131),
+    "connect": (42, 203),
+    "bind": (49, 200),
 }
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from uncaged_engine.sandbox.interpreter import HIDDEN_NAMES, find_interpreter
+from uncaged_engine.sandbox.parcel import filtered_calls
 
 TRY = """
 import os, sys
 from uncaged_engine.sandbox import lockdown
-from uncaged_engine.sandbox.parcel import call_numbers
-doors = {"read": ["/etc/passwd", "/nonexistent"], "write": [sys.argv[1]], "socket": call_numbers(os.uname().machine)["socket"]}
+from uncaged_engine.sandbox.parcel import call_numbers, filtered_calls
+machine = os.uname().machine
+doors = {"read": ["/etc/passwd", "/nonexistent"], "write": [sys.argv[1]],
+         "socket": call_numbers(machine)["socket"], "calls": filtered_calls(machine)}
 print("\\n".join(lockdown.open_doors(doors)))
 """
 
 
 def test_every_open_door_is_found(tmp_path: Path) -> None:
-    """Reading, writing, each kind of socket, fork and exec are all tried, and the probe leaves nothing behind."""
+    """Reading, writing, each kind of socket, each call left to the filter, fork and exec are tried; the probe leaves nothing behind."""
     place = tmp_path / "probe"
     done = subprocess.run([sys.executable, "-c", TRY, str(place)], capture_output=True, text=True, check=True)
     expected = [
@@ -27,6 +31,7 @@ def test_every_open_door_is_found(tmp_path: Path) -> None:
         "open an unix socket",
         "open an internet socket",
         "open an netlink socket",
+        *filtered_calls(os.uname().machine),
         "fork",
         "exec",
     ]

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from testbed.cells import MECHANISMS, unchecked
+from testbed.cells import LANDLOCK_VERSIONS, MECHANISMS, mechanism_for, unchecked, version_of
 from uncaged_bundles.errors import SandboxUnavailable, UsageError
 from uncaged_engine.cells.cell import Cell
-from uncaged_engine.sandbox.mechanism import LANDLOCK_ABI, Mechanism, choose, landlock_abi
+from uncaged_engine.sandbox.mechanism import SCRIPT_ABI, Mechanism, choose, landlock_abi, settle
+from uncaged_engine.sandbox.script import ScriptBounds, start_script
 
 BARE = """
 import os, sys
@@ -44,6 +45,7 @@ def test_each_can_be_preferred(name: str) -> None:
     assert choose(name).name == name
 
 
+@pytest.mark.needs("bubblewrap")
 def test_bubblewrap_comes_first() -> None:
     """Where both work, bubblewrap is used."""
     assert choose().name == "bubblewrap"
@@ -63,23 +65,46 @@ def test_without_namespaces_landlock_is_used() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("bubblewrap")
 def test_without_both_nothing_is_used() -> None:
-    """Closed, with every reason and with what to install."""
+    """Closed, with every reason and with what to do about the bubblewrap that is there."""
     said = choice_on_a_machine_without("unshare,landlock_create_ruleset", "auto")
     assert "bubblewrap: " in said
     assert "Landlock: the kernel offers version 0" in said
-    assert "install bubblewrap" in said
+    assert "Next step: let /usr/bin/bwrap make user namespaces" in said
 
 
 @pytest.mark.slow
+@pytest.mark.needs("bubblewrap")
 def test_a_preference_is_not_replaced_by_the_other() -> None:
     """Who asks for bubblewrap gets bubblewrap or nothing."""
     assert "makes no sandbox here" in choice_on_a_machine_without("unshare", "bubblewrap")
 
 
+@pytest.mark.needs("landlock")
 def test_this_kernel_offers_landlock() -> None:
-    """The probe asks the kernel; these tests need a version that scopes signals."""
-    assert landlock_abi(os.uname().machine) >= LANDLOCK_ABI
+    """The probe asks the kernel."""
+    assert landlock_abi(os.uname().machine) >= SCRIPT_ABI
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_an_older_kernel_holds_bundles_and_refuses_scripts(version: int) -> None:
+    """Landlock 1 is enough for bundles, scripts need 6; the refusal names the version, and what to install."""
+    offered = Mechanism(name="landlock", machine="x86_64", landlock_abi=version)
+    for scripts, least in ((False, 1), (True, 6)):
+        if version >= least:
+            assert settle(None, offered, scripts=scripts) is offered
+            continue
+        with pytest.raises(SandboxUnavailable, match=f"the kernel offers version {version}, {least} is needed") as refused:
+            settle(None, offered, scripts=scripts)
+        assert "install bubblewrap" in refused.value.remedy
+
+
+@pytest.mark.parametrize("name", LANDLOCK_VERSIONS[: SCRIPT_ABI - 1])
+def test_a_script_is_not_started_under_an_older_landlock(name: str, tmp_path: Path) -> None:
+    """The start itself refuses, whatever chose the mechanism."""
+    with pytest.raises(SandboxUnavailable, match=f"Landlock {version_of(name)} does not hold scripts"):
+        start_script(["true"], ScriptBounds(timeout_s=5.0), mechanism=mechanism_for(name), cwd=tmp_path, environment={})
 
 
 def test_a_sandbox_with_an_open_door_is_not_used(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ class Ground:
             return cls(place=place, rights=rights, writable=writable, start=partial(OpenTerminal, environment=environment))
         try:
             if rights.sandbox:
-                choose(request.sandbox)
+                choose(request.sandbox, scripts=True)
         except SandboxUnavailable as exc:
             raise EnvironmentLacks(str(exc)) from exc
         commands = Commands(

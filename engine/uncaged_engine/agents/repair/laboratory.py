@@ -68,7 +68,7 @@ class Laboratory:
         self._rooms: Rooms | None = None
 
     def __enter__(self) -> Laboratory:
-        mechanism = choose(self.task.sandbox)
+        mechanism = choose(self.task.sandbox, scripts=True)
         self.progress("copying the repository")
         with ExitStack() as stack:
             self._rooms = stack.enter_context(Rooms(self.setting.top, self.task.scratch / "repair", mechanism))

@@ -70,7 +70,7 @@ class Commands:
                 return run_script(
                     argv,
                     bounds,
-                    mechanism=choose(self.sandbox),
+                    mechanism=choose(self.sandbox, scripts=True),
                     cwd=cwd or self.place.here,
                     environment={**environment, **GIT},
                     user=user,

@@ -1,0 +1,44 @@
+"""The programs and kernel features that some tests cannot do without: each is looked up once, and what is missing skips the test.
+
+In CI, which installs them all, it fails the test.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable
+
+import pytest
+from testbed import straced
+from testbed.cells import LANDLOCK_VERSIONS, version_of
+from uncaged_bundles.errors import SandboxUnavailable
+from uncaged_engine.sandbox.mechanism import choose, landlock_abi
+
+NAMES = ("bubblewrap", "landlock", "strace", *LANDLOCK_VERSIONS)
+
+
+def need(names: Iterable[str]) -> None:
+    """Skip the running test if this machine lacks something; in CI fail it."""
+    reason = "; ".join(filter(None, map(lacking, names)))
+    if reason and os.environ.get("CI"):
+        pytest.fail(f"CI must have it: {reason}", pytrace=False)
+    if reason:
+        pytest.skip(reason)
+
+
+@functools.cache
+def lacking(name: str) -> str:
+    """Return why this machine does not have it; nothing if it does."""
+    if name == "strace":
+        return "" if straced.available() else "strace is not installed, or may not trace here"
+    if name in LANDLOCK_VERSIONS:
+        offered = landlock_abi(os.uname().machine)
+        return "" if offered >= version_of(name) else f"the kernel offers Landlock {offered}, not {version_of(name)}"
+    if name not in NAMES:
+        raise ValueError(f"tests need one of {NAMES}, not {name!r}")
+    try:
+        choose(name, scripts=True)
+    except SandboxUnavailable as exc:
+        return exc.reason
+    return ""
