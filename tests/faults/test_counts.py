@@ -34,7 +34,7 @@ def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
     return own, len(calls) - own
 
 
-@pytest.mark.usefixtures("tracer")
+@pytest.mark.needs("strace")
 def test_one_flush_per_step(engine: Engine, tmp_path: Path) -> None:
     """After creation exactly one fdatasync for each step, one for the end, and nothing else is synchronised at all."""
     counted: list[tuple[int, int]] = []
@@ -46,7 +46,7 @@ def test_one_flush_per_step(engine: Engine, tmp_path: Path) -> None:
     assert counted[-1] == (STEPS + 1, 0), counted
 
 
-@pytest.mark.usefixtures("tracer")
+@pytest.mark.needs("strace")
 def test_one_flush_per_output_and_per_failure(engine: Engine, tmp_path: Path) -> None:
     """An output is flushed before it is sent back; a failure at once, and then the next intent with it or after it."""
     outputs = place(engine.store, PLANNED, params={"plan": [{"output": {"role": "r", "content": "", "meta": {}}}] * 5})
@@ -101,7 +101,7 @@ def test_resuming_five_thousand_steps_performs_none_of_them_again(engine: Engine
     assert placed.path.read_bytes().startswith(script.data)
 
 
-@pytest.mark.usefixtures("tracer")
+@pytest.mark.needs("strace")
 def test_the_count_sees_one_flush_too_many(engine: Engine, tmp_path: Path) -> None:
     """Positive control: a worker that flushes each line by itself is counted as such."""
     placed = place(engine.store, COUNT, params={"n": 5})

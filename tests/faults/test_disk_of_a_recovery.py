@@ -15,7 +15,7 @@ from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.journal.codec import encode
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tracer")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
 
 TORN = b'{"seq":3,"intent":{"null":{"val'
 MENDING_POINTS = ["fsync 1", "rename 2", "fsync 2", "ftruncate 1", "fdatasync 1"]

@@ -13,7 +13,7 @@ from testbed.straced import FAULTS, Fault, calls_of, durable_bytes, injection, p
 from uncaged_engine.api import Engine
 from uncaged_engine.worker import client
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tracer")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
 
 STEPS = 5
 WRITES = 2 * STEPS + 1  # an intent and an outcome each, and the end

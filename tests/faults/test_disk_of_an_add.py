@@ -16,7 +16,7 @@ from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import bundle_hash
 from uncaged_engine.api import Engine
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tracer")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
 
 FIRST = source("flow", "    yield {'null': {'value': 1}}\n    return {'success': True, 'message': 'one'}\n")
 SECOND = source("flow", "    yield {'null': {'value': 2}}\n    return {'success': True, 'message': 'two'}\n")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from testbed.cells import MECHANISMS, START, begin, cell_for, error_of, step_line, unchecked
+from testbed.cells import MECHANISMS, START, WALLS, begin, cell_for, error_of, mechanism_for, step_line, unchecked
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
@@ -51,6 +51,8 @@ def harm(posix, world):
         tried("mkdir " + path, lambda: posix.mkdir(path + "/evil"), found)
         tried("symlink " + path, lambda: posix.symlink("/etc", path + "/evil"), found)
         tried("rename " + path, lambda: posix.rename(path, path + "2"), found)
+        tried("rename away " + path, lambda: posix.rename(path, "/tmp/evil"), found)
+        tried("link " + path, lambda: posix.link(path, "/tmp/evil"), found)
         tried("chmod " + path, lambda: posix.chmod(path, 0o777), found)
         tried("chown " + path, lambda: posix.chown(path, 1, 1), found)
         tried("unlink " + path, lambda: posix.unlink(path), found)
@@ -196,6 +198,7 @@ def death(source: str, mechanism: str, limits: CellLimits | None = None, *, dead
 # Reaching for the world
 
 
+@pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 @pytest.mark.parametrize("way", REACHES)
 def test_whatever_is_reached_it_reaches_nothing(world: World, mechanism: str, way: str) -> None:
     """The raw system module can be got at by many ways; with it no file, process or user can be touched."""
@@ -232,6 +235,7 @@ def run(input, options):
         assert value not in text
 
 
+@pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 def test_sockets_cannot_be_made(world: World, mechanism: str) -> None:
     """No family of them: nobody can be connected to."""
     source = f"""
@@ -265,6 +269,7 @@ def call(number, *arguments):
 """
 
 
+@pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of that processor")
 @pytest.mark.usefixtures("world")
 def test_native_code_meets_the_kernel(mechanism: str) -> None:
@@ -282,6 +287,7 @@ def run(input, options):
     assert passed <= looking | computing
 
 
+@pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of that processor")
 def test_machine_code_meets_the_kernel(mechanism: str) -> None:
     """Code that the bundle wrote into memory and jumped to forks no better; a 32-bit call kills the process."""
@@ -307,6 +313,7 @@ def run(input, options):
     assert caught.value.reason == "died"
 
 
+@pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 def test_limits_and_filters_cannot_be_loosened(mechanism: str) -> None:
     """Neither the process's own limits nor its filter nor its right to be looked into change any more."""
     source = """
@@ -326,6 +333,7 @@ def run(input, options):
     assert attack(source, mechanism).body == b'{"null":[]}'
 
 
+@pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
     """Whoever started it: no capability, no new rights, a filter."""
     with cell_for("def run(input, options):\n    yield {'null': 1}\n", mechanism) as cell:
@@ -338,6 +346,7 @@ def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
     assert (words["NoNewPrivs"], words["Seccomp"]) == ("1", "2")
 
 
+@pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_an_ordinary_user_is_as_safe(world: World, mechanism: str) -> None:
@@ -348,8 +357,9 @@ def test_an_ordinary_user_is_as_safe(world: World, mechanism: str) -> None:
     scenario = f"""
 import types
 from uncaged_engine.cells.cell import Cell
-from uncaged_engine.sandbox.mechanism import choose
-cell = Cell.start(types.SimpleNamespace(hash="X", source={source.encode()!r}, trusted=False), choose({mechanism!r}))
+from pathlib import PosixPath
+from uncaged_engine.sandbox.mechanism import Mechanism
+cell = Cell.start(types.SimpleNamespace(hash="X", source={source.encode()!r}, trusted=False), {mechanism_for(mechanism)!r})
 print(cell.ask("S", 1, 0, {START!r}, deadline_s=5).body.decode())
 cell.close()
 """
