@@ -54,6 +54,7 @@ HEAVY = (
     "pydantic",
     "pytest",
     "rich",
+    "tree_sitter",
     "zstandard",
 )
 

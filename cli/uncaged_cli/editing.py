@@ -67,17 +67,17 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
             f"('uncaged-workflow export {name}' writes it)"
         )
     flow = replace(flow, name=name)
-    if edit.script is not None:
-        flow = with_script(flow, edit.script)
     if edit.description is not None:
         flow = replace(flow, description=edit.description)
     flow = with_parameters(flow, edit)
+    if edit.script is not None:  # after the parameters: the script's places are bound to them
+        flow = with_script(flow, edit.script)
     flow = with_patterns(flow, edit)
     return build_flow(with_policy(flow, edit), KNOWN)
 
 
 def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
-    """The same flow with another script. A script's parameters stay, and those that only the new one takes are added."""
+    """Return the same flow with another script, whose command line is bound to the flow's parameters."""
     from uncaged_bundles.builders.inference.inference import infer_arguments
     from uncaged_bundles.builders.recipes.flows import ForeignFlow, ScriptFlow, TaskFlow
     from uncaged_bundles.builders.recipes.recipe import script_text

@@ -1,13 +1,16 @@
-"""What a script takes and needs is guessed by the way it is written, for a person to confirm.
+"""Inference of a script's parameters, command line and programs from its text, for a person to confirm.
 
-Guesses come from the text alone, nothing is run: ``param()`` in PowerShell, ``argparse``, ``click`` and ``sys.argv`` in Python,
-``getopts``, ``$1`` and ``$PARAM_NAME`` in bash.
+Nothing is run: ``param()`` in PowerShell, ``argparse``, ``click`` and ``sys.argv`` in Python, ``getopts``, ``$1`` and ``$PARAM_NAME`` in
+bash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from uncaged_bundles.errors import BundleError
 
 from . import bash as infer_bash
 from . import powershell as infer_powershell
@@ -22,6 +25,8 @@ _READERS = {
     "powershell": infer_powershell.parameters,
 }
 _COMMANDS = {"bash": infer_bash.commands, "python": infer_python.commands, "powershell": infer_powershell.commands}
+
+_SAY = "list script.arguments, which say what stands on the command line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +49,59 @@ def infer_commands(language: str, text: str) -> tuple[str, ...]:
 
 
 def infer_arguments(language: str, text: str, parameters: Mapping[str, object]) -> tuple[object, ...]:
-    """Return the command line for declared parameters: those of them that the script seems to read from it."""
+    """Return the command line that hands declared parameters to a script.
+
+    An option gets the parameter of its name. The n-th place gets the parameter that the script's own variable names, else the n-th one.
+
+    Raises:
+        BundleError: a place that the script needs has no parameter, or could have two.
+    """
     properties = parameters.get("properties", {})
-    declared = {str(name).lower(): str(name) for name in properties} if isinstance(properties, Mapping) else {}
-    guesses = [guess for guess in _READERS[language](text) if guess.name.lower() in declared]
-    found: list[object] = []
-    for part in _command_line(guesses):
-        found.append({**part, "param": declared[str(part["param"]).lower()]} if isinstance(part, dict) else part)
-    return tuple(found)
+    declared = [str(name) for name in properties] if isinstance(properties, Mapping) else []
+    guesses = _READERS[language](text)
+    named = {name.lower(): name for name in declared}
+    options = [replace(guess, name=named[guess.name.lower()]) for guess in guesses if guess.flag and guess.name.lower() in named]
+    from_environment = {guess.name.lower() for guess in guesses if not guess.flag and guess.place is None}
+    unread = [name for name in declared if name.lower() not in from_environment | {option.name.lower() for option in options}]
+    places = {guess.place: guess for guess in guesses if guess.place is not None}
+    bound = _bind_places(places, declared, unread)
+    if language == "bash" and infer_bash.reads_all_arguments(text):
+        bound = [*bound, *(name for name in unread if name not in bound)]
+    _refuse_gaps(bound, parameters)
+    return (*_command_line(options), *({"param": name} for name in bound))
+
+
+def _bind_places(places: Mapping[int, Guess], declared: Sequence[str], unread: Sequence[str]) -> list[str]:
+    """Return the parameter of each place, place 1 first."""
+    named = {name.lower(): name for name in declared}
+    bound: list[str] = []
+    for place in range(1, max(places, default=0) + 1):
+        guess = places[place]
+        by_order = next(iter(declared[place - 1 : place]), None)
+        by_order_unread = next(iter(unread[place - 1 : place]), None)
+        name = named.get(guess.name.lower(), by_order)
+        if name is None and not guess.required:
+            return bound
+        if name is None:
+            raise BundleError(f"the script reads ${place}, and there is no parameter for it; declare one, or list script.arguments")
+        if name in bound:
+            raise BundleError(f"the script reads ${place}, and its parameter would be {name!r}, as that of a place before it; {_SAY}")
+        if guess.name.lower() not in named and by_order_unread not in (by_order, None):
+            raise BundleError(
+                f"the script reads ${place}, which may be {by_order!r} (by the order of the parameters) or {by_order_unread!r} "
+                f"(which it does not read by name); {_SAY}"
+            )
+        bound.append(name)
+    return bound
+
+
+def _refuse_gaps(bound: Sequence[str], parameters: Mapping[str, object]) -> None:
+    """Refuse a parameter that may be absent before one that is given: the places after it would move."""
+    properties, required = parameters.get("properties", {}), parameters.get("required", [])
+    for name, after in pairwise(bound):
+        schema = properties.get(name) if isinstance(properties, Mapping) else None
+        if name not in (required if isinstance(required, list) else []) and not (isinstance(schema, Mapping) and "default" in schema):
+            raise BundleError(f"the parameter {name!r} may be absent and stands before {after!r} on the command line; give it a default")
 
 
 def _command_line(guesses: Sequence[Guess]) -> tuple[object, ...]:

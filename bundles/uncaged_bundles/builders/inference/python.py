@@ -29,8 +29,8 @@ def parameters(text: str) -> list[Guess]:
     variables, places_read = _read_directly(tree)
     for name in variables:
         found.setdefault(name, Guess(name=name, kind=kind_of(name)))
-    if not found:
-        for place in sorted(places_read):
+    if not any(guess.flag or guess.place for guess in found.values()):
+        for place in range(1, max(places_read, default=0) + 1):
             found[f"argument{place}"] = Guess(name=f"argument{place}", required=True, place=place)
     return list(found.values())
 

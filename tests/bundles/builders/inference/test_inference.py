@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from uncaged_bundles.builders.inference.inference import infer_arguments, infer_commands, infer_parameters
+from uncaged_bundles.errors import BundleError
 
 BASH = """#!/bin/bash
 set -euo pipefail   # curl is only named here
@@ -134,9 +137,83 @@ def test_powershell_blocks_are_read() -> None:
 
 
 def test_declared_parameters_find_their_place() -> None:
-    """Names are matched in any case; what the script does not take from its command line is left out."""
-    schema: dict[str, object] = {"properties": {"FILE": {}, "other": {}}}
-    assert infer_arguments("bash", BASH, schema) == ({"param": "FILE"},)
+    """A place gets the parameter of the script's own variable, in any case, else the one at its number."""
+    schema: dict[str, object] = {"properties": {"FILE": {}, "other": {}}, "required": ["FILE", "other"]}
+    assert infer_arguments("bash", BASH, schema) == ({"param": "FILE"}, {"param": "other"})
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "bound"),
+    [
+        ('wc -l "$1"', "path", "path"),
+        ('grep -c "$2" "$1"', "path pattern", "path pattern"),
+        ('pattern=$1; file=$2; grep "$pattern" "$file"', "file pattern", "pattern file"),
+        ('cut -c "$2" README', "a b", "a b"),
+        ('for one in "$@"; do echo "$one"; done', "a b c", "a b c"),
+        ('a=$1; shift; echo "$1"', "a b", "a b"),
+        ('cat "$PARAM_B" "$1"', "a b", "a"),
+        ("awk '{ print $1, $2 }' \"$1\"", "path", "path"),
+        ("echo \"\\$3\" '$2' $1 # $4", "a", "a"),
+        ('f() { echo "$2"; }; f x y; echo "$1"', "a", "a"),
+        ("cat <<EOF\nto $1 from $2\nEOF\ncat <<'EOF'\n$3\nEOF\n", "a b", "a b"),
+        ('echo "${1:-x}" "${2:-y}"', "a", "a"),
+        ("echo hello", "a", ""),
+    ],
+)
+def test_a_place_is_bound_in_the_order_of_parameters(text: str, names: str, bound: str) -> None:
+    """A place that bash would expand has its parameter; text in quotes, comments, functions and awk programs has none."""
+    schema: dict[str, object] = {"properties": {name: {} for name in names.split()}, "required": names.split()}
+    assert infer_arguments("bash", text, schema) == tuple({"param": name} for name in bound.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "problem"),
+    [
+        ('echo "$1"', "", "reads $1, and there is no parameter"),
+        ('echo "$1" "$2"', "a", "reads $2, and there is no parameter"),
+        ('grep "$PARAM_PATTERN" "$1"', "pattern path", "may be 'pattern' (by the order of the parameters) or 'path'"),
+        ('b=$1; echo "$2"', "a b", "its parameter would be 'b', as that of a place before it"),
+    ],
+)
+def test_a_place_without_one_parameter_is_refused(text: str, names: str, problem: str) -> None:
+    """A script whose places cannot be bound is refused with the place and the way out."""
+    schema: dict[str, object] = {"properties": {name: {} for name in names.split()}, "required": names.split()}
+    with pytest.raises(BundleError, match=re.escape(problem)):
+        infer_arguments("bash", text, schema)
+
+
+def test_an_absent_parameter_moves_no_place() -> None:
+    """A parameter that may be absent, without a default, can only stand last on the command line."""
+    properties = {"a": {}, "b": {}}
+    assert infer_arguments("bash", 'echo "$1" "${2:-}"', {"properties": properties, "required": ["a"]}) == ({"param": "a"}, {"param": "b"})
+    with pytest.raises(BundleError, match="'a' may be absent and stands before 'b'"):
+        infer_arguments("bash", 'echo "${1:-}" "$2"', {"properties": properties, "required": ["b"]})
+    assert infer_arguments("bash", 'echo "${1:-}" "$2"', {"properties": {"a": {"default": ""}, "b": {}}, "required": ["b"]})
+
+
+def test_a_python_place_is_bound_in_the_order_of_parameters() -> None:
+    """A place of `sys.argv` has its parameter, beside parameters that are read from the environment."""
+    text = "import os, sys\nprint(sys.argv[1], os.environ['PARAM_B'])"
+    schema: dict[str, object] = {"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}
+    assert infer_arguments("python", text, schema) == ({"param": "a"},)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("cat <<EOF\ntoday: $(date) on `hostname`\nEOF", "cat date hostname"),
+        ("cat <<'EOF'\n$(date)\nEOF", "cat"),
+        ("bash <<'EOF'\nuptime\nEOF", "bash uptime"),
+        ("find . -name '*.x' -exec grep -l y {} \\; -o -execdir /usr/bin/stat {} +", "find grep stat"),
+        ("find . -print0 | xargs -0 -I {} cp {} /tmp", "cp find xargs"),
+        ("sh -c 'ls | sort'", "ls sh sort"),
+        ('echo "# $(uptime)" # $(who)', "uptime"),
+        ("timeout 5 env A=1 curl -s x", "curl env timeout"),
+    ],
+)
+def test_commands_inside_other_texts_are_found(text: str, wanted: str) -> None:
+    """A program that a here document, `find -exec`, `xargs` or `sh -c` starts is one that the script starts."""
+    assert infer_commands("bash", text) == tuple(wanted.split())
 
 
 @pytest.mark.parametrize("language", ["bash", "python", "powershell"])
