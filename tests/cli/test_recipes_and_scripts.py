@@ -30,9 +30,11 @@ RECIPE: dict[str, Any] = {
     },
     "grammarPatterns": [{"pattern": "count (the)? lines of $(path:wildcard)", "isAlias": False, "examples": []}],
     "examples": [
-        {"sentence": "count the lines of /etc/passwd", "params": {"path": "/etc/passwd"}},
+        {"sentence": "count the lines of /etc/passwd", "params": {"path": "/etc/passwd"}, "expect": {"matches": "^[1-9][0-9]*$"}},
         {"sentence": "count nothing", "params": {"path": "/nowhere"}},
         {"sentence": "count something"},
+        {"sentence": "count the lines of a directory", "params": {"path": "/etc/passwd"}, "expect": {"equals": "is a directory"}},
+        {"sentence": "count the lines of /etc/group", "params": {"path": "/etc/group"}},
     ],
     "sandbox": {"allowedCommands": ["wc", "seq"], "maxExecutionTime": 20, "networkAccess": False},
 }
@@ -83,14 +85,16 @@ def test_what_is_missing_is_told_before_anything_starts(command: Command, added:
     assert (missing.returncode, "did you mean 'count-lines'?" in missing.stderr) == (5, True)
 
 
-def test_examples_are_run(command: Command, added: str) -> None:
-    """Each by itself; one that needs parameters and says none is skipped; a failure gives exit code 1."""
+def test_examples_are_compared_with_what_they_expect(command: Command, added: str) -> None:
+    """Each example runs by itself: wrong content fails, one without an expectation says so, a failure gives exit code 1."""
     assert added
     done = command("test", "count-lines")
     assert done.returncode == 1
-    assert [line.split()[0] for line in done.stdout.splitlines()[:3]] == ["passed", "failed", "skipped"]
-    assert done.stdout.splitlines()[3] == "1 of 2 examples went as they should, 1 skipped"
+    assert [line.split()[0] for line in done.stdout.splitlines()[:5]] == ["passed", "failed", "skipped", "failed", "ran"]
+    assert done.stdout.splitlines()[5] == "2 of 4 examples went as they should, 1 without an expectation, 1 skipped"
     assert "the path '/nowhere' does not exist" in done.stderr
+    assert 'and should be "is a directory"' in done.stderr
+    assert "the example has no `expect`" in done.stderr
 
 
 def test_an_edit_is_a_new_version(command: Command, tmp_path: Path, added: str) -> None:

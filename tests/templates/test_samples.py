@@ -14,12 +14,17 @@ from testbed.steering import finish
 from testbed.webserver import Reply, Seen, data, serving
 from uncaged_bundles.builders.recipes.recipe import read_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow
+from uncaged_bundles.examples import Example
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_templates.recipes import SAMPLES, flows
 
 pytestmark = pytest.mark.slow
+SCRIPTS = (
+    *("disk-usage", "find-large-files", "git-summary", "list-files"),
+    *("port-listeners", "processes-by-memory", "search-log", "tail-log"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +47,13 @@ def place(tmp_path: Path) -> Path:
     (place / "inner").mkdir()
     (place / "inner" / "deep.log").write_text("".join(f"line {number}\n" for number in range(100)))
     return place
+
+
+def commit(place: Path) -> None:
+    """Make a repository with one commit."""
+    git = ["git", "-C", str(place), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    for words in (["init", "-q", "-b", "trunk"], ["add", "small.txt"], ["commit", "-q", "-m", "first words"]):
+        subprocess.run([*git, *words], check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)})
 
 
 def run(engine: Engine, flow: str, directory: Path, **params: object) -> Any:
@@ -67,6 +79,31 @@ def test_every_sample_is_whole() -> None:
             assert descriptor.raw["examples"]
     assert counted["script"] >= 8
     assert counted["task"] >= 4
+
+
+def examples_of(name: str) -> list[Example]:
+    flow = read_recipe((SAMPLES / f"{name}.recipe.json").read_bytes(), name)
+    return [Example.read(raw, (name, "examples", number)) for number, raw in enumerate(flow.examples)]
+
+
+def test_every_sample_has_an_example_that_fails_on_wrong_content() -> None:
+    """An answer that succeeds with other content differs from what the sample's examples expect."""
+    for path in sorted(SAMPLES.glob("*.recipe.json")):
+        examples = examples_of(path.name.removesuffix(".recipe.json"))
+        for message in ("", "done; it printed nothing", "something else entirely"):
+            wrong = {"success": True, "message": message, "data": message}
+            assert all(example.difference(wrong) for example in examples if example.expect), path.name
+        assert any(example.expect for example in examples), path.name
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_example_of_a_script_holds_on_this_machine(shipped: Engine, place: Path, name: str) -> None:
+    """What a script sample's examples expect is what it prints here; git's runs in a repository of its own."""
+    if name == "git-summary":
+        commit(place)
+    for example in examples_of(name):
+        result = run(shipped, name, place, **(example.params or {}))
+        assert example.difference(result) is None, example.sentence
 
 
 def test_a_store_has_them_at_its_first_open(tmp_path: Path) -> None:
@@ -103,9 +140,7 @@ def test_room_is_summed(shipped: Engine, place: Path) -> None:
 
 def test_a_repository_is_summed_up(shipped: Engine, place: Path) -> None:
     """Branch, changes, commits and authors; what is no repository is told with git's own words."""
-    git = ["git", "-C", str(place), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    for words in (["init", "-q", "-b", "trunk"], ["add", "small.txt"], ["commit", "-q", "-m", "first words"]):
-        subprocess.run([*git, *words], check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)})
+    commit(place)
     message = run(shipped, "git-summary", place)["message"]
     assert "branch: trunk" in message
     assert "changed files: 2" in message

@@ -1,4 +1,4 @@
-"""`test` runs the examples that a flow carries, each as a thread of its own, and says which of them went as they should."""
+"""`test`: run the examples of a flow, each as a thread of its own, and compare the results with what the examples expect."""
 
 from __future__ import annotations
 
@@ -16,66 +16,87 @@ from ..given.arguments import flow_argument, json_option
 from ..session import open_engine
 
 if TYPE_CHECKING:
+    from uncaged_bundles.examples import Example
     from uncaged_engine.api import Engine
 
 EXIT_FAILED = 1
 SHOWN_COLUMNS = 200
+COLOURS = {"passed": "green", "failed": "red", "ran": "yellow", "skipped": "yellow"}
+NO_EXPECTATION = "it ended as expected; its content was not compared: the example has no `expect`"
 
 
 @click.command()
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> int:
-    """Run the examples that FLOW carries, and compare what each comes to with what it should."""
+    """Run the examples that FLOW carries, and compare what each comes to with what it should.
+
+    An example's `expect` says what the result must be: equals, contains, matches or schema. One without it only has to succeed (or to
+    fail, with `success: false`), and is listed as `ran`, not as `passed`.
+    """
+    from uncaged_bundles.shapes import ShapeError
+
     engine = open_engine()
     descriptor = engine.bundle(flow).descriptor
     listed = descriptor.raw.get("examples", [])
-    required = descriptor.parameters.get("required", [])
-    examples = (
-        [example if isinstance(example, Mapping) else {"sentence": str(example)} for example in listed] if isinstance(listed, list) else []
-    )
-    told = []
-    for example in examples:
-        if "params" not in example and required:
-            told.append({"sentence": example.get("sentence"), "outcome": "skipped", "message": "it does not say its parameters"})
-        else:
-            told.append(run_example(engine, flow, example))
+    outcomes: list[dict[str, object]] = []
+    for index, raw in enumerate(listed if isinstance(listed, list) else []):
+        try:
+            outcomes.append(_outcome(engine, flow, raw, index, descriptor.parameters.get("required", [])))
+        except ShapeError as exc:
+            outcomes.append({"sentence": shorten(str(raw), SHOWN_COLUMNS), "outcome": "failed", "message": str(exc)})
         if not as_json:
-            show(told[-1])
-    failed = [one for one in told if one["outcome"] == "failed"]
+            show(outcomes[-1])
     if as_json:
-        jsonout.document({"flow": flow, "examples": told})
-    elif not examples:
-        note(f"{flow} carries no examples; a recipe lists them under examples: sentence and params")
+        jsonout.document({"flow": flow, "examples": outcomes})
+    elif not outcomes:
+        note(f"{flow} carries no examples; a recipe lists them under examples: sentence, params and expect")
     else:
-        ran = [one for one in told if one["outcome"] != "skipped"]
-        result(f"{len(ran) - len(failed)} of {len(ran)} examples went as they should" + _skipped(len(told) - len(ran)))
-    return EXIT_FAILED if failed else 0
+        result(_summary([str(one["outcome"]) for one in outcomes]))
+    return EXIT_FAILED if any(one["outcome"] == "failed" for one in outcomes) else 0
 
 
-def run_example(engine: Engine, flow: str, example: Mapping[str, object]) -> dict[str, object]:
-    """Run one example to its end and say what it came to."""
+def _outcome(engine: Engine, flow: str, raw: object, index: int, required: object) -> dict[str, object]:
+    from uncaged_bundles.examples import Example
+
+    example = Example.read(raw, ("examples", index))
+    if example.params is None and required:
+        return {"sentence": example.sentence, "outcome": "skipped", "message": "it does not say its parameters"}
+    return run_example(engine, flow, example)
+
+
+def run_example(engine: Engine, flow: str, example: Example) -> dict[str, object]:
+    """Run one example to its end and compare the result with its expectation."""
     from uncaged_engine.tools import wait
 
-    params = example.get("params", {})
-    sentence = example.get("sentence", "")
-    told: dict[str, object] = {"sentence": sentence}
+    sentence: dict[str, object] = {"sentence": example.sentence}
     try:
-        thread = engine.run(flow, prompt=str(sentence), params=dict(params) if isinstance(params, Mapping) else {})
+        thread = engine.run(flow, prompt=example.sentence, params=example.params or {})
     except UncagedError as problem:
-        return {**told, "outcome": "failed", "message": str(problem)}
+        return {**sentence, "outcome": "failed", "message": str(problem)}
     called = wait(engine, thread)
-    outcome = "passed" if called.success == (example.get("success", True) is not False) else "failed"
-    return {**told, "outcome": outcome, "status": called.status, "threadId": thread, "message": called.message}
+    difference = example.difference({"success": called.success, "message": called.message, "data": called.data})
+    ran = {**sentence, "status": called.status, "threadId": thread}
+    if difference is not None:
+        return {**ran, "outcome": "failed", "message": difference}
+    if not example.expect:
+        return {**ran, "outcome": "ran", "message": NO_EXPECTATION}
+    return {**ran, "outcome": "passed", "message": called.message}
 
 
-def show(told: Mapping[str, object]) -> None:
-    colours = {"passed": "green", "failed": "red", "skipped": "yellow"}
-    outcome = str(told["outcome"])
-    result(Styled(f"{outcome:7}", colours[outcome]), "  ", shorten(json.dumps(told["sentence"], ensure_ascii=False), SHOWN_COLUMNS))
-    if outcome != "passed":
-        note("         ", shorten(str(told["message"]), SHOWN_COLUMNS))
+def show(outcome: Mapping[str, object]) -> None:
+    """Print one example's line, and why it did not pass."""
+    word = str(outcome["outcome"])
+    result(Styled(f"{word:7}", COLOURS[word]), "  ", shorten(json.dumps(outcome["sentence"], ensure_ascii=False), SHOWN_COLUMNS))
+    if word != "passed":
+        note("         ", shorten(str(outcome["message"]), SHOWN_COLUMNS))
 
 
-def _skipped(count: int) -> str:
-    return f", {count} skipped" if count else ""
+def _summary(outcomes: list[str]) -> str:
+    tried = [one for one in outcomes if one != "skipped"]
+    parts = [f"{len(tried) - tried.count('failed')} of {len(tried)} examples went as they should"]
+    if unchecked := tried.count("ran"):
+        parts.append(f"{unchecked} without an expectation")
+    if skipped := outcomes.count("skipped"):
+        parts.append(f"{skipped} skipped")
+    return ", ".join(parts)

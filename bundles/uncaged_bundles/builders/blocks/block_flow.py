@@ -12,6 +12,7 @@ from typing import Any
 
 from uncaged_bundles import hosts, shapes
 from uncaged_bundles.contract import FOR_PEOPLE
+from uncaged_bundles.examples import check_examples
 from uncaged_bundles.shapes import Path, ShapeError
 from uncaged_bundles.values import convert, is_a
 
@@ -93,7 +94,7 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
     notes += [f"{place} was left out when the flow was exported: fill it in, and add the file again" for place in masks]
     policy = shapes.mapping(fields.get("policy", {}), (*top, "policy"))
     hosts.check_policy(policy, (*top, "policy"))
-    examples = fields.get("examples", [])
+    examples = check_examples(fields.get("examples", []), (*top, "examples"))
     patterns = shapes.texts(fields.get("grammarPatterns", []), (*top, "grammarPatterns"))
     for index, pattern in enumerate(patterns):
         check_pattern(pattern, list(shapes.mapping(parameters["properties"], top)), (*top, "grammarPatterns", index))
@@ -104,7 +105,7 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
         source=shapes.text(fields.get("source", ""), (*top, "source")),
         parameters=parameters,
         patterns=tuple(patterns),
-        examples=tuple(examples) if isinstance(examples, list) else (),
+        examples=examples,
         notes=tuple(notes),
         steps=steps,
         variables=variables,

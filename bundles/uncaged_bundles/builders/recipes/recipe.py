@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from uncaged_bundles import hosts, shapes
 from uncaged_bundles.errors import BundleError
+from uncaged_bundles.examples import check_examples
 from uncaged_bundles.shapes import Path, ShapeError
 
 from ..blocks.block_flow import is_block_flow, parse_block_flow
@@ -205,21 +206,7 @@ def _patterns(
         if shapes.truth(entry.get("isAlias", False), (*path, "isAlias")):
             aliases.append(pattern)
         examples += [{"sentence": text} for text in shapes.texts(entry.get("examples", []), (*path, "examples"))]
-    given = fields.get("examples", [])
-    if not isinstance(given, list):
-        raise ShapeError((*top, "examples"), f"must be a list, not {shapes.shown(given)}")
-    return tuple(patterns), tuple(aliases), (*examples, *(_example(item, (*top, "examples", n)) for n, item in enumerate(given)))
-
-
-def _example(raw: object, path: Path) -> object:
-    if isinstance(raw, str):
-        return {"sentence": raw}
-    entry = shapes.mapping(raw, path)
-    shapes.known_keys(entry, ("sentence", "params", "success"), path)
-    shapes.text(shapes.required(entry, "sentence", path), (*path, "sentence"))
-    shapes.mapping(entry.get("params", {}), (*path, "params"))
-    shapes.truth(entry.get("success", True), (*path, "success"))
-    return entry
+    return tuple(patterns), tuple(aliases), (*examples, *check_examples(fields.get("examples", []), (*top, "examples")))
 
 
 def _arguments(raw: object, parameters: Mapping[str, object], path: Path) -> tuple[object, ...]:
