@@ -184,7 +184,7 @@ def test_a_place_without_one_parameter_is_refused(text: str, names: str, problem
 
 def test_an_absent_parameter_moves_no_place() -> None:
     """A parameter that may be absent, without a default, can only stand last on the command line."""
-    properties = {"a": {}, "b": {}}
+    properties: dict[str, object] = {"a": {}, "b": {}}
     assert infer_arguments("bash", 'echo "$1" "${2:-}"', {"properties": properties, "required": ["a"]}) == ({"param": "a"}, {"param": "b"})
     with pytest.raises(BundleError, match="'a' may be absent and stands before 'b'"):
         infer_arguments("bash", 'echo "${1:-}" "$2"', {"properties": properties, "required": ["b"]})
