@@ -6,6 +6,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import StorageError
@@ -15,18 +16,45 @@ _TEMPORARY_SUFFIX = ".tmp"
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It leaves no temporary file behind."""
+    with new_file(path, data) as new:
+        new.publish()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A whole, durable file that has no name of its own yet. handle: its open descriptor."""
+
+    path: Path
+    handle: int
+    temporary: Path
+
+    def publish(self) -> None:
+        """Rename it to its path, durably; a file that is there is replaced."""
+        try:
+            self.temporary.replace(self.path)
+            sync_directory(self.path.parent)
+        except OSError as exc:
+            raise _cannot_write(self.path, exc) from exc
+
+
+@contextmanager
+def new_file(path: Path, data: bytes) -> Iterator[NewFile]:
+    """Write *data* to a temporary file beside *path* and keep it open. A block that fails before `publish` leaves nothing of it."""
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY_SUFFIX}")
+    handle = -1
     try:
         try:
-            _write_new(temporary, data)
-            temporary.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
-        sync_directory(path.parent)
-    except OSError as exc:
-        raise StorageError(f"cannot write {path}: {exc.strerror or exc}; mend that and try again") from exc
+            handle = _written(temporary, data)
+        except OSError as exc:
+            raise _cannot_write(path, exc) from exc
+        yield NewFile(path=path, handle=handle, temporary=temporary)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        if handle >= 0:
+            os.close(handle)
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -69,12 +97,18 @@ def remove_stale_temporaries(directory: Path, before_s: float) -> None:
                         Path(entry.path).unlink()
 
 
-def _write_new(path: Path, data: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+def _written(path: Path, data: bytes) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(handle, view) :]
         os.fsync(handle)
-    finally:
+    except BaseException:
         os.close(handle)
+        raise
+    return handle
+
+
+def _cannot_write(path: Path, exc: OSError) -> StorageError:
+    return StorageError(f"cannot write {path}: {exc.strerror or exc}; mend that and try again")

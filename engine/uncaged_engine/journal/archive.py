@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
-from uncaged_bundles.storage.files import write_atomically
+from uncaged_bundles.storage.files import new_file, write_atomically
 
 from . import lock
 
@@ -39,9 +40,12 @@ def contents(path: Path) -> bytes:
 
 def read(path: Path) -> bytes:
     """The journal's bytes. Raises: DamagedError: the file is not exactly one zstandard frame, or larger than 1 GiB unpacked."""
+    return _unpacked(path.read_bytes(), path)
+
+
+def _unpacked(packed: bytes, path: Path) -> bytes:
     import zstandard
 
-    packed = path.read_bytes()
     try:
         if zstandard.frame_content_size(packed) > MAX_BYTES:  # a size that the frame states is believed when it is unpacked
             raise DamagedError(f"{path} cannot be unpacked: it says that it holds more than {MAX_BYTES} bytes")
@@ -57,26 +61,47 @@ def compress(path: Path) -> Path:
     """
     import zstandard
 
-    data = path.read_bytes()
+    with path.open("rb") as journal:
+        found = os.fstat(journal.fileno())
+        data = journal.read()
     packed = zstandard.ZstdCompressor(level=10, write_checksum=True).compress(data)
     target = path.with_name(path.name + SUFFIX)
     write_atomically(target, packed)
     # crash here: both are there; the next `archive` removes the plain one
-    path.unlink()
+    _unlink_same(path, found)
     return target
 
 
 def restore(path: Path) -> Path:
-    """The plain journal again, for going on with it.
+    """Replace the archive at *path* by the plain journal, so that a worker can write to it.
+
+    The lock of the archive is held all along, and the plain file is locked before it gets its name: no other process
+    writes to either of them until only the plain one is left.
 
     Raises:
-        RefusedError: somebody else restores or removes it, and may write to it already.
+        RefusedError: another process restores, removes or drives the thread, or did so since *path* was looked up.
     """
     target = plain_of(path)
+    busy = RefusedError(f"{target.name} was taken out of the archive or removed by another process just now; look at it again")
     with lock.taken(path) as ours:
         if not ours:
-            raise RefusedError(f"{target.name} was taken out of the archive or removed by somebody else just now; look at it again")
-        write_atomically(target, read(path))
-        # crash here: both are there, and readers take the plain one
-        path.unlink()
-    return target
+            raise busy
+        with path.open("rb") as archived:
+            found = os.fstat(archived.fileno())
+            data = _unpacked(archived.read(), path)
+        with new_file(target, data) as new:
+            # crash here: only the archive has the journal's name, a temporary file has its bytes
+            if not lock.take(new.handle) or target.exists():
+                raise busy
+            new.publish()
+            # crash here: both are there, and readers take the plain one
+            _unlink_same(path, found)
+            return target  # plain, and locked until this block ends
+
+
+def _unlink_same(path: Path, found: os.stat_result) -> None:
+    """Unlink *path* if it is still the file that was read."""
+    with suppress(FileNotFoundError):
+        now = path.stat()
+        if (now.st_dev, now.st_ino, now.st_size) == (found.st_dev, found.st_ino, found.st_size):
+            path.unlink()

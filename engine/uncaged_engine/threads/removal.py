@@ -32,8 +32,10 @@ def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, *, am
             raise RefusedError(f"thread {thread} was taken up just now; look at it again")
         end_leftovers(store, thread)
         _remove_workspace(store, bundle, thread, path)
-        for part in (*path.parent.glob(f".{thread}.*"), *sorted(path.parent.glob(f"{thread}.*"))):  # the journal after what a crash left
-            part.unlink()
+        for part in (*path.parent.glob(f".{thread}.*"), *sorted(path.parent.glob(f"{thread}.*"))):
+            if part != path:
+                part.unlink()
+        path.unlink()  # last: an outdated archive beside it would become the thread
         sync_directory(path.parent)
 
 
