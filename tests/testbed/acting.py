@@ -42,7 +42,11 @@ def unpack(engine: Engine, thread: str) -> str:
     return archive.restore(engine.store.locate_thread(thread)[2]).name
 
 
-ACTIONS = {"pack": pack, "unpack": unpack, "add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
+def remove(engine: Engine, thread: str) -> str:
+    return engine.remove_thread(thread)
+
+
+ACTIONS = {"remove": remove, "pack": pack, "unpack": unpack, "add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -20,6 +20,8 @@ HOME_VARIABLE = "UNCAGED_WORKFLOW_HOME"
 DATA_SUFFIX = ".data.jsonl"
 INFO_SUFFIX = ".info.jsonl"
 ARCHIVED_SUFFIX = ".zst"
+REMOVED_SUFFIX = ".removed"
+"""Ends the name of the marker that a removed child thread leaves beside its journal's place."""
 LATEST = "latest"
 _DIRECTORIES = ("bundles", "logs", "blobs", "work", "run")
 _SHOWN_CANDIDATES = 10
@@ -81,6 +83,29 @@ class Store:
     def info_path(self, hash: BundleHash, thread_id: ThreadId) -> Path:
         return self.logs / parse_bundle_hash(hash) / f"{parse_thread_id(thread_id)}{INFO_SUFFIX}"
 
+    def journal_of(self, thread_id: ThreadId) -> Path | None:
+        """The journal of the thread with exactly this id, plain or archived; None if the store does not hold it."""
+        for directory in self._thread_directories():
+            plain = directory / f"{thread_id}{DATA_SUFFIX}"
+            for path in (plain, plain.with_name(plain.name + ARCHIVED_SUFFIX), plain):  # again: it may be unpacked meanwhile
+                if path.exists():
+                    return path
+        return None
+
+    def mark_removed(self, hash: BundleHash, thread_id: ThreadId) -> None:
+        """Leave a durable marker: the thread was here. It goes before the journal goes, so that a crash never leaves neither."""
+        path = self.data_path(hash, thread_id).with_name(f"{thread_id}{REMOVED_SUFFIX}")
+        if path.exists():
+            sync_directory(path.parent)  # its writer may not have come as far as that
+        else:
+            _make_private(path.parent)
+            write_atomically(path, b"")
+
+    def was_removed(self, thread_id: ThreadId) -> bool:
+        """Whether a thread with this id left a marker and no journal."""
+        name = f"{parse_thread_id(thread_id)}{REMOVED_SUFFIX}"
+        return any((directory / name).exists() for directory in self._thread_directories()) and self.journal_of(thread_id) is None
+
     def put_bundle(self, bundle: Bundle) -> None:
         """Store the bundle's bytes for good, and a copy of its descriptor for readers. Bytes that are there already stay as they are.
 
@@ -133,17 +158,18 @@ class Store:
 
     def find_journals(self) -> Iterator[tuple[BundleHash, ThreadId, str]]:
         """The same with plain texts for paths: ten thousand of them are made in a tenth of the time."""
-        with os.scandir(self.logs) as directories:
-            hashes = [entry.name for entry in directories if is_bundle_hash(entry.name) and entry.is_dir()]
-        for hash in hashes:
-            directory = self.logs / hash
+        for directory in self._thread_directories():
             names = _names_in(directory)
             for name in names:
                 plain = name.removesuffix(ARCHIVED_SUFFIX)
                 thread_id = plain.removesuffix(DATA_SUFFIX)
                 is_copy = plain != name and plain in names  # crash here: archived, the plain one not yet unlinked
                 if thread_id != plain and is_thread_id(thread_id) and not is_copy:
-                    yield BundleHash(hash), ThreadId(thread_id), f"{directory}/{name}"
+                    yield BundleHash(directory.name), ThreadId(thread_id), f"{directory}/{name}"
+
+    def _thread_directories(self) -> list[Path]:
+        with os.scandir(self.logs) as directories:
+            return [self.logs / entry.name for entry in directories if is_bundle_hash(entry.name) and entry.is_dir()]
 
     def locate_thread(self, text: str) -> tuple[BundleHash, ThreadId, Path]:
         """The thread with this id, with the only id that starts like this (in any case), or the ``latest``.
@@ -152,19 +178,30 @@ class Store:
             UsageError: the text is empty, too long, or the start of several threads' ids; they are listed.
             NotFoundError: no thread's id starts with it, or none could.
         """
+        return self.locate_threads([text])[0]
+
+    def locate_threads(self, texts: Iterable[str]) -> list[tuple[BundleHash, ThreadId, Path]]:
+        """The same for several texts, in their order; the directories are listed once."""
+        present: list[tuple[BundleHash, ThreadId, str]] = []
+        return [self._located(text, present) for text in texts]
+
+    def _located(self, text: str, present: list[tuple[BundleHash, ThreadId, str]]) -> tuple[BundleHash, ThreadId, Path]:
+        """One of the threads that are *present*, which is filled when it is first needed."""
         if text == LATEST:
             return self._latest()
         if not text or len(text) > THREAD_ID_LENGTH:
             raise UsageError(f"{text[:80]!r} is neither a thread id, nor the start of one, nor {LATEST!r}")
         prefix = text.upper()
-        found = [thread for thread in self.find_threads() if thread[1].startswith(prefix)]
+        present.extend(() if present else self.find_journals())
+        found = [thread for thread in present if thread[1].startswith(prefix)]
         if not found:
             raise NotFoundError(f"no thread {text!r}; 'uncaged-workflow threads' lists them")
         if len(found) > 1:
             names = sorted(thread_id for _, thread_id, _ in found)
             listed = ", ".join(names[:_SHOWN_CANDIDATES]) + (" …" if len(names) > _SHOWN_CANDIDATES else "")
             raise UsageError(f"{text!r} is the start of {len(names)} thread ids: {listed}; type more of it")
-        return found[0]
+        hash, thread_id, place = found[0]
+        return hash, thread_id, Path(place)
 
     def _latest(self) -> tuple[BundleHash, ThreadId, Path]:
         latest = max(self.find_threads(), key=lambda thread: thread[1], default=None)

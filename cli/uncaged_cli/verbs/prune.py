@@ -30,7 +30,7 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
     pruned = prune(open_engine(), older_than_ms=older_than_ms, dry_run=dry_run)
     if as_json:
         document = {"removed": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run}
-        jsonout.document(document | {"problems": list(pruned.problems)})
+        jsonout.document(document | {"kept": list(pruned.kept), "problems": list(pruned.problems)})
     else:
         tell(pruned, older_than, dry_run=dry_run)
     if pruned.problems:
@@ -43,5 +43,8 @@ def tell(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
     verb = "would remove" if dry_run else "removed"
     count = len(pruned.threads)
     result(f"{verb} {count} thread{'' if count == 1 else 's'}, {spell_bytes(pruned.freed_bytes)}")
+    if pruned.kept:
+        count = len(pruned.kept)
+        result(f"kept {count} thread{'' if count == 1 else 's'} whose parent may still go on; `thread rm` of the parent releases them")
     if dry_run and pruned.threads:
         next_step(f"uncaged-workflow prune --older-than {older_than}")

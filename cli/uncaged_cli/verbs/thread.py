@@ -66,7 +66,10 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
 def remove(threads: tuple[str, ...], as_json: bool) -> None:
     """Remove threads that do not run, with their worktrees, refs and empty branches."""
     engine = open_engine()
-    ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))  # all names first: `latest` moves
+    from uncaged_engine.threads.removal import parents_first
+
+    found = parents_first(engine.store.locate_threads(threads))  # all names first: `latest` moves
+    ids = list(dict.fromkeys(thread_id for _, thread_id, _ in found))
     for thread_id in ids:
         engine.remove_thread(thread_id)
         if not as_json:

@@ -34,7 +34,7 @@ class FlowHandler:
     limits: frozenset[str] = frozenset({"names"})
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"  # the child is found by its id
+        return "repeat"  # the child is found by its id; for one that was removed see `removed`
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         problem = find_problem(body, context)
@@ -45,7 +45,7 @@ class FlowHandler:
         engine = Engine(context.store)
         child = child_id(context)
         try:
-            if not list(context.store.logs.glob(f"*/{child}.data.jsonl*")):
+            if context.store.journal_of(child) is None:
                 begin(engine, child, body, context)
         except StorageError as exc:  # also of the child's journal: the same child is started when there is space
             raise EnvironmentLacks(f"{body['name']}: {exc}") from exc
@@ -83,7 +83,12 @@ def depth_of(start: Mapping[str, Any]) -> int:
 
 
 def child_id(context: EffectContext) -> ThreadId:
-    return new_thread_id(context.intended_ms, blake2b(context.key.encode(), digest_size=10).digest())
+    return derived_id(context.key, context.intended_ms)
+
+
+def derived_id(key: str, intended_ms: int) -> ThreadId:
+    """The id of the thread that the effect with this key starts."""
+    return new_thread_id(intended_ms, blake2b(key.encode(), digest_size=10).digest())
 
 
 def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:

@@ -138,6 +138,12 @@ def is_sub_step(line: bytes) -> bool:
     return key_of_step(line) == b"sub"
 
 
+def part_of(line: bytes) -> int:
+    """The index of a sub-step line's effect within its `all`."""
+    at = line.index(b'"sub":', 7) + len(b'"sub":')
+    return int(line[at : line.index(b",", at)])
+
+
 def key_of_step(line: bytes) -> bytes:
     """The first key after a step line's seq."""
     head = line.index(b',"', 7) + 2

@@ -16,10 +16,11 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.accounting import NOTHING, Spent
 from ..handlers import handler_for
+from ..handlers.removed import OpenEffect
 from ..journal import archive, chain, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
-from ..journal.recover import History, recover
+from ..journal.recover import History, Pending, recover
 from ..known_effects import KNOWN
 from .failure import BundleFailure, bundle_failure
 from .reason import end_message, reason
@@ -168,20 +169,22 @@ def facts_of(history: History, store: Store, bundle: BundleHash) -> Facts:
         paused=history.paused,
         waiting=history.waiting,
         lacking=history.lacking,
-        open_rule=None if history.open is None else rule_of(history.open.effect, store, bundle),
+        open_rule=None if history.open is None else rule_of(history.open, store, bundle, ThreadId(str(history.start["threadId"]))),
         unsettled=history.unsettled,
         corrupt=history.corrupt,
     )
 
 
-def rule_of(effect: bytes | None, store: Store, bundle: BundleHash) -> str | None:
+def rule_of(pending: Pending, store: Store, bundle: BundleHash, thread: ThreadId) -> str | None:
     """What happens to an open intent; None if its effect stands in a blob (the driver reads it then)."""
-    if effect is None:
+    if pending.effect is None:
         return None
     try:
-        [(kind, body)] = decode(effect).items()  # type: ignore[attr-defined]  # anything but a mapping is caught below
+        [(kind, body)] = decode(pending.effect).items()  # type: ignore[attr-defined]  # anything but a mapping is caught below
         found = store.bundle_path(bundle).stat()
-        return handler_for(kind).rule(body, _bundle(store, bundle, (found.st_ino, found.st_size, found.st_mtime_ns)))
+        done = {lines.part_of(line) for line in pending.subs}
+        place = OpenEffect(store=store, thread=thread, seq=pending.seq, intended_ms=pending.intended_ms, done=done)
+        return place.rule(handler_for(kind), body, _bundle(store, bundle, (found.st_ino, found.st_size, found.st_mtime_ns)))
     except (AttributeError, ValueError, OSError, UncagedError):
         return None
 

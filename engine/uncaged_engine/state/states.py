@@ -100,6 +100,11 @@ def allowed(state: State, event: Event) -> bool:
     return event in TABLE[state]
 
 
+def may_go_on(state: State) -> bool:
+    """Whether the thread runs, or may run again: what its open effect needs must be kept."""
+    return state == "running" or allowed(state, "resume") or allowed(state, "answer")
+
+
 def refusal(state: State, event: Event, thread: str) -> str:
     """Why *event* is refused in *state*, with the next step."""
     return f"thread {thread} is {state}: it cannot be {_PAST[event]}; {NEXT_STEP[state]}"

@@ -23,6 +23,7 @@ from ..costs.prices import priced
 from ..costs.spending import Spending
 from ..effects import Cancel, EffectContext, Handler, Rule
 from ..handlers import handler_for
+from ..handlers.removed import OpenEffect
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.journal import Journal, JournalBroken
@@ -110,6 +111,7 @@ class Performer:
         self._done: Mapping[int, Mapping[str, object]] = {}
         self._intended_ms = 0
         self._is_asked_again = False
+        self._open: OpenEffect | None = None
 
     def take_over(self, history: History) -> None:
         """Remember what the journal holds for the effect that comes next: a note, an answer, sub-steps, and when it was intended."""
@@ -118,9 +120,13 @@ class Performer:
             records = [json.loads(self._blobs.expand(line)) for line in history.pending.subs]
             self._done = {int(record["sub"]): record for record in records}
             self._intended_ms = history.pending.intended_ms
+            self._open = OpenEffect(
+                store=self._store, thread=self._thread, seq=history.pending.seq, intended_ms=self._intended_ms, done=self._done
+            )
 
     def rule(self, kind: str, body: object) -> Rule:
-        return self._handler(kind).rule(body, self._bundle)
+        handler = self._handler(kind)
+        return handler.rule(body, self._bundle) if self._open is None else self._open.rule(handler, body, self._bundle)
 
     def probe(self, command: Probe) -> Outcome | None:
         return self._handler(command.kind).probe(command.body, self._context(command.seq, command.kind, command.attempt))

@@ -1,4 +1,4 @@
-"""Ended threads can be compressed or removed by age; nothing that a live or resumable thread needs is ever touched."""
+"""Archive and prune: ended threads are compressed or removed by age. What a live or resumable thread needs is never touched."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId, is_bundle_hash
 from uncaged_bundles.storage.files import remove_stale_temporaries
+from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, lock
 from ..journal.blobs import Blobs
 from ..state.observe import ThreadSummary, summarise
-from .removal import remove
+from . import removal
+from .removal import Descent
 
 if TYPE_CHECKING:
     from ..api import Engine
@@ -41,11 +43,12 @@ class Archived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """problems: why some threads could not be removed."""
+    """problems: why some threads could not be removed. kept: old ones that stay because their parent may still go on."""
 
     threads: tuple[ThreadId, ...]
     freed_bytes: int
     problems: tuple[str, ...] = ()
+    kept: tuple[ThreadId, ...] = ()
 
 
 def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: int | None = None) -> Archived:
@@ -56,47 +59,97 @@ def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: in
     Raises:
         RefusedError: a named thread has not ended.
     """
-    named = [engine.store.locate_thread(text) for text in threads]
-    found = named if older_than_ms is None else _old(engine, older_than_ms)
-    done: list[ThreadId] = []
-    saved = 0
-    for bundle, thread, path in found:
-        if archive.is_archived(path):
-            continue
-        with lock.taken(path) as ours:  # or a thread that is resumed just now would write into a file without a name
-            status = summarise(engine.store, bundle, thread, path).status
-            if status not in ENDED | {"limit"}:
-                raise RefusedError(f"thread {thread} is {status}: only an ended thread is archived")
-            if not ours:
-                raise RefusedError(f"thread {thread} is in use by another process; try again")
-            before = path.stat().st_size
-            saved += before - archive.compress(path).stat().st_size
-        done.append(thread)
-    return Archived(threads=tuple(done), saved_bytes=saved)
+    done: dict[ThreadId, int] = {}
+    for bundle, thread, path in engine.store.locate_threads(threads) if older_than_ms is None else _old(engine, older_than_ms):
+        try:
+            saved = _archive(engine.store, bundle, thread, path)
+        except (RefusedError, NotFoundError):
+            if older_than_ms is None:
+                raise
+            continue  # another process took it up, or removed it
+        if saved is not None:
+            done[thread] = saved
+    return Archived(threads=tuple(done), saved_bytes=sum(done.values()))
+
+
+def _archive(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> int | None:
+    """How many bytes were saved; None if it is archived already."""
+    if archive.is_archived(path):
+        return None
+    with lock.taken(path) as ours:  # or a thread that is resumed just now would write into a file without a name
+        status = summarise(store, bundle, thread, path).status
+        if status not in ENDED | {"limit"}:
+            raise RefusedError(f"thread {thread} is {status}: only an ended thread is archived")
+        if not ours:
+            raise RefusedError(f"thread {thread} is in use by another process; try again")
+        before = path.stat().st_size
+        return before - archive.compress(path).stat().st_size
 
 
 def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Pruned:
-    """Remove threads that ended longer ago than *older_than_ms*, then blobs and worktrees that belong to no thread."""
-    gone: list[ThreadId] = []
-    problems: list[str] = []
-    freed = 0
-    for bundle, thread, path in list(_old(engine, older_than_ms)):
-        size = sum(_size(part) for part in path.parent.glob(f"{thread}.*"))
-        if not dry_run:
-            try:
-                remove(engine.store, bundle, thread, path, among=ENDED)
-            except (RefusedError, NotFoundError):
-                continue  # somebody took it up meanwhile, or removed it, too
-            except (UncagedError, OSError) as exc:  # its repository cannot be written, perhaps: no reason to keep the others
-                problems.append(f"thread {thread} stays: {exc}")
-                continue
-        gone.append(thread)
-        freed += size
+    """Remove threads that ended longer ago than *older_than_ms*, then blobs and worktrees that belong to no thread.
+
+    Each directory is listed once, however many threads are in it.
+    """
+    removing = _Removing(engine.store, dry_run=dry_run)
+    removing.remove_all(_old(engine, older_than_ms))
+    freed = removing.freed_bytes
     if not dry_run:
         for directory in (engine.store.blobs, *(one for one in engine.store.logs.iterdir() if is_bundle_hash(one.name) and one.is_dir())):
             remove_stale_temporaries(directory, time.time() - YOUNG_BLOB_S)
         freed += _sweep_blobs(engine) + _sweep_worktrees(engine)
-    return Pruned(threads=tuple(gone), freed_bytes=freed, problems=tuple(problems))
+    return Pruned(threads=tuple(removing.gone), freed_bytes=freed, problems=tuple(removing.problems), kept=tuple(removing.kept))
+
+
+class _Removing:
+    """The removal of many threads in one run of `prune`."""
+
+    def __init__(self, store: Store, *, dry_run: bool) -> None:
+        self.gone: dict[ThreadId, None] = {}
+        self.kept: list[ThreadId] = []
+        self.problems: list[str] = []
+        self.freed_bytes = 0
+        self._store = store
+        self._dry_run = dry_run
+        self._files: dict[Path, dict[str, list[Path]]] = {}
+        self._needs: dict[ThreadId, str | None] = {}
+
+    def remove_all(self, threads: Iterable[tuple[BundleHash, ThreadId, Path]]) -> None:
+        """Remove parents before their children, so that a family that has ended goes as a whole."""
+        found = []
+        for place in threads:
+            with suppress(NotFoundError):
+                found.append((removal.descent_of(place[2]), place))
+        for descent, place in sorted(found, key=lambda one: one[0].depth):
+            if self._is_needed(descent):
+                self.kept.append(place[1])
+            else:
+                self._remove(*place)
+
+    def _is_needed(self, descent: Descent) -> bool:
+        parent = descent.parent
+        if parent is None or parent in self.gone:
+            return False
+        if parent not in self._needs:
+            with suppress(NotFoundError):
+                self._needs[parent] = removal.need_of_parent(self._store, descent)
+        return self._needs.get(parent) is not None
+
+    def _remove(self, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+        if path.parent not in self._files:
+            self._files[path.parent] = removal.files_by_thread(path.parent)
+        files = self._files[path.parent].get(thread, [])
+        size = sum(_size(part) for part in files)
+        if not self._dry_run:
+            try:
+                removal.remove(self._store, bundle, thread, path, among=ENDED, files=files)
+            except (RefusedError, NotFoundError):
+                return  # another process took it up meanwhile, or removed it
+            except (UncagedError, OSError) as exc:  # its repository cannot be written, perhaps: no reason to keep the others
+                self.problems.append(f"thread {thread} stays: {exc}")
+                return
+        self.gone[thread] = None
+        self.freed_bytes += size
 
 
 def _old(engine: Engine, older_than_ms: int) -> Iterable[tuple[BundleHash, ThreadId, Path]]:

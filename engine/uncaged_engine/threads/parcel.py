@@ -24,6 +24,7 @@ from ..journal.blobs import Blobs, blob_hash
 from ..journal.codec import CodecError, decode
 from ..journal.recover import recover_strictly
 from ..known_effects import KNOWN
+from .removal import mark_children
 
 if TYPE_CHECKING:
     from ..api import Engine
@@ -88,6 +89,7 @@ def import_thread(engine: Engine, source: Path) -> ThreadId:
     for name, data in members.items():
         if name.startswith("blobs/"):
             blobs.put(data)
+    mark_children(engine.store, history, blobs)
     path = engine.store.data_path(bundle.hash, thread)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     with held(path.parent, alone=True):  # another import of the same thread may have been quicker, and its thread may run by now

@@ -1,45 +1,143 @@
-"""A removed thread leaves nothing behind: journal, debug log, torn tails, worktree, refs and an empty branch are gone."""
+"""Removal of a thread: journal, debug log, torn tails, worktree, refs and an empty branch go together.
+
+A child thread whose parent may still go on is kept: without its journal the parent would start it again. A removed child leaves a marker.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from uncaged_bundles.errors import RefusedError, UncagedError
-from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.ids import BundleHash, ThreadId, is_thread_id
 from uncaged_bundles.storage.files import sync_directory
 from uncaged_bundles.storage.store import Store
 
-from ..journal import lock
+from ..handlers.removed import OpenEffect
+from ..journal import archive, lines, lock
+from ..journal.blobs import Blobs
+from ..journal.codec import decode
+from ..journal.recover import History
+from ..state import states
 from ..state.observe import summarise, view
 from .steering import end_leftovers
 
 
-def remove(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, *, among: Container[str] | None = None) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descent:
+    """Which thread started this one. parent: None if no thread did. depth: 0 then. known: False if its start cannot be read."""
+
+    parent: ThreadId | None = None
+    depth: int = 0
+    known: bool = True
+
+
+def descent_of(path: Path) -> Descent:
+    """Read a journal's start record. Raises: NotFoundError: the thread was removed."""
+    try:
+        data = archive.contents(path)
+        record = decode(data[: data.find(b"\n")])
+    except NotFoundError:
+        raise
+    except (UncagedError, OSError, ValueError):
+        return Descent(known=False)
+    parent = record.get("parent") if isinstance(record, dict) and "forkFrom" not in record else None
+    if not isinstance(parent, Mapping) or not is_thread_id(str(parent.get("threadId"))):
+        return Descent(known=isinstance(record, dict))  # a fork of a child is nobody's child: its id is not the derived one
+    return Descent(parent=ThreadId(str(parent["threadId"])), depth=int(parent.get("depth", 1)))
+
+
+def need_of_parent(store: Store, descent: Descent) -> str | None:
+    """Why a thread's parent still needs it, with the next step; None if it does not."""
+    path = None if descent.parent is None else store.journal_of(descent.parent)
+    if descent.parent is None or path is None:
+        return None
+    parent = summarise(store, BundleHash(path.parent.name), descent.parent, path)
+    if not states.may_go_on(parent.status):
+        return None
+    return (
+        f"its parent {parent.thread_id} ({parent.name}) is {parent.status} and would start it again; "
+        f"{states.NEXT_STEP[parent.status]}, or `thread rm {parent.thread_id}` first"
+    )
+
+
+def parents_first(threads: Iterable[tuple[BundleHash, ThreadId, Path]]) -> list[tuple[BundleHash, ThreadId, Path]]:
+    """The same threads in an order in which a whole family can be removed."""
+    return sorted(threads, key=lambda place: descent_of(place[2]).depth)
+
+
+def mark_children(store: Store, history: History, blobs: Blobs) -> None:
+    """Leave markers for the children of a thread's open effect that this store does not hold: they may have run elsewhere."""
+    pending = history.pending
+    if pending is None:
+        return
+    intent = decode(blobs.expand(pending.line)[:-1])
+    effect = intent.get("intent") if isinstance(intent, dict) else None
+    if not isinstance(effect, dict) or len(effect) != 1:
+        return
+    [(kind, body)] = effect.items()
+    done = {lines.part_of(line) for line in pending.subs}
+    thread = ThreadId(str(history.start["threadId"]))
+    place = OpenEffect(store=store, thread=thread, seq=pending.seq, intended_ms=pending.intended_ms, done=done)
+    for child in place.children(str(kind), body):
+        if store.journal_of(child) is None:
+            store.mark_removed(BundleHash(str(history.start["hash"])), child)
+
+
+def files_by_thread(directory: Path) -> dict[str, list[Path]]:
+    """All files of each thread in a directory of logs, what a crash left included; markers are not files of a thread."""
+    found: dict[str, list[Path]] = {}
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            thread, _, ending = entry.name.removeprefix(".").partition(".")
+            if ending != "removed" and is_thread_id(thread):
+                found.setdefault(thread, []).append(directory / entry.name)
+    return found
+
+
+def remove(
+    store: Store,
+    bundle: BundleHash,
+    thread: ThreadId,
+    path: Path,
+    *,
+    among: Container[str] | None = None,
+    files: Iterable[Path] | None = None,
+) -> None:
     """Delete a thread whose lock is free.
 
     Args:
-        among: only if it stands like this, now that nobody else can change it.
+        among: only if it is in one of these states, now that no other process can change it.
+        files: its files, where the caller has listed the directory already.
     Raises:
-        RefusedError: somebody took the lock meanwhile, or it stands in another way by now.
+        RefusedError: another process took the lock meanwhile, it is in another state by now, or its parent needs it.
     """
     with lock.taken(path) as ours:
         if not ours:
             raise RefusedError(f"thread {thread} was taken up, archived or removed just now; look at it again")
         if among is not None and summarise(store, bundle, thread, path).status not in among:
             raise RefusedError(f"thread {thread} was taken up just now; look at it again")
+        descent = descent_of(path)
+        if (need := need_of_parent(store, descent)) is not None:
+            raise RefusedError(f"thread {thread} is kept: {need}")
         end_leftovers(store, thread)
         _remove_workspace(store, bundle, thread, path)
-        for part in (*path.parent.glob(f".{thread}.*"), *sorted(path.parent.glob(f"{thread}.*"))):
+        for part in files_by_thread(path.parent).get(thread, []) if files is None else files:
             if part != path:
-                part.unlink()
+                part.unlink(missing_ok=True)
+        if descent.parent is not None or not descent.known:
+            store.mark_removed(bundle, thread)
+        # crash here: the marker is there, and so is the journal, which counts
         path.unlink()  # last: an outdated archive beside it would become the thread
         sync_directory(path.parent)
 
 
 def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+    start: Mapping[str, Any]
     try:
         start = view(store, bundle, thread, path).start
     except UncagedError:

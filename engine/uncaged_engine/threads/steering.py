@@ -55,7 +55,7 @@ def end_leftovers(store: Store, thread: ThreadId) -> None:
     from ..workspace import scratch_of
 
     scratch = scratch_of(store, thread)
-    if any(scratch.glob("processes-*")):
+    if scratch.is_dir() and any(scratch.glob("processes-*")):
         kill_leftovers(scratch, thread)
 
 

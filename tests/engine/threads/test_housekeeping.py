@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -231,3 +232,38 @@ def test_one_thread_that_cannot_be_removed_keeps_no_other(
     assert not any(one.path.exists() for one in others)
     stuck.rmdir()
     assert prune(engine, older_than_ms=0).problems == ()
+
+
+@pytest.fixture
+def listings() -> Iterator[list[str]]:
+    """The directories that are listed while the test runs."""
+    seen: list[str] = []
+    watching = [True]
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event in ("os.scandir", "os.listdir"):
+            seen.append(str(arguments[0]))
+
+    sys.addaudithook(watch)  # there is no way to take it off again, so it is switched off
+    yield seen
+    watching.clear()
+
+
+@pytest.mark.parametrize("command", ["prune", "archive", "archive by name"])
+def test_housekeeping_lists_each_directory_a_fixed_number_of_times(engine: Engine, listings: list[str], command: str) -> None:
+    """The number of directory listings does not grow with the number of threads, so the time is linear in it."""
+    bundle = granted(engine.store, COUNT)
+    counts = []
+    for size in (3, 30):
+        threads = [place_script(engine.store, bundle, script_of(bundle, number=n).done(1).end("killed")).thread for n in range(size)]
+        listings.clear()
+        match command:
+            case "prune":
+                assert len(prune(engine, older_than_ms=0).threads) == size
+            case "archive":
+                assert len(archive_threads(engine, [], older_than_ms=0).threads) == size
+            case _:
+                assert len(archive_threads(engine, threads).threads) == size
+        counts.append(len(listings))
+        prune(engine, older_than_ms=0)
+    assert 0 < counts[1] <= counts[0]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import StorageError, UncagedError, UsageError
+from uncaged_bundles.errors import RefusedError, StorageError, UncagedError, UsageError
 
 from ...costs.accounting import Spent
 from ...costs.prices import priced
@@ -95,7 +95,11 @@ class FlowTools:
         timer = Timer(max(0.0, left_s), cancel.request)
         timer.daemon = True
         with self._context.cancel.on_request(cancel.request):
-            if not list(context.store.logs.glob(f"*/{child}.data.jsonl*")):
+            if context.store.was_removed(child):
+                raise RefusedError(
+                    f"this call ran before, as thread {child}; it was removed, so its result is lost and it is not run again"
+                )
+            if context.store.journal_of(child) is None:
                 children.begin(self._engine, child, body, context)
             timer.start()
             try:

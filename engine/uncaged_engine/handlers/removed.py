@@ -1,0 +1,44 @@
+"""Child threads of an open effect that were removed: what they did is not known, so the effect's rule is `ask`.
+
+A child's journal says whether it was started. Without a journal, its marker (`ID.removed`) says that there was one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+
+from ..effects import Handler, Rule
+from .all import checked
+from .flow import derived_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenEffect:
+    """Where an effect is open. done: its parts that have an outcome already, by index."""
+
+    store: Store
+    thread: ThreadId
+    seq: int
+    intended_ms: int
+    done: Container[int] = ()
+
+    def rule(self, handler: Handler, body: object, bundle: Bundle) -> Rule:
+        """What its handler declares, or `ask` if a child of it was removed."""
+        if any(self.store.was_removed(child) for child in self.children(handler.kind, body)):
+            return "ask"
+        return handler.rule(body, bundle)
+
+    def children(self, kind: str, body: object) -> Iterator[ThreadId]:
+        """The ids of the threads that the effect starts, in order, whether they were started or not."""
+        place = f"{self.thread}/{self.seq}"
+        if kind == "flow":
+            yield derived_id(place, self.intended_ms)
+        elif kind == "all" and not isinstance(parts := checked(body), str):
+            for index, (part, _) in enumerate(parts):
+                if part == "flow" and index not in self.done:
+                    yield derived_id(f"{place}.{index}", self.intended_ms)
