@@ -73,10 +73,10 @@ class PlainView:
                 write(self._stream, line)
 
     def progress(self, body: Mapping[str, object]) -> None:
-        """What a step does before it is done is told on demand, and only when it does something else than before."""
+        """Show what a step does, on demand and only if it is something else than before; a failed try is always shown."""
         self._doing.hear(body)
         work = self._doing.work
-        if self._verbose and self._open is not None and work and work != self._told:
+        if (self._verbose or "try" in body) and self._open is not None and work and work != self._told:
             self._told = work
             label = self._open.label + " " * (LABEL_COLUMNS - columns(self._open.label))
             write(self._stream, f"{self._open.seq:>4}  ", Styled(f"{label}  {'…':>{TIME_COLUMNS}}  {work}", "bright_black"))

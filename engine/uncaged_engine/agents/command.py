@@ -14,7 +14,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 
 from ..processes.programs import Finished, run_program
 from ..settings import agent as check
-from .request import AgentAnswer, AgentFailed, AgentRequest
+from .request import AgentAnswer, AgentFailed, AgentRequest, agent_failure
 
 KIND = "command"
 TAIL_CHARACTERS = 4000
@@ -67,8 +67,8 @@ class CommandAgent:
             raise AgentFailed(f"{program} was ended by signal {-finished.exit_code}", more={"signal": -finished.exit_code, **said})
         if finished.exit_code > 0:
             last = said["stderr"].strip() or said["stdout"].strip() or "it said nothing"
-            raise AgentFailed(
-                f"{program} failed with exit code {finished.exit_code}: {last}", more={"exitCode": finished.exit_code, **said}
+            raise agent_failure(
+                f"{program} failed with exit code {finished.exit_code}: {last}", last, {"exitCode": finished.exit_code, **said}
             )
         if finished.overlong:
             raise AgentFailed(f"{program} answered with more than {MAX_ANSWER_BYTES} bytes", more={"stderr": said["stderr"]})

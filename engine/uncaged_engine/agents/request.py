@@ -108,7 +108,7 @@ class AgentWaits(Exception):
 
 
 class AgentFailed(Exception):
-    """The agent did not answer; the bundle learns why.
+    """The agent did not answer; the bundle gets the reason.
 
     kind: ``timeout`` when it took too long, ``model`` and ``refusal`` when a model's endpoint or the model said no, else ``agent``.
     more: JSON values for the failure's record, such as an exit code.
@@ -120,3 +120,14 @@ class AgentFailed(Exception):
         super().__init__(message)
         self.kind = kind
         self.more = dict(more or {})
+
+
+class AgentAway(AgentFailed):
+    """The service behind the agent is away for a while (429, 5xx, a stream that broke off): the agent is asked again."""
+
+
+def agent_failure(message: str, words: str, more: Mapping[str, object]) -> AgentFailed:
+    """Return the failure of an agent that ended with an error. words: its own words about that."""
+    from ..models.patience import is_outage
+
+    return AgentAway(message, more=more) if is_outage(words) else AgentFailed(message, more=more)

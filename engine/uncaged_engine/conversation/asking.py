@@ -1,4 +1,7 @@
-"""An agent whose answer cannot be used is shown why and asked again, at most twice, and each such answer is in the journal first."""
+"""An agent whose answer cannot be used is shown why and asked again, at most twice, and each such answer is in the journal first.
+
+An agent whose service is away is asked again, too, after a pause; if that lasts, the thread is paused.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from ..agents.request import Agent, AgentFailed, AgentRequest, Repair
+from ..agents.request import Agent, AgentAnswer, AgentAway, AgentFailed, AgentRequest, Repair
+from ..models.patience import TRIES, outage, pause_after, report
 from ..prompts.extract import Check, Unfit, extract
 from ..prompts.prompt import repair_prompt, repair_wording
 
@@ -30,13 +34,20 @@ class Asked:
     session: object | None = None
 
 
-def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Callable[[Mapping[str, object]], None]) -> Asked:
+def ask(
+    agent: Agent,
+    request: AgentRequest,
+    check: Check,
+    record_attempt: Callable[[Mapping[str, object]], None],
+    restore: Callable[[], None] = lambda: None,
+) -> Asked:
     """Ask until an answer holds data that fits.
 
     Args:
         record_attempt: writes an unusable answer to the journal; called before the agent hears of it.
+        restore: puts the files back as they were before the first answer.
     Raises:
-        AgentFailed, EnvironmentLacks: from the agent; a failure to answer is not repaired.
+        AgentFailed: from the agent; a failure to answer is not repaired. EnvironmentLacks: from the agent, or it is away.
     """
     usage: dict[str, object] = {}
     problems: list[str] = []
@@ -44,7 +55,7 @@ def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Calla
     prompt, progress = request.prompt, request.progress
     while True:
         try:
-            answer = agent.answer(request)
+            answer = answer_in_time(agent, request, usage, restore if request.repair is None else lambda: None)
         except AgentFailed as exc:
             exc.more.setdefault("calls", len(problems) + 1)
             add_usage(usage, cast("Mapping[str, object]", exc.more.get("usage") or {}))
@@ -73,6 +84,31 @@ def ask(agent: Agent, request: AgentRequest, check: Check, record_attempt: Calla
             calls=request.calls + 1,
             role_calls=request.role_calls + 1,
         )
+
+
+def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object], restore: Callable[[], None]) -> AgentAnswer:
+    """Return the agent's answer; an agent that is away is asked again after a pause. What failed tries used up is added to *usage*.
+
+    Raises:
+        AgentFailed. EnvironmentLacks: it was away for all tries.
+    """
+    tries = 0
+    while True:
+        try:
+            return agent.answer(request if tries == 0 else replace(request, progress=adding(request.progress, dict(usage))))
+        except AgentAway as exc:
+            tries += 1
+            used = cast("Mapping[str, object]", exc.more.get("usage") or {})
+            if tries >= TRIES:
+                add_usage(usage, used)
+                request.progress({"usage": usage} if usage else {})
+                raise outage(str(exc), tries) from exc
+            pause_s = pause_after(tries)
+            request.progress(report(str(exc), tries, pause_s))
+            if request.cancel.wait(pause_s):
+                raise
+            add_usage(usage, used)
+            restore()
 
 
 def adding(progress: Progress, before: Mapping[str, object]) -> Progress:

@@ -58,7 +58,7 @@ def perform_role(question: Question, context: EffectContext) -> Outcome:
     scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
     latest = last_snapshot(question.steps)
     workspace = prepare(context, scratch, latest)
-    outcome = consult(question, binding, workspace, scratch, context)
+    outcome = consult(question, binding, workspace, scratch, context, latest=latest)
     if isinstance(outcome, Void | Wait) or workspace is None or workspace_level(context.bundle) != "write":
         return outcome
     snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
@@ -92,8 +92,10 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
     return workspace
 
 
-def consult(question: Question, binding: Binding, workspace: Workspace | None, scratch: Path, context: EffectContext) -> Outcome:
-    """Ask the agent and say what came of it."""
+def consult(
+    question: Question, binding: Binding, workspace: Workspace | None, scratch: Path, context: EffectContext, *, latest: str | None
+) -> Outcome:
+    """Ask the agent and return the outcome. latest: the snapshot from which each try starts."""
     role = question.role.name
 
     def progress(fields: Mapping[str, object]) -> None:
@@ -103,6 +105,10 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
     def record(fields: Mapping[str, object]) -> None:
         context.record_attempt(redacted(fields, binding))
 
+    def restore() -> None:
+        if workspace is not None and context.answer is None and not is_part(context):  # a person's own work stays
+            workspace.restore(latest)
+
     try:
         agent = factory_of(binding.use)(binding.settings)
         request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
@@ -110,7 +116,7 @@ def consult(question: Question, binding: Binding, workspace: Workspace | None, s
         with Turn(places_directory(os.environ), context.config.limits.agents, context.cancel, progress) as turn:
             if request.flows is not None:
                 request.flows.lent = turn.lent
-            asked = ask(agent, request, checker(question.role.schema), record)
+            asked = ask(agent, request, checker(question.role.schema), record, restore)
         if asked.meta is None and not context.cancel.requested:
             asked = extracted(asked, question, binding, context, record)
     except Cancelled:

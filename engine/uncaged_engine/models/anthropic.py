@@ -79,7 +79,7 @@ class AnthropicClient:
         except anthropic.APIConnectionError as exc:
             cause = exc.__cause__
             if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol):
-                raise self._endpoint.unreachable(str(cause) or type(cause).__name__) from None
+                raise self._endpoint.unreachable(cause) from None
             raise Cut(f"{self._endpoint.url} gave no answer: {cause or exc}") from None
         except (httpx2.TransportError, httpx2.StreamError) as exc:
             raise Cut(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None

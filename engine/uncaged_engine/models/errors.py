@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,7 +87,27 @@ class Endpoint:
         """Raise when a successful answer is something else, as that of a web page at a wrong address."""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
-            raise self.unreachable(f"it answers with {kind or 'something without a type'}, which is no stream of events")
+            raise EnvironmentLacks(
+                f"{self.url} is no model's endpoint: it answers with {kind or 'something without a type'}, which is no stream of events",
+                remedy=f"mend baseUrl in {self.mend}",
+            )
 
-    def unreachable(self, words: str) -> EnvironmentLacks:
+    def unreachable(self, error: BaseException) -> EnvironmentLacks:
+        """Return the error for a request that no connection was made for.
+
+        A server whose certificate is refused, and a proxy that refuses, were reached.
+        """
+        words = str(error) or type(error).__name__
+        kinds = [type(cause).__name__ for cause in causes_of(error)]  # neither library is imported yet where no model is asked
+        if any(kind.startswith("SSL") for kind in kinds):
+            return EnvironmentLacks(f"{self.url} is not trusted ({words})", remedy="set SSL_CERT_FILE to its certificate authority")
+        if "ProxyError" in kinds:
+            return EnvironmentLacks(f"the proxy for {self.url} refuses it ({words})", remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY")
         return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or mend baseUrl in {self.mend}")
+
+
+def causes_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it came from, the innermost last."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -124,13 +124,15 @@ class Talk:
         self._progress = progress
         self._schema = schema
         self._listener = Listener(progress, self.meter)
-        self._patience = Patience(wait=self._wait, is_cut=lambda: line.is_cut, spent=self._count_cut)
+        self._patience = Patience(
+            wait=self._wait, is_cut=lambda: line.is_cut, spent=self._count_cut, left_s=self._left_s, progress=progress
+        )
 
     def answer(self) -> str:
         """Return the text of the model's last turn, after all that it wanted to do was done.
 
         Raises:
-            ModelFailed: it refused, took too long, or never came to an end. Stopped: killed.
+            ModelFailed: it refused, took too long, or never came to an end. Stopped: killed. EnvironmentLacks: it is away.
         """
         with self._watched():
             try:

@@ -48,7 +48,7 @@ class OpenAIClient:
                         break
                     self._take(draft, event.data, heard)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol) as exc:
-            raise self._endpoint.unreachable(str(exc) or type(exc).__name__) from None
+            raise self._endpoint.unreachable(exc) from None
         except (httpx2.TransportError, httpx2.StreamError) as exc:
             raise Cut(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
         except (LookupError, TypeError, AttributeError) as exc:

@@ -20,7 +20,7 @@ from testbed.turns import Bench, argv
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.rights import Rights
 from uncaged_engine.agents.acp.agent import AcpAgent
-from uncaged_engine.agents.request import AgentWaits, Repair
+from uncaged_engine.agents.request import AgentAway, AgentWaits, Repair
 from uncaged_engine.effects import Cancel
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -269,6 +269,12 @@ def test_an_agent_that_gives_up_has_failed(bench: Bench, word: str, message: str
     assert more.items() <= failed.more.items()
     assert failed.more["usage"] == {"cost": 0.5}
     assert failed.more.get("stderr") == ("my last words\n" if word.startswith("die") else None)
+
+
+def test_an_agent_whose_service_is_away_is_told_from_one_that_gives_up(bench: Bench) -> None:
+    """An agent's error that reports an outage is asked again by its caller."""
+    assert isinstance(bench.failure("error:API Error: 529 Overloaded"), AgentAway)
+    assert not isinstance(bench.failure("error:the tests failed with 503 lines"), AgentAway)
 
 
 def test_an_agent_that_closes_its_output_or_lets_others_hold_it_has_failed(bench: Bench) -> None:

@@ -19,7 +19,7 @@ from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.ids import new_thread_id
 from uncaged_bundles.rights import Rights
 from uncaged_engine.agents.program.agent import MAX_ARGUMENT_BYTES, ProgramAgent
-from uncaged_engine.agents.request import AgentAnswer, AgentFailed, Repair
+from uncaged_engine.agents.request import AgentAnswer, AgentAway, AgentFailed, Repair
 from uncaged_engine.effects import Cancel
 from uncaged_engine.processes.leftovers import MARK
 
@@ -164,6 +164,7 @@ def test_is_error_counts_not_the_exit_code(stage: Stage) -> None:
     """Failures of the service arrive as success with exit 0; what was used up is kept."""
     failed = stage.failure("claude", {"result": {"is_error": True, "result": "API Error: 529 overloaded"}})
     assert str(failed) == "Claude Code failed: API Error: 529 overloaded"
+    assert isinstance(failed, AgentAway)
     assert (failed.more["exitCode"], failed.more["usage"]) == (
         0,
         {"inputTokens": 100, "cachedTokens": 70, "outputTokens": 5, "turns": 3, "cost": 0.125},

@@ -111,28 +111,38 @@ def test_a_busy_endpoint_is_asked_again(wire: Wire, status: int) -> None:
     assert clock.seconds >= 0.15
 
 
-def test_an_endpoint_that_stays_busy_is_a_failure(wire: Wire) -> None:
-    """Three more times, not for ever; one that asks for an hour is not waited for."""
-    with serving(lambda _: fails(500, message="still broken")) as server, talking(server, wire) as sight:
-        with pytest.raises(ModelFailed, match=r"answered 500: .*still broken \(asked 4 times\)") as caught:
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_lasting_outage_is_a_lack_after_four_tries(wire: Wire, status: int) -> None:
+    """An endpoint that stays away is asked four times, each shown as it happens, and never said to be out of reach."""
+    with serving(lambda _: fails(status, message="still broken")) as server, talking(server, wire) as sight:
+        with pytest.raises(EnvironmentLacks, match=rf"answered {status}: .*broken \(tried 4 times\); wait .*, then resume$") as caught:
             sight.talk.answer()
-        assert caught.value.kind == "model"
+        assert "cannot be reached" not in str(caught.value)
         assert len(server.asked) == 4
-    later = Turn(status=429, headers={"retry-after": "3600"}, body={"error": {"message": "slow down"}})
-    with serving([later]) as server, talking(server, wire) as sight, pytest.raises(ModelFailed, match="again in 3600 s at the earliest"):
+        assert [event["try"] for event in sight.progress if "try" in event] == [2, 3, 4]
+        assert "try 2 of 4 in 0.005 s" in str(sight.progress)
+
+
+@pytest.mark.parametrize(("after", "seconds"), [("3600", 7200.0), ("20", 10.0)])
+def test_an_endpoint_that_asks_for_a_long_wait_is_not_waited_for(wire: Wire, after: str, seconds: float) -> None:
+    """A wait that is too long for us, or for the answer's own time, is an outage at once and no timeout."""
+    later = Turn(status=429, headers={"retry-after": after}, body={"error": {"message": "slow down"}})
+    lack = pytest.raises(EnvironmentLacks, match=rf"cannot be asked again for {after} s \(tried 1 time\); wait until it answers again")
+    with serving([later]) as server, talking(server, wire, seconds=seconds) as sight, lack:
         sight.talk.answer()
 
 
 @pytest.mark.parametrize("cut", ["hard", "soft"])
-def test_a_stream_that_breaks_off_is_asked_for_once_more(wire: Wire, cut: str) -> None:
-    """Half an answer is never taken for a whole one, however politely the connection ended; twice is a failure."""
+def test_a_stream_that_breaks_off_is_asked_for_again(wire: Wire, cut: str) -> None:
+    """Half an answer is never taken for a whole one, however politely the connection ended; four of them are an outage."""
     with serving([says("Half", cut=cut), says("Whole.")]) as server, talking(server, wire) as sight:
         assert sight.talk.answer() == "Whole."
         assert [turn.text for turn in sight.talk.conversation.turns] == ["Say it.", "Whole."]
     with serving(lambda _: says("Half", cut=cut)) as server, talking(server, wire) as sight:
-        with pytest.raises(ModelFailed, match=r"\(tried 2 times\)"):
+        with pytest.raises(EnvironmentLacks, match=r"(broke off|before it was whole).*\(tried 4 times\)"):
             sight.talk.answer()
-        assert len(server.asked) == 2
+        assert len(server.asked) == 4
+        assert sight.talk.meter.usage.output >= 4
 
 
 def test_an_error_in_the_middle_of_a_stream_is_what_its_type_says(wire: Wire) -> None:
@@ -177,7 +187,7 @@ def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
         base = server.base_url(wire)
     with talking(server, wire, baseUrl=base) as sight, pytest.raises(EnvironmentLacks, match=rf"{base} cannot be reached .*mend baseUrl"):
         sight.talk.answer()
-    wrong = pytest.raises(EnvironmentLacks, match=r"text/html, which is no stream of events.*mend baseUrl")
+    wrong = pytest.raises(EnvironmentLacks, match=r"is no model's endpoint: .* text/html, which is no stream of events.*mend baseUrl")
     with serving([Turn(body="<html>Welcome</html>")]) as page, talking(page, wire) as sight, wrong:
         sight.talk.answer()
 
@@ -243,7 +253,7 @@ def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: W
             sight.talk.answer()
         gate.set()
     assert clock.seconds < 5
-    with serving(lambda _: fails(429, retry_after_ms="60000")) as server, talking(server, wire) as sight:
+    with serving(lambda _: fails(429, retry_after_ms="60000")) as server, talking(server, wire, seconds=600) as sight:
         threading.Timer(0.3, sight.cancel.request).start()
         with Clock() as clock, pytest.raises(Stopped):
             sight.talk.answer()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ..request import AgentAnswer, AgentFailed
+from ..request import AgentAnswer, AgentFailed, agent_failure
 from .client import Client
 from .heard import Heard
 from .process import AgentProcess, ended
@@ -226,7 +226,7 @@ class Turn:
     def _failed(self, what: str, **more: object) -> AgentFailed | EnvironmentLacks:
         """Who can mend it depends on whether the agent was asked already."""
         if self._begun:
-            return AgentFailed(f"{self._terms.name} gave no answer: {what}{self._last_words()}", more={**more, **self._more()})
+            return agent_failure(f"{self._terms.name} gave no answer: {what}{self._last_words()}", what, {**more, **self._more()})
         return EnvironmentLacks(
             f"{self._terms.name} cannot begin: {what}{self._last_words()}",
             remedy=f"if it is too old for the Agent Client Protocol, bring it up to date; if it is not set up, {self._terms.login}",

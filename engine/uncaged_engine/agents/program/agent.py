@@ -14,7 +14,7 @@ from ...processes.leftovers import kill_leftovers
 from ...processes.programs import Finished, run_program
 from ...settings import agent as check
 from ..command import empty_directory, tail
-from ..request import AgentAnswer, AgentFailed, AgentRequest
+from ..request import AgentAnswer, AgentFailed, AgentRequest, agent_failure
 from .reading import MAX_VALUE_CHARACTERS, Flood, Reader, Reading
 from .strict import is_strict
 from .table import Row, row_for
@@ -127,7 +127,7 @@ class ProgramAgent:
         else:
             what = "ended without a result"
             said = said if not reading.noise else f"what it printed cannot be read: {said}"
-        return AgentFailed(f"{row.title} {what}: {said or 'it said nothing'}", more=more)
+        return agent_failure(f"{row.title} {what}: {said or 'it said nothing'}", said, more)
 
 
 class LostSession(Exception):

@@ -30,7 +30,7 @@ BAD: dict[str, tuple[Turn, str, str, str]] = {
     "busy": (fails(429, "rate_limit_error", "slow down"), "note", "it is there, but busy: URL answered 429", "try again later"),
     "no request": (fails(400, "invalid_request_error", "odd"), "problem", "refused the request", "mend agents.mine in config.yaml"),
     "cut": (says("re", cut="hard"), "problem", "broke off|gave no answer", "look at the server, and at what stands between"),
-    "a page": (Turn(body="<html>"), "problem", "which is no stream of events", "start it, or mend baseUrl in config.yaml"),
+    "a page": (Turn(body="<html>"), "problem", "which is no stream of events", "mend baseUrl in config.yaml"),
     "refusal": (says("no", stop="refusal"), "note", "tiny at URL refused to say a word", "ask it for something else to see more"),
 }
 
