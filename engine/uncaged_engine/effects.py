@@ -111,7 +111,8 @@ class EffectContext:
     intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.
     answer: what a person answered to an earlier ``Wait`` of this effect; None if nobody did.
     perform_sub(index, kind, body): perform an effect inside this one, journalled as its sub-step. done: records of sub-steps that an
-    earlier try finished, by index. left(): what is left of each limit of money, tokens and time that binds this thread.
+    earlier try finished, by index. remember_paths(found): keep in the journal, flushed, what each granted path is at its first use; returns
+    all that is kept. left(): what is left of each limit of money, tokens and time that binds this thread.
     """
 
     store: Store
@@ -133,6 +134,7 @@ class EffectContext:
     answer: object
     perform_sub: Callable[[int, str, object], Outcome]
     done: Mapping[int, Mapping[str, object]]
+    remember_paths: Callable[[Mapping[str, object]], Mapping[str, object]]
     left: Callable[[], Mapping[str, float]]
     clock_ms: Callable[[], int]
 

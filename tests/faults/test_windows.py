@@ -18,13 +18,14 @@ from testbed.journals import records_of
 from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.processes import workers_of
 from testbed.repositories import git, make_repository, write
+from testbed.scripting import objects_at
 from testbed.steering import finish, intent_of, marks, settle, wait_for
 from testbed.windows import Window, window, windows
 from testbed.windows import place as code_at
 from uncaged_bundles.ids import bundle_hash
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
-from uncaged_engine.scripting.lending import lent, user_for
+from uncaged_engine.scripting.lending import give_back_all, lent, user_for
 from uncaged_engine.scripting.places import Places
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
@@ -45,7 +46,7 @@ READ_BOTH = "archived, the plain one not yet unlinked"
 NAMED = "at the former try: renamed, and the name not yet on disk"
 CHILD = "the child runs; asked again, we find it"
 SNAPPED = "the snapshot is made, no line names it; the next try starts from the one before it"
-LENT = "the place stays the script user's, who owns nothing else; the next run finds it so and works"
+LENT = "the note says to whom the tree goes back"
 LINKED = "the next call starts it anew"
 RESULT = {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
 
@@ -323,28 +324,52 @@ from uncaged_engine.sandbox.scratch import scratch_user
 from uncaged_engine.scripting.lending import lent
 
 place, home = map(Path, sys.argv[1:])
-with lent([place], scratch_user(home)):
+found = place.stat()
+with lent({place: (found.st_dev, found.st_ino)}, scratch_user(home), home / "lent"):
     pass
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")
 def test_the_worker_dies_while_a_directory_is_lent(tmp_path: Path) -> None:
-    """It stays with the user that scripts run as; the next script that may write there runs as that very user."""
+    """A directory that a dead worker left lent goes back at the next start, with its groups, and can be lent again before that."""
     shared, home = tmp_path / "shared", tmp_path / "home"
     write(shared, {"a.txt": "1", "below/b.txt": "2"})
+    os.chown(shared / "a.txt", 0, 7)
     home.mkdir()
     (tmp_path / "lending_out.py").write_text(LENDING)
     words = [sys.executable, *dying(window(LENT), "lending_out"), str(shared), str(home)]
     variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
+    for again in (False, True):
+        assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
+        owners = {path.stat().st_uid for path in (shared, *shared.rglob("*"))}
+        assert len(owners) == 1
+        assert owners != {0}
+        if again:
+            give_back_all(home / "lent")
+        else:
+            user = user_for(Places(read=(), write=(shared,)), home)
+            assert {user.uid} == owners
+            with lent(objects_at(shared), user, home / "lent"):
+                assert shared.stat().st_uid == user.uid
+        assert {path.stat().st_uid for path in (shared, *shared.rglob("*"))} == {0}
+        assert (shared / "a.txt").stat().st_gid == 7
+        assert list((home / "lent").glob("*.json")) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")
+def test_the_next_worker_gives_back_what_a_dead_one_lent(engine: Engine, tmp_path: Path) -> None:
+    """Any worker of the store gives back a directory that was left lent, whatever flow it runs."""
+    shared = tmp_path / "shared"
+    write(shared, {"a.txt": "1"})
+    (tmp_path / "lending_out.py").write_text(LENDING)
+    words = [sys.executable, *dying(window(LENT), "lending_out"), str(shared), str(engine.store.root)]
+    variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
     assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
-    owners = {path.stat().st_uid for path in (shared, *shared.rglob("*"))}
-    assert len(owners) == 1
-    assert owners != {0}
-    user = user_for(Places(read=(), write=(shared,)), home)
-    assert {user.uid} == owners
-    with lent([shared], user):
-        assert shared.stat().st_uid == user.uid
+    assert (shared / "a.txt").stat().st_uid != 0
+    granted(engine.store, COUNT)
+    finish(engine, engine.run("count", prompt="", params={"n": 1}))
+    assert {path.stat().st_uid for path in (shared, shared / "a.txt")} == {0}
 
 
 def test_linking_dies_half_way(tmp_path: Path) -> None:

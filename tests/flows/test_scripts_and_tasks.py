@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.bundles import granted, source
 from testbed.processes import end_workers
 from testbed.steering import finish, settle
 from testbed.webserver import Reply, Seen, data, serving
@@ -55,6 +56,37 @@ async def execute(api, params):
     assert (n, good) == (41, 42)
     assert "invalid literal for int()" in bad
     assert "did you mean 'more'" in unknown
+
+
+def test_a_granted_directory_is_remembered_across_workers(engine: Engine, tmp_path: Path) -> None:
+    """A directory that is swapped while a thread waits and no worker lives is refused by the next worker; the thread verifies."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "file").write_text("granted")
+    script = "yield {'script': {'language': 'bash', 'body': 'cat in/file'}}"
+    body = f"""
+    first = {script}
+    yield {{"ask": {{"question": "go on?"}}}}
+    try:
+        second = {script}
+    except Exception as error:
+        return {{"success": False, "message": str(error), "data": first["stdout"]}}
+    return {{"success": True, "message": second["stdout"]}}
+"""
+    policy = {"ask": {}, "script": {"executables": ["cat"], "read": ["in"]}}
+    (tmp_path / "in").chmod(0o755)
+    tmp_path.chmod(0o755)
+    granted(engine.store, source("reading", body, policy=policy))
+    thread = engine.run("reading", prompt="", options=RunOptions(directory=tmp_path))
+    assert settle(engine, thread)["status"] == "waiting"
+    assert end_workers(engine.store.root) == []
+    (tmp_path / "in").rename(tmp_path / "former")
+    (tmp_path / "in").mkdir()
+    engine.answer(thread, "yes", options=RunOptions(directory=tmp_path))
+    settle(engine, thread)
+    result = engine.thread(thread).records[-1]["result"]
+    assert "is not what it was when this thread first used it: then device" in result["message"]
+    assert result["data"] == "granted"
+    assert engine.verify(thread).ok
 
 
 def test_a_killed_worker_performs_nothing_twice(engine: Engine) -> None:

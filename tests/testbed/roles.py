@@ -90,10 +90,11 @@ class Desk:
     steps: list[dict[str, object]] = field(default_factory=list)
     attempts: list[Mapping[str, object]] = field(default_factory=list)
     progress: list[Mapping[str, object]] = field(default_factory=list)
+    paths: dict[str, object] = field(default_factory=dict)
     cancel: Cancel = field(default_factory=Cancel)
 
     def context(self, seq: int, **more: Any) -> EffectContext:
-        usual: dict[str, Any] = {"attempt": 1, "key": f"{THREAD}/{seq}", "note": None}
+        usual: dict[str, Any] = {"attempt": 1, "key": f"{THREAD}/{seq}", "note": None, "directory": Path("/nonexistent")}
         return EffectContext(
             store=self.store,
             bundle=self.bundle,
@@ -104,17 +105,21 @@ class Desk:
             start=self.start,
             steps=self.finished,
             environment=self.environment,
-            directory=Path("/nonexistent"),
             cancel=self.cancel,
             record_attempt=self.attempts.append,
             progress=self.progress.append,
             answer=None,
             perform_sub=no_sub,
             done={},
+            remember_paths=self.remember_paths,
             left=dict,
             clock_ms=clock,
             **(usual | more),
         )
+
+    def remember_paths(self, found: Mapping[str, object]) -> Mapping[str, object]:
+        self.paths = {**found, **self.paths}
+        return self.paths
 
     def finished(self) -> Sequence[Mapping[str, object]]:
         return list(self.steps)

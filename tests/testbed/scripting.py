@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from testbed.roles import Desk
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.outcomes import Answer, Failure, Outcome
+from uncaged_engine.sandbox.bounds import Identity
 from uncaged_engine.settings.config import Config
 
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -44,3 +46,7 @@ def refusal(outcome: Outcome, kind: str = "policy") -> str:
     assert isinstance(outcome, Failure), outcome
     assert outcome.error["kind"] == kind
     return str(outcome.error["message"])
+
+
+def objects_at(*places: Path) -> dict[Path, Identity]:
+    return {place: (found.st_dev, found.st_ino) for place in places for found in (place.stat(),)}

@@ -66,6 +66,16 @@ class Store:
         return self.root / "run"
 
     @property
+    def lent(self) -> Path:
+        """Notes of directories that belong to a script's user for the time of a script."""
+        return self.root / "lent"
+
+    @property
+    def written(self) -> Path:
+        """The list of directories that scripts may write."""
+        return self.root / "written.jsonl"
+
+    @property
     def config_path(self) -> Path:
         return self.root / "config.yaml"
 

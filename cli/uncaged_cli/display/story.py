@@ -85,8 +85,10 @@ class Story:
         what = "unusable answer" if "answer" in record else f"attempt {attempt}"  # the answer before, or the attempt that begins
         return self._row("attempt", record, self._label(record), f"{what}{': ' if detail else ''}{detail}")
 
-    def _hear_control(self, record: Record) -> Row:
+    def _hear_control(self, record: Record) -> Row | None:
         word = str(record["control"])
+        if word == "paths":
+            return None  # kept for the next script, not for people
         self.wait = record if word == "wait" else {}
         self.is_paused = word == "pause"
         if word == "resume":

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
 
-from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, os_problem
+from uncaged_bundles.errors import EnvironmentLacks, RefusedError, SandboxUnavailable, os_problem
 from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
@@ -23,11 +23,12 @@ from ..sandbox.bounds import DEFAULT_PATH, ScriptBounds
 from ..sandbox.mechanism import Mechanism, choose
 from ..sandbox.script import ScratchUser, ScriptResult, run_script
 from ..scripting.checks import check_text
-from ..scripting.lending import lent, make_missing, may_enter, user_for
+from ..scripting.lending import lent, may_enter, user_for
 from ..scripting.network import opened
 from ..scripting.places import Places, check_inside, settle
 from ..scripting.programs import find_binary, find_interpreter_of, find_shell
 from ..scripting.reasons import find_refused
+from ..scripting.roots import WrittenPlaces, check_unchanged
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
 from ..settings import secrets
 from ..workspace import scratch_of
@@ -62,7 +63,7 @@ class ScriptHandler:
             return run.perform()
         except ValueError as exc:
             return Failure.of("effect", f"script: {exc}")
-        except Refused as exc:
+        except (Refused, RefusedError) as exc:
             return Failure.of("policy", f"script: {exc}")
         except SandboxUnavailable as exc:
             raise EnvironmentLacks(str(exc)) from exc
@@ -99,14 +100,14 @@ class Run:
             script.write_text(wish.body, "utf-8")
             script.chmod(0o444)
             home = private / "home"
-            make_missing(places.write, user)
-            stack.enter_context(lent(places.write, user))
+            stack.enter_context(lent(places.lendable, user, context.store.lent))
             network = stack.enter_context(opened(limits.network, self._mechanism))
             bounds = ScriptBounds(
                 read=(*places.read, script, *self._beside(interpreter)),
                 write=(*places.write, home),
                 executables=executables,
                 shell=find_shell(executables),
+                identities=places.identities,
                 network=network.shared,
                 timeout_s=wish.timeout_s,
                 output_bytes=limits.output_bytes,
@@ -142,7 +143,15 @@ class Run:
         start = cast("Mapping[str, Mapping[str, object]]", context.start["parameters"])
         given = start.get("params", {})
         environment = context.config.for_agents(context.environment)
-        places = settle(self._limits.read, self._limits.write, given=given, environment=environment, directory=context.directory)
+        written = WrittenPlaces(context.store.written)
+        places = settle(
+            self._limits.read,
+            self._limits.write,
+            given=given,
+            environment=environment,
+            directory=context.directory,
+            written=written.known(),
+        )
         properties = context.bundle.descriptor.parameters.get("properties", {})
         paths = {
             name: given[name]
@@ -151,6 +160,9 @@ class Run:
         }
         handed_over = {name: str(path) for name, path in paths.items() if self._wish.parameters.get(name) == path}
         check_inside(places, handed_over)
+        first = {root.entry: root.record() for root in places.roots if root.identity is not None}
+        check_unchanged(places.roots, context.remember_paths(first))
+        written.note(path for path in places.write if path.is_dir())
         return places
 
     def _resolved_secrets(self) -> tuple[Mapping[str, object], dict[str, str]]:

@@ -69,6 +69,7 @@ class History:
     effects: running hash over the effects that the other steps answered.
     limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
     spent: what agents used up, voids included; inherited_spent: the part of it that was copied. idle_ms: how long nobody ran it.
+    paths: what each granted path was when the thread first used it.
     """
 
     start: Mapping[str, Any]
@@ -92,6 +93,7 @@ class History:
     last_line: bytes = b""
     note: str | None = None
     answer: object = None
+    paths: dict[str, object] = field(default_factory=dict)
     damage: Damage | None = None
 
     @property
@@ -264,6 +266,10 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
             for name in LIMITS:
                 if name in record:
                     history.limits[name] = record[name]
+        case "paths":
+            if not isinstance(record["paths"], dict):
+                raise ValueError("paths are no mapping")
+            history.paths = record["paths"] | history.paths  # the first use counts
         case _:
             pass  # notes are for readers
 

@@ -6,7 +6,7 @@ import functools
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SYSTEM_DIRECTORIES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -27,6 +27,8 @@ NETWORK_FILES = (
 )
 MAX_LINKS = 40
 """As many as the kernel follows."""
+Identity = tuple[int, int]
+"""Device and inode."""
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -36,13 +38,15 @@ class ScriptBounds:
 
     read, write: files and directories. executables: programs that may run; None: those of the system and the one that is started.
     shell: what ``/bin/sh`` means where executables are named; None: there is no such program, unless it is one of them.
-    timeout_s: for all of it. cpu_s, memory_bytes, file_bytes: for each process. processes: at once. output_bytes: kept of each stream.
+    identities: what must be found at some of these paths once the walls stand. timeout_s: for all of it.
+    cpu_s, memory_bytes, file_bytes: for each process. processes: at once. output_bytes: kept of each stream.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     executables: tuple[Path, ...] | None = None
     shell: Path | None = None
+    identities: Mapping[Path, Identity] = field(default_factory=dict)
     network: bool = False
     timeout_s: float = 60.0
     cpu_s: int | None = None

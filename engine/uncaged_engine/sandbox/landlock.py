@@ -31,8 +31,11 @@ def restrict(syscall: Callable[..., int], numbers: Mapping[str, int], settings: 
 
     Args:
         settings: abi; files, network, scopes: what is denied (bits that this version knows); rules: pairs of path and the rights
-            that it keeps.
+            that it keeps; identities: device and inode that must be found at some of the paths.
+    Raises:
+        LookupError: another object is there; names the path.
     """
+    identities = settings.get("identities", {})
     handled = settings["files"].to_bytes(8, "little")
     if settings["abi"] >= NETWORK_FROM_ABI:
         handled += settings["network"].to_bytes(8, "little")
@@ -44,6 +47,9 @@ def restrict(syscall: Callable[..., int], numbers: Mapping[str, int], settings: 
             place = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)
         except FileNotFoundError:
             continue
+        found = posix.fstat(place)
+        if path in identities and identities[path] != (found.st_dev, found.st_ino):
+            raise LookupError(path)
         rule = rights.to_bytes(8, "little") + place.to_bytes(4, "little")
         syscall(numbers["landlock_add_rule"], ruleset, RULE_PATH_BENEATH, rule, 0)
         posix.close(place)

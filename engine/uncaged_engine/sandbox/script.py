@@ -66,7 +66,7 @@ def run_script(
         prepare: as in `start_script`.
     Raises:
         SandboxUnavailable: it cannot be locked up here; it was not started.
-        FileNotFoundError: there is no such program.
+        FileNotFoundError: there is no such program. RefusedError: a path is not the object that *bounds* name.
     """
     begin = time.monotonic()
     with (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from uncaged_bundles.errors import SandboxUnavailable
+from uncaged_bundles.errors import RefusedError, SandboxUnavailable
 
 from . import bubblewrap, seccomp
 from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
@@ -43,7 +43,7 @@ def start_script(
     Args:
         prepare: called with bubblewrap's process 1, whose namespaces exist, before it is told what to run; never called for Landlock.
     Raises:
-        SandboxUnavailable, FileNotFoundError: as in `run_script`.
+        SandboxUnavailable, FileNotFoundError, RefusedError: as in `run_script`.
     """
     if not mechanism.holds_scripts:
         reason = f"Landlock {mechanism.landlock_abi} does not hold scripts; version {SCRIPT_ABI} does (Linux 6.12)"
@@ -80,6 +80,7 @@ def _parcel(
     root = os.geteuid() == 0
     home = str(private or "/tmp")  # noqa: S108 - a private one, inside
     others = 0 if root or mechanism.name == "bubblewrap" else count_tasks(user.uid)
+    identities = {str(path): identity for path, identity in bounds.identities.items()}
     settings: dict[str, object] = {
         "numbers": call_numbers(mechanism.machine),
         "parent": os.getpid(),
@@ -88,6 +89,7 @@ def _parcel(
         "environment": {"HOME": home, "TMPDIR": home, "PATH": DEFAULT_PATH, **environment},
         "directory": str(cwd),
         "user": (user.uid, user.gid) if root else None,
+        "identities": identities,
         "carry": False,
         "supervise": private is not None,
         "filter": seccomp.assemble(
@@ -101,7 +103,8 @@ def _parcel(
     if private is not None:
         modules.append("landlock")
         settings["private"] = str(private)
-        settings["landlock"] = script_landlock(view, private, network=bounds.network, abi=mechanism.landlock_abi)
+        walls = script_landlock(view, private, network=bounds.network, abi=mechanism.landlock_abi)
+        settings["landlock"] = {**walls, "identities": identities}
         settings["carry"] = root and carries(view, program, cwd, user)
     elif bounds.executables is not None and (abi := known_landlock_abi(mechanism.machine)):
         modules.append("landlock")
@@ -162,6 +165,8 @@ def _start(
         os.close(tree_fd)
     kill_group(process)
     _, complaint = process.communicate()
+    if word.startswith(b"at"):
+        raise RefusedError(f"the granted path {os.fsdecode(word[2:])!r} was replaced by something else just now; nothing was run")
     why = word[2:].decode(errors="replace") or complaint.decode(errors="replace").strip()[:1000] or "it did not start in time"
     raise SandboxUnavailable(f"the {mechanism.name} sandbox for scripts does not work here: {why}")
 

@@ -43,6 +43,9 @@ def main(parcel: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> N
     except OSError as error:
         posix.write(status_fd, f"no{error}".encode(errors="replace"))
         posix._exit(NOT_STARTED)
+    except LookupError as error:
+        posix.write(status_fd, b"at" + error.args[0].encode(errors="surrogateescape"))
+        posix._exit(NOT_STARTED)
     posix.close(status_fd)
     try:
         posix.execve(settings["program"], settings["argv"], settings["environment"])
@@ -65,7 +68,27 @@ def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: 
     posix.chdir(settings["directory"])
     for number in (SIGPIPE, SIGXFSZ, SIGTERM):
         signal(number, SIG_DFL)  # the interpreter ignores the first two, and exec would hand that on
+    check_identities(settings["identities"])
     lockdown["lock_down"](settings, landlock)
+
+
+def check_identities(identities: Mapping[str, tuple[int, int]]) -> None:
+    """Compare what is mounted with what was granted: nothing of the script runs yet, and a mount stays with its object.
+
+    Under Landlock, where nothing is mounted, `landlock.restrict` compares each object that it opens for a rule.
+
+    Raises:
+        LookupError: another object is there; names the path.
+    """
+    for path, identity in identities.items():
+        try:
+            found = posix.stat(path)
+        except PermissionError:
+            continue  # closed to the script, too
+        except OSError:
+            raise LookupError(path) from None
+        if (found.st_dev, found.st_ino) != identity:
+            raise LookupError(path)
 
 
 def _become(uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], numbers: Mapping[str, int]) -> None:

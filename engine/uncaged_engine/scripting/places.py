@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..sandbox.bounds import Identity
+from .roots import Root, find_roots
 from .wish import Refused, declared
 
 PARAMETER = "param:"
@@ -20,10 +22,21 @@ _VARIABLE = re.compile(r"\$(?:env:)?(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The paths of one run, as they are mounted: as they were written, and where they lead to."""
+    """The paths of one run, as they are mounted: as they were written, and where they lead to. roots: the same, one for each entry."""
 
     read: tuple[Path, ...]
     write: tuple[Path, ...]
+    roots: tuple[Root, ...] = ()
+
+    @property
+    def identities(self) -> dict[Path, Identity]:
+        """Device and inode of each path that exists, under both names."""
+        return {path: root.identity for root in self.roots if root.identity is not None for path in (root.path, root.real)}
+
+    @property
+    def lendable(self) -> dict[Path, Identity]:
+        """What the script may write, each under the one name that leads over no link."""
+        return {root.real: root.identity for root in self.roots if root.identity is not None and root.real in self.write}
 
     def covers(self, path: Path) -> bool:
         """Whether a path lies in one of them, links resolved, name by name: ``/data`` does not hold ``/data2``."""
@@ -40,25 +53,39 @@ def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
 
 
 def settle(
-    read: Iterable[str], write: Iterable[str], *, given: Mapping[str, object], environment: Mapping[str, str], directory: Path
+    read: Iterable[str],
+    write: Iterable[str],
+    *,
+    given: Mapping[str, object],
+    environment: Mapping[str, str],
+    directory: Path,
+    written: Mapping[Identity, Path],
 ) -> Places:
-    """Resolve the paths of a policy.
+    """Resolve the paths of a policy; make a missing directory to write to, if the one above it exists.
 
     Args:
-        given: the thread's own parameters. directory: the caller's.
+        given: the thread's own parameters. directory: the caller's. written: what scripts of this store may write, by identity.
     Raises:
-        Refused: a path cannot be resolved.
+        Refused: a path cannot be resolved, or a link leads it out of a directory that scripts may write.
     """
 
-    def settled(texts: Iterable[str], key: str) -> tuple[Path, ...]:
-        found: dict[Path, None] = {}
-        for text in texts:
-            path = resolve(text, key, given=given, environment=environment, directory=directory)
-            if path is not None:
-                found |= dict.fromkeys((path, Path(os.path.realpath(path))))
-        return tuple(found)
+    def entries(texts: Iterable[str], key: str) -> list[tuple[str, Path]]:
+        paths = ((text, resolve(text, key, given=given, environment=environment, directory=directory)) for text in texts)
+        return [(f"{key} {text!r}", path) for text, path in paths if path is not None]
 
-    return Places(read=settled(read, "read"), write=settled(write, "write"))
+    own = dict(written)
+    writing: list[Root] = []
+    for entry in sorted(entries(write, "write"), key=lambda entry: entry[1].parts):
+        [root] = find_roots([entry], own, make=True)
+        writing.append(root)
+        if root.identity is not None:
+            own[root.identity] = root.real
+    reading = find_roots(entries(read, "read"), own)
+    return Places(read=_names(reading), write=_names(writing), roots=(*writing, *reading))
+
+
+def _names(roots: Iterable[Root]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(path for root in roots for path in (root.path, root.real)))
 
 
 def resolve(text: str, key: str, *, given: Mapping[str, object], environment: Mapping[str, str], directory: Path) -> Path | None:

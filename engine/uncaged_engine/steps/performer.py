@@ -7,6 +7,7 @@ an effect are sub-steps: each has a line and a flush of its own, and is not perf
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -112,10 +113,13 @@ class Performer:
         self._intended_ms = 0
         self._is_asked_again = False
         self._open: OpenEffect | None = None
+        self._paths: dict[str, object] = {}
+        self._remembering = threading.Lock()
 
     def take_over(self, history: History) -> None:
         """Remember what the journal holds for the effect that comes next: a note, an answer, sub-steps, and when it was intended."""
         self._note, self._answer = history.note, history.answer
+        self._paths = dict(history.paths)
         if history.pending is not None:
             records = [json.loads(self._blobs.expand(line)) for line in history.pending.subs]
             self._done = {int(record["sub"]): record for record in records}
@@ -226,6 +230,7 @@ class Performer:
             answer=self._answer if index is None else None,
             perform_sub=lambda sub, sub_kind, body: self._sub(seq, sub, sub_kind, body),
             done=self._done,
+            remember_paths=self._remember_paths,
             left=self._spending.left,
             clock_ms=self._clock_ms,
         )
@@ -255,6 +260,16 @@ class Performer:
             line = lines.attempt(seq, number, self._blobs.spilt(fields), self._clock_ms())
         self._journal.append(line)
         self._journal.flush()
+
+    def _remember_paths(self, found: Mapping[str, object]) -> Mapping[str, object]:
+        """Parts of one effect may ask at the same time; the first use counts."""
+        with self._remembering:
+            fresh = {entry: first for entry, first in found.items() if entry not in self._paths}
+            if fresh:
+                self._journal.append(lines.control("paths", {"paths": fresh}, self._clock_ms()))
+                self._journal.flush()
+                self._paths |= fresh
+            return dict(self._paths)
 
     def _handler(self, kind: str) -> Handler:
         handler = self._handlers.get(kind)

@@ -38,6 +38,10 @@ def main(arguments: list[str]) -> int:
     clear_report(store, bundle)
     allow_files()
     begun = begin_cell(store, bundle)
+    if any(store.lent.glob("*.json")):
+        from ..scripting.lending import give_back_all  # only after a crash
+
+        give_back_all(store.lent)
     from .server import Server  # while the sandbox starts
 
     def ready() -> None:

@@ -323,15 +323,14 @@ import json, sys
 from pathlib import Path
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
-from uncaged_engine.scripting.lending import lent, make_missing, user_for
+from uncaged_engine.scripting.lending import lent, user_for
 from uncaged_engine.scripting.network import opened
 from uncaged_engine.scripting.places import settle
 place, host = Path(sys.argv[1]), sys.argv[2]
-places = settle(["$HOME/data"], ["mine/out"], given={}, environment={"HOME": str(place)}, directory=place)
+places = settle(["$HOME/data"], ["mine/out"], given={}, environment={"HOME": str(place)}, directory=place, written={})
 user = user_for(places, place / "mine")
-make_missing(places.write, user)
 mechanism = choose("bubblewrap")
-with lent(places.write, user), opened([host], mechanism) as network:
+with lent(places.lendable, user, place / "store" / "lent"), opened([host], mechanism) as network:
     bounds = ScriptBounds(read=places.read, write=places.write, executables=tuple(map(Path, ("/bin/sh", "/bin/cat", "/usr/bin/curl"))))
     body = f"cat {place}/data/file.txt; cat {place}/data2/file.txt; curl -sS http://{host}/ | cat > {place}/mine/out/page"
     done = run_script(["/bin/sh", "-c", body], bounds, mechanism=mechanism, cwd=place / "mine" / "out", prepare=network.enter,

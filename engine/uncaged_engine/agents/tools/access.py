@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...sandbox.script import ScratchUser
+from ...scripting.lending import change_owners, identities_of
 
 
 @contextmanager
@@ -26,11 +27,12 @@ def lent(top: Path, user: ScratchUser) -> Iterator[None]:
 
 def hand_over(top: Path, uid: int, gid: int) -> None:
     """Change the owner of all that is below *top*. Links are not followed, and a file that has a second name stays whose it is."""
-    for directory, names, files in os.walk(top):
-        if Path(directory) == top:
-            names[:] = [name for name in names if name != ".git"]
-            files = [name for name in files if name != ".git"]  # noqa: PLW2901 - the same list without one
-        for path in (directory, *(os.path.join(directory, name) for name in (*names, *files))):  # noqa: PTH118 - a hot loop
-            found = os.lstat(path)
-            if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
-                os.chown(path, uid, gid, follow_symlinks=False)
+
+    def choose(found: os.stat_result) -> tuple[int, int] | None:
+        return (uid, gid) if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1) else None
+
+    fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        change_owners(fd, choose, identities_of(top / ".git"))
+    finally:
+        os.close(fd)
