@@ -28,10 +28,20 @@ KEYS = frozenset({"name", "prompt", "params", "maxRounds"})
 DEEPEST = 16
 POLL_S = 0.5
 
+ANSWER = {
+    "type": "object",
+    "required": ["success", "message", "data"],
+    "properties": {"success": {"type": "boolean"}, "message": {"type": ["string", "null"]}},
+}
+"""JSON Schema of an outcome."""
+
 
 class FlowHandler:
     kind = "flow"
     limits: frozenset[str] = frozenset({"names"})
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"  # the child is found by its id; for one that was removed see `removed`

@@ -25,6 +25,9 @@ class SleepHandler:
     kind = "sleep"
     limits: frozenset[str] = frozenset()
 
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return {"type": "integer"}
+
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"
 
