@@ -38,7 +38,7 @@ WORK_S = 10.0
 ANSWER = {
     "type": "object",
     "required": ["url", "title", "text"],
-    "properties": dict.fromkeys(("url", "title", "text"), {"type": "string"}),
+    "properties": {key: {"type": "string"} for key in ("url", "title", "text")},
 }
 """JSON Schema of an outcome."""
 

@@ -350,7 +350,7 @@ def test_a_page_that_is_too_long_is_summarised_in_parts() -> None:
     [
         (
             [block("apiCall", url="https://h.example/${qurey}")],
-            "block 2 (apiCall): ${qurey} names no variable and would stay as it is; did",
+            "block 2 (apiCall): ${qurey} names no variable and would stay as it",
         ),
         ([block("llmInstruction", instruction="do ${nothing.at.all}")], "${nothing.at.all} names no variable and would stay as it is"),
         (
