@@ -141,8 +141,7 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
         if status == "interrupted" or (again and is_stopped(engine, child, status)):
             again = False
             try:
-                summary = engine.thread(child).summary
-                engine.resume(child, options=options_of(context, ran_s=(summary.updated_ms - summary.started_ms) / 1000))
+                engine.resume(child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000))
             except RefusedError:  # its limit is not higher than before
                 return outcome_of(engine, child, status)
         elif is_stopped(engine, child, status) and status == "limit":

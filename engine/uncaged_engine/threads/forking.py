@@ -71,6 +71,7 @@ def make_fork(
     pin_workspace(start, step_records(history, Blobs(store.blobs))[:kept], store, options)
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
+    store.note_start(thread)
     create(store.data_path(target, thread), line, target, thread, more=copied_lines(data[: history.good_bytes], kept, begun, made_up))
     return target, thread
 
