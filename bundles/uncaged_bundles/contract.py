@@ -50,6 +50,11 @@ class RoleSpec:
     schema: Mapping[str, object]
 
 
+CLAIM = "x-claim"
+CLAIMS = ("git.branch", "git.commit", "git.files", "tests")
+"""What a field of a role's schema may be marked with: the engine compares its value with the workspace."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
     """What a bundle says of itself.

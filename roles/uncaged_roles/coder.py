@@ -58,7 +58,7 @@ role = Role(
         "properties": {
             "status": {"enum": ["phase-done", "all-done", "stuck"]},
             "completedPhases": {**_TEXTS, "description": "Names of the phases that this answer completed."},
-            "filesChanged": {**_TEXTS, "description": "Paths from the root of the repository."},
+            "filesChanged": {**_TEXTS, "description": "Paths from the root of the repository.", "x-claim": "git.files"},
             "summary": {"type": "string", "minLength": 1, "description": "What was done and tested, or why the coder is stuck."},
         },
         "required": ["status", "summary"],

@@ -50,8 +50,8 @@ role = Role(
         "type": "object",
         "properties": {
             "status": {"enum": ["committed", "recoverable", "unrecoverable"]},
-            "branch": {"type": "string", "description": "The branch that the commit is on."},
-            "commitSha": {"type": "string", "description": "The commit's full id."},
+            "branch": {"type": "string", "description": "The branch that the commit is on.", "x-claim": "git.branch"},
+            "commitSha": {"type": "string", "description": "The commit's full id.", "x-claim": "git.commit"},
             "error": {"type": "string", "description": "What stopped the commit, as git or a hook printed it."},
         },
         "required": ["status"],

@@ -27,7 +27,8 @@ improvements nearby. Leave these out of `issues`; you may mention them in the te
 back what the plan decided. If an issue was answered with a sound reason, accept the reason.
 
 How to end:
-- `approved`: nothing blocking. Say what you ran and what it showed.
+- `approved`: nothing blocking. Say what you ran and what it showed, and in `testsPass` whether
+  the whole suite passed.
 - `rejected`, with `issues`: each one states file and line, what is wrong, how to see it, and
   what would mend it. Name all of them at once.
 
@@ -37,8 +38,8 @@ Do not edit files and do not commit.
 _EXTRACT = """\
 Take the verdict from the reviewer's answer. status: `approved` or `rejected`. issues: the
 blocking issues, one text each with place, fault and remedy in the reviewer's own words; none
-when approved. Remarks that the reviewer does not call blocking are no issues. Add nothing that
-the answer does not say.
+when approved. Remarks that the reviewer does not call blocking are no issues. testsPass: only if
+the reviewer says what the whole suite came to. Add nothing that the answer does not say.
 """
 
 role = Role(
@@ -54,6 +55,11 @@ role = Role(
                 "description": "Blocking issues only: place, what is wrong, what would mend it. Empty when approved.",
                 "type": "array",
                 "items": {"type": "string", "minLength": 1},
+            },
+            "testsPass": {
+                "type": "boolean",
+                "description": "Whether the whole suite passed when you ran it; left out if it was not run.",
+                "x-claim": "tests",
             },
         },
         "required": ["status"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .. import shapes
+from ..contract import CLAIM
 
 _REFERENCES = ("$ref", "$dynamicRef")
 
@@ -21,6 +22,19 @@ def check_schema(schema: Mapping[str, object], path: shapes.Path) -> None:
     for where, target in _references(schema, path):
         if not isinstance(target, str) or not target.startswith("#"):
             raise shapes.ShapeError(where, f"refers to {shapes.shown(target)}; a schema may refer to its own parts alone ('#/$defs/…')")
+
+
+def claims_in(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, object]]:
+    """Yield each mark of a field as a claim, with its place. A property may have that name, too."""
+    match value:
+        case dict():
+            for key, item in value.items():
+                if key == CLAIM and not isinstance(item, dict):
+                    yield (*path, key), item
+                yield from claims_in(item, (*path, key))
+        case list():
+            for index, item in enumerate(value):
+                yield from claims_in(item, (*path, index))
 
 
 def _references(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, object]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from .. import shapes
-from ..contract import Descriptor, parse_descriptor
+from ..contract import CLAIMS, Descriptor, parse_descriptor
 from ..errors import BundleError
 from ..ids import BundleHash, bundle_hash
 from ..policy import KNOWN_EFFECTS
@@ -129,11 +129,17 @@ def _imports_ours(tree: ast.Module) -> bool:
 
 
 def _check_schemas(descriptor: Descriptor) -> None:
-    from .schemas import check_schema
+    from .schemas import check_schema, claims_in
 
     check_schema(descriptor.parameters, ("descriptor", "parameters"))
     for name, role in descriptor.roles.items():
-        check_schema(role.schema, ("descriptor", "roles", name, "schema"))
+        path = ("descriptor", "roles", name, "schema")
+        check_schema(role.schema, path)
+        for where, claim in claims_in(role.schema, path):
+            if claim not in CLAIMS:
+                raise shapes.ShapeError(where, f"{shapes.shown(claim)} is not a claim that can be checked (known: {', '.join(CLAIMS)})")
+            if descriptor.asked_roles and descriptor.policy.limits["role"].get("workspace", "none") == "none":
+                raise shapes.ShapeError(where, "is compared with the workspace, but the policy's role has none")
 
 
 def _check_hosts(descriptor: Descriptor) -> None:

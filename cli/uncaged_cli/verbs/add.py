@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def wanted(engine: Engine, bundle_hash: BundleHash) -> str:
     descriptor = engine.bundle(bundle_hash).descriptor
     required = descriptor.parameters.get("required", [])
     words = ["--prompt TEXT"] if descriptor.roles else []
-    words += [f"--param {name}=VALUE" for name in required] if isinstance(required, list) else []
+    words += [f"--param {shlex.quote(f'{name}=VALUE')}" for name in required] if isinstance(required, list) else []
     return "".join(f" {word}" for word in words)
 
 

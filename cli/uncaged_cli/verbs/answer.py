@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -80,7 +81,7 @@ def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
     if edited:
         return edit(str(asked.get("prompt", words)), fields if isinstance(fields, Mapping) else {})
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        said = f"'{json.dumps(blank(fields, '…'), ensure_ascii=False)}'" if isinstance(fields, Mapping) else "TEXT"
+        said = shlex.quote(json.dumps(blank(fields, "…"), ensure_ascii=False)) if isinstance(fields, Mapping) else "TEXT"
         raise UsageError(f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} {said}")
     from uncaged_engine.prompts.prompt import HOW_TO_ANSWER
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
         jsonout.document({"hash": bundle.hash, "name": bundle.descriptor.name, "bytes": len(source), **where})
     elif output is not None:
         result(f"{output}: {bundle.descriptor.name}@{bundle.hash}")
-        next_step(f"uncaged-workflow add {bundle.descriptor.name} {output}")
+        next_step(f"uncaged-workflow add {bundle.descriptor.name} {shlex.quote(str(output))}")
     elif is_terminal(sys.stdout):
         result(source.decode())
     else:

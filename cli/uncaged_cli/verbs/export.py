@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
         jsonout.document({"threadId": thread_id, "file": str(path), "bytes": size_bytes})
         return
     result(f"{path}: {spell_bytes(size_bytes)}")
-    next_step(f"uncaged-workflow import {path}")
+    next_step(f"uncaged-workflow import {shlex.quote(str(path))}")
 
 
 def find_thread(engine: Engine, what: str) -> ThreadId:
@@ -79,7 +80,8 @@ def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, a
     result(f"{path}: {flow.name}@{flow.hash}")
     for place in masked:
         note("left out: ", place)
-    next_step(f"uncaged-workflow add {flow.name} {path}" if block is None else f"uncaged-workflow import {path}")
+    quoted = shlex.quote(str(path))
+    next_step(f"uncaged-workflow add {flow.name} {quoted}" if block is None else f"uncaged-workflow import {quoted}")
 
 
 def free_path(path: Path, *, force: bool) -> Path:

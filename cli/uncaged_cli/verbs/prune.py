@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -47,4 +48,4 @@ def tell(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
         count = len(pruned.kept)
         result(f"kept {count} thread{'' if count == 1 else 's'} whose parent may still go on; `thread rm` of the parent releases them")
     if dry_run and pruned.threads:
-        next_step(f"uncaged-workflow prune --older-than {older_than}")
+        next_step(f"uncaged-workflow prune --older-than {shlex.quote(older_than)}")

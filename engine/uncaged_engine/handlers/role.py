@@ -23,6 +23,7 @@ from ..agents import factory_of
 from ..agents.request import AgentFailed, AgentWaits
 from ..agents.turns import Cancelled, Turn, places_directory
 from ..conversation.asking import Asked, add_usage, ask
+from ..conversation.claims import Claims
 from ..conversation.question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
@@ -116,9 +117,10 @@ def consult(
         with Turn(places_directory(os.environ), context.config.limits.agents, context.cancel, progress) as turn:
             if request.flows is not None:
                 request.flows.lent = turn.lent
-            asked = ask(agent, request, checker(question.role.schema), record, restore)
+            claims = Claims(workspace=workspace, request=request, latest=latest)
+            asked = ask(agent, request, checker(question.role.schema, claims.problem), record, restore)
         if asked.meta is None and not context.cancel.requested:
-            asked = extracted(asked, question, binding, context, record)
+            asked = extracted(asked, question, binding, context, record, claims=claims)
     except Cancelled:
         return Void(word="killed", message=f"killed while {binding.name} waited to answer for {role!r}")
     except AgentWaits as exc:
@@ -149,7 +151,13 @@ def clean(text: str, binding: Binding) -> str:
 
 
 def extracted(
-    asked: Asked, question: Question, binding: Binding, context: EffectContext, record: Callable[[Mapping[str, object]], None]
+    asked: Asked,
+    question: Question,
+    binding: Binding,
+    context: EffectContext,
+    record: Callable[[Mapping[str, object]], None],
+    *,
+    claims: Claims,
 ) -> Asked:
     """Let the model that is configured for it take the data out of the agent's last answer, which is without secrets by then."""
     if context.config.extractor is None:
@@ -159,8 +167,9 @@ def extracted(
     taken = take_out(question.role, clean(asked.content, binding), context, record, timeout_s=question.timeout_s)
     usage = {**asked.usage}
     add_usage(usage, {name: value for name, value in taken.usage.items() if name != "model"})
-    problems = (*asked.problems, f"the extractor {context.config.extractor!r}: {taken.problem}") if taken.meta is None else asked.problems
-    return replace(asked, meta=taken.meta, problems=problems, usage=usage)
+    wrong = [taken.problem] if taken.meta is None else checker(question.role.schema, claims.problem)(taken.meta)
+    problems = asked.problems if not wrong else (*asked.problems, f"the extractor {context.config.extractor!r}: {'; '.join(wrong)}")
+    return replace(asked, meta=None if wrong else taken.meta, problems=problems, usage=usage)
 
 
 def outcome_of(asked: Asked, role: str, binding: Binding) -> Answer | Failure:

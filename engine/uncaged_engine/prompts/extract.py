@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from uncaged_bundles.contract import CLAIM
+
 from ..journal.codec import depth
 from .fences import Block, blocks_of
 
@@ -111,8 +113,12 @@ def refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def checker(schema: Mapping[str, object]) -> Check:
-    """Return the check against a role's JSON Schema; references lead nowhere but into the schema itself and the standard's own."""
+def checker(schema: Mapping[str, object], claim_problem: Callable[[str, object], str | None] | None = None) -> Check:
+    """Return the check against a role's JSON Schema; references lead nowhere but into the schema itself and the standard's own.
+
+    Args:
+        claim_problem: called with each claim and its value in data that fits otherwise; says what is wrong with it.
+    """
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing.exceptions import Unresolvable
@@ -120,8 +126,12 @@ def checker(schema: Mapping[str, object]) -> Check:
 
     kind = validator_for(dict(schema), default=Draft202012Validator)
     validator = kind(dict(schema), registry=EMPTY_REGISTRY)  # without it, a reference to a URL would be fetched
+    claims = None if claim_problem is None else with_claims(kind, claim_problem)(dict(schema), registry=EMPTY_REGISTRY)
 
     def check(value: object) -> list[str]:
+        return problems(value, validator) or ([] if claims is None else problems(value, claims))
+
+    def problems(value: object, validator: Any) -> list[str]:
         try:
             errors = sorted(
                 validator.iter_errors(cast("dict[str, Any]", value)), key=lambda error: [str(part) for part in error.absolute_path]
@@ -138,12 +148,27 @@ def checker(schema: Mapping[str, object]) -> Check:
     return check
 
 
+def with_claims(kind: Any, claim_problem: Callable[[str, object], str | None]) -> Any:
+    """Return a validator class that knows the keyword for claims."""
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
+
+    def verify(_validator: object, claim: object, value: object, _schema: object) -> Iterator[ValidationError]:
+        problem = claim_problem(str(claim), value)
+        if problem is not None:
+            yield ValidationError(problem)
+
+    return extend(kind, {CLAIM: verify})  # type: ignore[no-untyped-call]  # the library has no types
+
+
 def explain(error: ValidationError) -> Iterator[str]:
     """Say a validation error with its dotted path; of several forms that a value might take, the one that was meant."""
     if error.validator in {"anyOf", "oneOf"} and error.context:
         yield from explain_forms(error)
         return
-    message = error.message if len(error.message) <= SHOWN_CHARACTERS else f"{error.message[:SHOWN_CHARACTERS]}…"
+    message = (
+        error.message if len(error.message) <= SHOWN_CHARACTERS or error.validator == CLAIM else f"{error.message[:SHOWN_CHARACTERS]}…"
+    )
     yield f"{dotted(error)}: {message}"
 
 

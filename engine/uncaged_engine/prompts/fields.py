@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import cast
 
+from uncaged_bundles.contract import CLAIM
+
 Schema = Mapping[str, object]
 
 MAX_LEVEL = 6
@@ -34,6 +36,7 @@ LIMIT_WORDS = {
     "maxItems": "at most {} items",
     "pattern": "matching {}",
     "format": "format {}",
+    CLAIM: "checked against the working tree",
 }
 SIZES = ("minLength", "minItems")
 NOT_EMPTY = "not empty"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -132,7 +133,7 @@ def _unpacked(source: Path) -> Iterator[IO[bytes]]:
     except FileNotFoundError as exc:
         raise NotFoundError(f"no file {str(source)!r}") from exc
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as exc:
-        advice = f"a flow is taken in with 'uncaged-workflow add NAME {source}'"
+        advice = f"a flow is taken in with: uncaged-workflow add NAME {shlex.quote(str(source))}"
         raise UsageError(f"{str(source)!r} is no exported thread ({exc}); {advice}") from exc
     except OSError as exc:
         raise UsageError(f"{str(source)!r} cannot be read: {exc.strerror or exc}") from exc

@@ -7,7 +7,7 @@ hooks, and attributes that switch off every conversion and filter. Objects and t
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,8 @@ UNFINISHED_DIRECTORIES = ("rebase-merge", "rebase-apply", "sequencer")
 EMBEDDED = (("warning: adding embedded git repository: ", ""), ("error: '", "' does not have a commit checked out"))
 """What ``git add`` says of a repository inside the worktree: one with a commit, one without."""
 MAX_EMBEDDED = 100
+AS_MADE = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null"}
+"""Variables that show commits as they are, whatever was put in their place."""
 TORN_INDEX = ("index file smaller", "index file corrupt", "bad signature", "bad index", "index uses", "index entry")
 
 
@@ -95,6 +97,29 @@ class Snapshots:
             shutil.copy2(kept, self.admin / "index")
         elif head.commit is not None:
             self._worktree().run("read-tree", "--reset", head.commit)
+
+    def current_branch(self) -> str | None:
+        """Return the branch that the worktree is on; None if it is on none."""
+        ref = self._worktree().run("symbolic-ref", "--quiet", "HEAD", accept=(0, 1)).decode("utf-8", "surrogateescape").strip()
+        return ref.removeprefix("refs/heads/") or None
+
+    def has_commit(self, name: str) -> bool:
+        """Return whether *name* is the full id of a commit."""
+        words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        found = self._worktree().run(*words, accept=(0, 1, 128), more=AS_MADE)
+        return found.decode().strip() == name
+
+    def is_ahead(self, commit: str, base: str) -> bool:
+        """Return whether *commit* is part of HEAD's history and not of *base*'s."""
+        git = self._worktree()
+        behind = git.run("rev-list", "--max-count=1", commit, "--not", "HEAD", more=AS_MADE)
+        return not behind.strip() and bool(git.run("rev-list", "--max-count=1", commit, "--not", base, more=AS_MADE).strip())
+
+    def changed_paths(self, since: Sequence[str]) -> frozenset[str]:
+        """Return the paths that differ between the worktree and any of the commits *since*, deleted and untracked ones included."""
+        tree = self._write_tree()
+        lists = [self._repository().run("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree) for commit in since]
+        return frozenset(path.decode("utf-8", "surrogateescape") for found in lists for path in found.split(b"\0") if path)
 
     def _write_tree(self) -> str:
         self._write_excludes()

@@ -110,6 +110,24 @@ class Workspace:
             self._snapshots(ready).restore(latest or ready.first)
             self._complete()
 
+    def current_branch(self) -> str | None:
+        """Return the branch that the worktree is on, whatever an agent did to its file ``.git``."""
+        return self._snapshots(self._known()).current_branch()
+
+    def has_commit(self, name: str) -> bool:
+        """Return whether *name* is the full id of a commit in the repository."""
+        return self._snapshots(self._known()).has_commit(name)
+
+    def made_commit(self, commit: str) -> bool:
+        """Return whether a commit is on the worktree's branch and was not there before the thread."""
+        return self._snapshots(self._known()).is_ahead(commit, self.base)
+
+    def changed_paths(self, latest: str | None) -> frozenset[str]:
+        """Return the paths that were changed since the thread began, or since the snapshot *latest*."""
+        ready = self._known()
+        with on_disk(self.tree):
+            return self._snapshots(ready).changed_paths((self.base, latest or ready.first))
+
     def for_children(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return *environment* with the paths of linked directories moved into the worktree."""
         return translated(dict(environment), self.links, self.repository, self.tree)

@@ -136,6 +136,25 @@ def test_reading_runs_nothing(make_source: MakeSource, tmp_path: Path) -> None:
     assert not trace.exists()
 
 
+def test_a_mark_that_is_no_known_claim_is_refused(make_source: MakeSource) -> None:
+    """A misspelt claim would be read as none; a claim needs a workspace if an agent makes it; a property may have any name."""
+
+    def role(claim: object) -> dict[str, object]:
+        return {"planner": {**ROLE, "schema": {"type": "object", "properties": {"branch": {"type": "string", "x-claim": claim}}}}}
+
+    def read(claim: object, **policy: object) -> None:
+        read_bundle(make_source(roles=role(claim), policy=policy), check_schemas=True)
+
+    read("git.branch", role={"workspace": "read"})
+    read("git.branch")
+    with pytest.raises(BundleError, match=r"branch\.x-claim: 'git\.brnch' is not a claim that can be checked \(known: git\.branch, "):
+        read("git.brnch", role={"workspace": "read"})
+    with pytest.raises(BundleError, match=r"x-claim: is compared with the workspace, but the policy's role has none"):
+        read("git.branch", role={})
+    named = {"planner": {**ROLE, "schema": {"type": "object", "properties": {"x-claim": {"type": "string"}}}}}
+    read_bundle(make_source(roles=named, policy={"role": {}}), check_schemas=True)
+
+
 def test_schemas_are_checked_when_asked(make_source: MakeSource) -> None:
     """At `add` role schemas and parameters are valid JSON Schema; the error has line, column and dotted path."""
     source = make_source(roles={"planner": ROLE})
