@@ -32,6 +32,7 @@ from .sandbox.mechanism import choose
 from .settings.config import Config
 from .settings.loading import load
 from .shipped import shipped_flows
+from .state import states
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer
 from .threads.cutting import Cut, Instead
@@ -40,6 +41,7 @@ from .threads.forking import make_fork
 from .threads.resuming import resume_fields
 from .threads.starting import Chance, RunOptions, granted_bundle, new_start, pin_workspace, start_line
 from .threads.steering import require, require_still, steer
+from .threads.tails import settle
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
@@ -148,14 +150,13 @@ class Engine:
             )
             pin_workspace(start, (), self.store, chosen)
             line = start_line(self.store, start, self._chance.clock_ms())
-            self.store.note_start(thread)
             create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
             # crash here: the thread is `interrupted`, and `resume` starts it
             self._drive(bundle.hash, thread, chosen, launching=worker)
         return thread
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
-        """All threads, those started last first, or those of one flow or hash. One that cannot be read is listed all the same."""
+        """All threads, newest first; those of one flow or hash if it is named. One that cannot be read is listed all the same."""
         summaries = []
         for bundle, thread, path in self.store.find_journals():
             with suppress(NotFoundError):  # it was removed since its directory was read
@@ -163,8 +164,7 @@ class Engine:
         if flow is not None:
             name, bundle_hash = self.registry.resolve(flow)
             summaries = [one for one in summaries if (one.name == name if name else one.hash == bundle_hash)]
-        order = self.store.start_order()
-        return sorted(summaries, key=lambda one: (order.get(one.thread_id, -1), one.thread_id), reverse=True)
+        return sorted(summaries, key=lambda one: one.thread_id, reverse=True)
 
     def thread(self, text: str) -> ThreadView:
         """One thread in full; *text* is an id, a unique prefix of one, or ``latest``."""
@@ -193,6 +193,8 @@ class Engine:
     ) -> ThreadId:
         """Go on with a thread that was paused, interrupted, killed, limited or left unknown.
 
+        Lines that a failed flush left in doubt are brought to disk first; the thread may have ended with them.
+
         Args:
             redo, skip: what to do with an effect of which nobody knows whether it was performed. note: told to the next role.
             options: its limits replace the thread's; its directory and environment are the children's.
@@ -202,7 +204,10 @@ class Engine:
         if redo and skip:
             raise UsageError("--redo and --skip exclude each other")
         bundle_hash, thread, path = self.store.locate_thread(text)
+        settled = settle(path, bundle_hash, thread)
         found = view(self.store, bundle_hash, thread, path)
+        if settled and found.end is not None and not states.allowed(found.summary.status, "resume"):
+            return thread  # it had ended, and only its last lines were in doubt
         chosen = options or RunOptions()
         fields, decided = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.limits())
         require(found.summary, "resume")

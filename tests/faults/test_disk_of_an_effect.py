@@ -53,7 +53,7 @@ def test_an_os_error_of_a_handler_is_a_void_and_no_bug(engine: Engine) -> None:
     assert list(engine.store.run.glob("report-*")) == []
 
 
-@pytest.mark.usefixtures("tracer")
+@pytest.mark.needs("strace")
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
 @pytest.mark.parametrize(("call", "name"), [("mkdir", "home"), ("openat", "script.sh")])
 def test_one_fault_in_a_scripts_scratch_directory_is_no_bug(engine: Engine, tmp_path: Path, call: str, name: str, fault: str) -> None:

@@ -46,11 +46,15 @@ class Witness:
 
 def drive(store: Store, placed: Placed, witness: Witness | None = None) -> None:
     """Have the thread driven by the live worker and wait until it is left, or the worker is gone."""
-    message = {"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}
     with suppress(UncagedError):  # not accepted: then nothing was acknowledged
-        client.request(store, placed.bundle.hash, message, start=False)
+        client.request(store, placed.bundle.hash, drive_message(placed), start=False)
     with (witness or Witness()).watching(store, placed):
         pass
+
+
+def drive_message(placed: Placed) -> dict[str, object]:
+    """The request that has a thread driven."""
+    return {"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}
 
 
 def judge_the_disk(placed: Placed, before: bytes, witness: Witness, seen: list[int]) -> None:

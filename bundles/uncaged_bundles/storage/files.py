@@ -12,6 +12,7 @@ from pathlib import Path
 from ..errors import StorageError
 
 _TEMPORARY_SUFFIX = ".tmp"
+_PART_BYTES = 1 << 24
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -65,6 +66,15 @@ def read_if_there(path: Path) -> bytes | None:
         return None
     except OSError as exc:
         raise StorageError(f"cannot read {path}: {exc.strerror or exc}") from exc
+
+
+def read_range(handle: int, start: int, end: int) -> bytes:
+    """The bytes of an open file from *start* up to *end*, or up to its end if that comes first."""
+    parts: list[bytes] = []
+    while start < end and (part := os.pread(handle, min(end - start, _PART_BYTES), start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
 
 
 def sync_directory(directory: Path) -> None:

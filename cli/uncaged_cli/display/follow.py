@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.ids import ThreadId
 
@@ -37,6 +38,7 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool 
         with choose_view(as_json=as_json, verbose=verbose) as view:
             view.opening(engine.thread(thread_id).start)
             heard = 0
+            status: Mapping[str, Any] = {}
             for event in engine.follow(thread_id):
                 if event.kind == "progress":
                     view.progress(event.body)
@@ -47,7 +49,9 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool 
                         view.heard(Heard(record=event.body, row=row, open=story.open))
                     elif heard == known_records and story.steps:
                         view.kept(story.steps)
-            final = engine.thread(thread_id)
+                elif event.kind == "status":
+                    status = event.body
+            final = stopped(engine.thread(thread_id), status)
             last = ending_of(final, engine.store)
             view.ending(last, summary_of(final))
             if final.summary.spent.unpriced and limits_money(final.start, final.records):
@@ -58,6 +62,13 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool 
         next_step(f"uncaged-workflow thread {thread_id} --follow")
         next_step(f"uncaged-workflow kill {thread_id}")
         return EXIT_INTERRUPTED
+
+
+def stopped(view: ThreadView, status: Mapping[str, Any]) -> ThreadView:
+    """Return the thread as its follower was told that it stopped; what the worker said of an interruption need not be on any disk."""
+    if status.get("status") != "interrupted" or status["message"] == view.summary.message:
+        return view
+    return replace(view, end=None, summary=replace(view.summary, status="interrupted", message=str(status["message"])))
 
 
 def choose_view(*, as_json: bool, verbose: bool = False) -> View:
@@ -153,7 +164,7 @@ def summary_of(view: ThreadView) -> Mapping[str, object]:
         "steps": summary.steps,
         "startedMs": summary.started_ms,
         "updatedMs": summary.updated_ms,
-        "tookMs": max(0, summary.updated_ms - summary.started_ms),
+        "tookMs": summary.updated_ms - summary.started_ms,
         "used": summary.spent.document(),
         "message": summary.message,
         "problem": summary.problem,

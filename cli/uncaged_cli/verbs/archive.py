@@ -7,7 +7,7 @@ from uncaged_bundles.errors import UsageError
 
 from ..display import jsonout
 from ..display.durations import parse_age
-from ..display.screen import result
+from ..display.screen import note, result
 from ..display.sizes import spell_bytes
 from ..given.arguments import complete_threads, json_option
 from ..session import open_engine
@@ -26,8 +26,11 @@ def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> 
 
     archived = archive_threads(open_engine(), threads, older_than_ms=older_than_ms)
     if as_json:
-        jsonout.document({"archived": list(archived.threads), "savedBytes": archived.saved_bytes})
+        kept = [str(path) for path in archived.kept_aside]
+        jsonout.document({"archived": list(archived.threads), "savedBytes": archived.saved_bytes, "keptAside": kept})
         return
+    for path in archived.kept_aside:
+        note(f"a journal had a damaged tail; it was cut and is kept in {path}")
     if threads and not archived.threads:
         result("nothing to do: archived already")
         return

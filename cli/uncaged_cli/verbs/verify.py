@@ -7,7 +7,7 @@ from uncaged_bundles.errors import NotFoundError
 
 from ..checking import show_check
 from ..display import jsonout
-from ..display.screen import Styled, result
+from ..display.screen import Styled, note, result
 from ..given.arguments import HEAD, complete_versions, json_option, thread_argument
 from ..session import open_engine
 
@@ -44,9 +44,12 @@ def command(*, thread: str, on: str | None, as_json: bool) -> int:
                 "steps": verdict.steps,
                 "sandbox": verdict.mechanism,
                 "message": verdict.message,
+                "keptAside": str(verdict.kept_aside) if verdict.kept_aside else None,
             }
         )
     else:
+        if verdict.kept_aside is not None:
+            note(f"the journal had a damaged tail; it was cut and is kept in {verdict.kept_aside}")
         word = Styled("proved", "green") if verdict.ok else Styled("not proved", "red")
         result(f"{thread_id}: ", word, f", sandbox {verdict.mechanism}{': ' if verdict.message else ''}{verdict.message}")
     return 0 if verdict.ok else EXIT_NOT_PROVED

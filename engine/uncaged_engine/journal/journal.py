@@ -2,6 +2,7 @@
 
 Rule 1: one owner at a time; the lock is taken before the first byte is read.
 Rule 2: a write or flush that failed is final for this handle: the kernel may have dropped the pages, so nothing later can be trusted.
+  A note says so to observers, and the next owner writes the doubtful bytes again before it goes on.
 Rule 3: a torn tail is kept aside before it is cut.
 Rule 4: a handle that was closed takes nothing more, whoever still knows it: its number may be another file's by now.
 Rule 5: nothing but a resume follows an end, however late somebody else's word comes.
@@ -12,14 +13,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_bundles.storage.files import sync_directory, write_atomically
+from uncaged_bundles.storage.files import read_range, sync_directory, write_atomically
 
-from . import chain, lines, lock
-from .recover import History, recover
+from . import chain, lines, lock, trouble
+from .recover import History, flushed_at_least, recover
+from .trouble import Trouble
+
+NEXT_STEP = "free space on the disk or repair it, then `resume`"
 
 
 class JournalBroken(StorageError):
@@ -33,15 +38,19 @@ class JournalBusy(RefusedError):
 class Journal:
     """An open, locked journal. `history` is what it held when it was opened."""
 
-    def __init__(self, path: Path, fd: int, history: History) -> None:
+    def __init__(self, path: Path, fd: int, history: History, *, kept_aside: Path | None = None) -> None:
+        """Args: kept_aside: where the damaged tail is that was cut."""
         self.path = path
         self.history = history
+        self.kept_aside = kept_aside
+        self.trouble: Trouble | None = None
         self.size_bytes = history.good_bytes
         self.flushed_bytes = 0  # what a killed owner wrote may be in memory only
         self.on_flush: Callable[[int], None] = _nobody
         self._fd = fd
         self._digest = history.digest
-        self._broken: str | None = None
+        self._is_broken = False
+        self._has_note = trouble.find(path) is not None
         self._ended = history.end is not None
         self._lock = threading.Lock()
 
@@ -65,13 +74,13 @@ class Journal:
                 raise JournalBusy(f"thread {thread} is in use by another process")
             if not lock.is_named(fd):
                 raise JournalBusy(f"thread {thread} was archived or removed just now; look at it again")
+            _rewrite(fd, path)
             history = recover(_read_all(fd), bundle, thread)
-            if history.damage is not None:
-                _cut(fd, path, thread, history)
-            return cls(path, fd, history)
+            kept_aside = None if history.damage is None else _cut(fd, path, thread, history)
+            return cls(path, fd, history, kept_aside=kept_aside)
         except OSError as exc:
             os.close(fd)
-            raise JournalBroken(f"{path}: cannot be taken up ({exc.strerror or exc}); mend the disk, then `resume`") from exc
+            raise JournalBroken(f"{path}: cannot be taken up ({exc.strerror or exc}); {NEXT_STEP}") from exc
         except BaseException:
             os.close(fd)
             raise
@@ -83,16 +92,16 @@ class Journal:
             if self._ended and not body.startswith(lines.RESUME):
                 raise JournalBusy(f"{self.path.name}: the thread has ended just now; look at it again")
             line, digest = chain.seal(self._digest, body)
+            rest = line
             try:
-                written = os.write(self._fd, line)
+                while rest:
+                    rest = rest[os.write(self._fd, rest) :]
+                    # crash here, or a full disk: a torn tail, which the next owner cuts
             except OSError as exc:
                 raise self._break("write", exc.strerror or str(exc)) from exc
-            if written != len(line):
-                # crash here, or a full disk: a torn tail, which the next owner cuts
-                raise self._break("write", f"only {written} of {len(line)} bytes were taken")
             self._digest = digest
             self._ended = body.startswith(lines.END)
-            self.size_bytes += written
+            self.size_bytes += len(line)
             return line
 
     def flush(self) -> None:
@@ -107,6 +116,9 @@ class Journal:
             except OSError as exc:
                 raise self._break("flush", exc.strerror or str(exc)) from exc
             self.flushed_bytes = size
+        if self._has_note:
+            self._has_note = False
+            trouble.clear(self.path)
         self.on_flush(size)
 
     def reread(self, bundle: BundleHash, thread: ThreadId) -> History:
@@ -116,6 +128,13 @@ class Journal:
     def read(self, start: int = 0) -> bytes:
         """What the file holds from *start* on."""
         return _read_all(self._fd, start)
+
+    def note(self, why: str) -> Trouble:
+        """Note why its owner leaves it; what a failed write or flush left in doubt is noted already."""
+        if self.trouble is None:
+            self.trouble = Trouble(message=why)
+            trouble.write(self.path, self.trouble)
+        return self.trouble
 
     def close(self) -> None:
         """Give the lock back. Idempotent."""
@@ -127,12 +146,18 @@ class Journal:
     def _refuse_if_broken(self) -> None:
         if self._fd < 0:
             raise JournalBusy(f"{self.path.name}: the thread was left just now; look at it again")
-        if self._broken is not None:
-            raise JournalBroken(self._broken)
+        if self._is_broken and self.trouble is not None:
+            raise JournalBroken(self.trouble.message)
 
     def _break(self, what: str, why: str) -> JournalBroken:
-        self._broken = f"{self.path}: the {what} failed ({why}); mend the disk, then `resume`"
-        return JournalBroken(self._broken)
+        self._is_broken = True
+        on_disk = None
+        if what == "flush":
+            with suppress(OSError):
+                on_disk = self.flushed_bytes or flushed_at_least(_read_all(self._fd)) or None
+        self.trouble = Trouble(message=f"{self.path}: the {what} failed ({why}); {NEXT_STEP}", on_disk=on_disk)
+        trouble.write(self.path, self.trouble)
+        return JournalBroken(self.trouble.message)
 
 
 def create(path: Path, body: bytes, bundle: BundleHash, thread: ThreadId, *, more: bytes = b"") -> None:
@@ -158,28 +183,37 @@ def _nobody(_size: int) -> None:
 
 
 def _read_all(fd: int, start: int = 0) -> bytes:
-    size = os.fstat(fd).st_size
-    parts = []
-    position = start
-    while position < size:
-        part = os.pread(fd, min(size - position, 1 << 24), position)
-        if not part:
-            break
-        parts.append(part)
-        position += len(part)
-    return b"".join(parts)
+    return read_range(fd, start, os.fstat(fd).st_size)
 
 
-def _cut(fd: int, path: Path, thread: ThreadId, history: History) -> None:
+def _rewrite(fd: int, path: Path) -> None:
+    """Write the bytes again of which a failed flush left it open whether they are on disk: their pages may count as written."""
+    found = trouble.find(path)
+    if found is None or found.on_disk is None:
+        return
+    tail = _read_all(fd, found.on_disk)
+    writing = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # the other one only appends
+    try:
+        os.pwrite(writing, tail, found.on_disk)
+        os.fdatasync(writing)
+    finally:
+        os.close(writing)
+    trouble.clear(path)
+
+
+def _cut(fd: int, path: Path, thread: ThreadId, history: History) -> Path | None:
+    """Cut a damaged tail; return where it is kept."""
     damage = history.damage
     if damage is None:
-        return
+        return None
     if not damage.tail:
         where = f"{path}:{damage.line}: {damage.reason}"
         raise DamagedError(f"thread {thread} is corrupt at {where}; `fork {thread} --at {len(history.steps)}` keeps the steps before it")
     size = os.fstat(fd).st_size
     torn = os.pread(fd, size - damage.offset, damage.offset)
-    write_atomically(path.with_name(f"{path.name}.torn-{damage.offset}"), torn)
+    aside = path.with_name(f"{path.name}.torn-{damage.offset}")
+    write_atomically(aside, torn)
     # crash here: the tail is kept aside and still there; the next owner cuts it again
     os.ftruncate(fd, damage.offset)
     os.fdatasync(fd)
+    return aside

@@ -51,12 +51,16 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Where and why a journal stops being whole. tail: nothing valid follows, so the rest may be cut."""
+    """Where and why a journal stops being whole.
+
+    tail: nothing valid follows, so the rest may be cut. sealed: the line follows the chain, so it was written like this.
+    """
 
     offset: int
     line: int
     reason: str
     tail: bool
+    sealed: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +74,6 @@ class History:
     limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
     spent: what agents used up, voids included; inherited_spent: the part of it that was copied. idle_ms: how long nobody ran it.
     paths: what each granted path was when the thread first used it.
-    stated_ms: the running time that a line stated last, stated_at: that line's timestamp less idle_ms by then.
     """
 
     start: Mapping[str, Any]
@@ -91,8 +94,6 @@ class History:
     spent: Spent = NOTHING
     inherited_spent: Spent = NOTHING
     idle_ms: int = 0
-    stated_ms: int = 0
-    stated_at: int = 0
     last_line: bytes = b""
     note: str | None = None
     answer: object = None
@@ -103,11 +104,6 @@ class History:
     def open(self) -> Pending | None:
         """The intent of which nobody knows what became."""
         return self.pending if self.pending is not None and self.pending.voided is None and self.end is None else None
-
-    @property
-    def ran_ms(self) -> int:
-        """How long the thread has run: what it stated itself, and from there the clock's word, which may have been set meanwhile."""
-        return self.stated_ms + max(0, _timestamp(self.last_line) - self.stated_at - self.idle_ms)
 
     @property
     def lacking(self) -> bool:
@@ -174,8 +170,8 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
         raise DamagedError(f"thread {thread}: the journal has no start record; nothing of it can be used, `thread rm {thread}` deletes it")
     history.good_bytes, history.lines, history.digest = position, number, previous
     if position < size:
-        tail = not _something_follows(data, position, previous)
-        history.damage = Damage(offset=position, line=number + 1, reason=reason, tail=tail)
+        tail = _only_repeats(data, position) or not _something_follows(data, position, previous)
+        history.damage = Damage(offset=position, line=number + 1, reason=reason, tail=tail, sealed=digest is not None)
     return history
 
 
@@ -185,16 +181,7 @@ def _begin(line: bytes, digest: bytes) -> History:
         raise ValueError("the first line is no start record of format 1")
     source = record.get("forkFrom") or {}
     handed_over, inherited = int(source.get("handedOver", 0)), int(source.get("seq", 0))
-    return History(
-        start=record,
-        good_bytes=len(line),
-        lines=1,
-        digest=digest,
-        last_line=line,
-        handed_over=handed_over,
-        inherited=inherited,
-        stated_at=int(record["timestamp"]),
-    )
+    return History(start=record, good_bytes=len(line), lines=1, digest=digest, handed_over=handed_over, inherited=inherited)
 
 
 def _take(history: History, line: bytes) -> None:
@@ -221,8 +208,6 @@ def _take(history: History, line: bytes) -> None:
             history.paused = history.waiting = history.unsettled = False
         case "start":
             raise ValueError("a second start record")
-    if shape != "step" and (ran_ms := lines.running_time_of(line)) is not None:
-        history.stated_ms, history.stated_at = ran_ms, _timestamp(line) - history.idle_ms
 
 
 def _take_step(history: History, line: bytes, seq: int) -> None:
@@ -247,7 +232,6 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
         history.spent = history.spent.plus(usage_of(_parsed(line)))
     if seq == history.inherited:
         history.inherited_spent = history.spent
-        history.stated_ms, history.stated_at = 0, int(history.start["timestamp"])
     history.pending = history.answer = None
     history.waiting = history.unsettled = False
 
@@ -336,6 +320,27 @@ def effect_marks(data: bytes, count: int) -> list[bytes]:
             if seq == count:
                 break
     return marks
+
+
+def flushed_at_least(data: bytes) -> int:
+    """How many bytes of a journal were flushed for certain: an effect is performed after its intent's flush, and then a line follows."""
+    size = start = 0
+    after = -1
+    while (end := data.find(b"\n", start) + 1) > 0:
+        if after > 0:
+            size, after = after, -1
+        if start == 0:
+            size = end  # made durable as a whole file
+        elif b'"intent":' in data[start : start + 40]:
+            after = end
+        start = end
+    return size
+
+
+def _only_repeats(data: bytes, position: int) -> bool:
+    """Whether behind *position* there are only copies of lines before it: a doubled end, of which nothing would be lost."""
+    before = set(data[:position].split(b"\n"))
+    return all(line in before for line in data[position:].split(b"\n")[:-1])
 
 
 def _something_follows(data: bytes, position: int, previous: bytes) -> bool:

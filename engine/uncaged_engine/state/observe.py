@@ -11,16 +11,18 @@ from typing import Any
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
+from uncaged_bundles.storage.files import read_range
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.accounting import NOTHING, Spent
 from ..handlers import handler_for
 from ..handlers.removed import OpenEffect
-from ..journal import archive, chain, lines, lock
+from ..journal import archive, chain, durable, lines, lock, trouble
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, Pending, recover
+from ..journal.trouble import Trouble
 from ..known_effects import KNOWN
 from .failure import BundleFailure, bundle_failure
 from .reason import end_message, reason
@@ -57,7 +59,6 @@ class ThreadView:
 
     records: its journal's lines after the start record, in order, without their chains. spent: what agents and models used up in it,
     without inherited_spent, which a fork copied from its source. failure: why its bundle raised, if that ended it.
-    ran_ms: how long it ran, up to its last line.
     """
 
     summary: ThreadSummary
@@ -67,7 +68,6 @@ class ThreadView:
     spent: Spent = NOTHING
     inherited_spent: Spent = NOTHING
     failure: BundleFailure | None = None
-    ran_ms: int = 0
 
 
 def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
@@ -79,13 +79,17 @@ def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | s
     try:
         fd = -1 if os.fspath(path).endswith(archive.SUFFIX) else _opened(path)
         if fd < 0:
-            return _summary_of_all(store, bundle, thread, archive.contents(Path(path)), locked=False)
+            data = archive.contents(Path(path))
+            return summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=False)
         try:
             locked = lock.held(fd)  # before its size: a thread that ends in between is not taken for a dead one
-            found = os.fstat(fd)
-            if found.st_size <= WINDOW_BYTES:
-                return _summary_of_all(store, bundle, thread, os.pread(fd, WINDOW_BYTES, 0), locked=locked)
-            return _summary_of_tail(store, bundle, thread, fd, found.st_size, locked=locked)
+            why = None if locked else trouble.find(Path(path))
+            size = os.fstat(fd).st_size
+            if why is not None or size <= WINDOW_BYTES:
+                size = size if why is None or why.on_disk is None else min(size, why.on_disk)
+                data = read_range(fd, 0, size)
+                return summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=locked, why=why)
+            return _summary_of_tail(store, bundle, thread, fd, size, locked=locked)
         finally:
             os.close(fd)
     except NotFoundError:
@@ -120,9 +124,10 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
         DamagedError: not even its start can be read.
     """
     locked = lock.is_live(archive.plain_of(path))  # before the bytes: a thread that ends in between is not taken for a dead one
-    data = archive.contents(path)
+    found = durable.Durable(data=archive.contents(path), trouble=None) if locked else durable.read(path)
+    data = found.data
     history = recover(data, bundle, thread)
-    summary = _summary_of(history, store, bundle, thread, data, locked=locked)
+    summary = summary_of(history, store, bundle, thread, data, locked=locked, why=found.trouble)
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
     end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
@@ -134,7 +139,6 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
         spent=history.spent.minus(history.inherited_spent),
         inherited_spent=history.inherited_spent,
         failure=_failure_of(store, bundle, end),
-        ran_ms=history.ran_ms,
     )
 
 
@@ -198,11 +202,17 @@ def _bundle(store: Store, bundle: BundleHash, _file: tuple[int, int, int]) -> Bu
     return store.load_bundle(bundle, KNOWN)
 
 
-def _summary_of_all(store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
-    return _summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=locked)
-
-
-def _summary_of(history: History, store: Store, bundle: BundleHash, thread: ThreadId, data: bytes, *, locked: bool) -> ThreadSummary:
+def summary_of(
+    history: History,
+    store: Store,
+    bundle: BundleHash,
+    thread: ThreadId,
+    data: bytes,
+    *,
+    locked: bool,
+    why: Trouble | None = None,
+) -> ThreadSummary:
+    """Sum up a journal that was read. why: what its last owner, or a reader, met."""
     state = status(facts_of(history, store, bundle), locked=locked)
     problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
     return ThreadSummary(
@@ -213,7 +223,7 @@ def _summary_of(history: History, store: Store, bundle: BundleHash, thread: Thre
         steps=len(history.steps),
         started_ms=int(history.start["timestamp"]),
         updated_ms=_last_timestamp(data[: history.good_bytes]),
-        message=reason(history, state, data),
+        message=reason(history, state, data, why.message if why is not None else ""),
         success=_success(history.end),
         spent=history.spent.minus(history.inherited_spent),
         problem=problem,
@@ -254,7 +264,8 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
                 success=_success(end),
                 spent=NOTHING.plus(end.get("usage")),
             )
-    return _summary_of_all(store, bundle, thread, os.pread(fd, size, 0), locked=locked)
+    data = os.pread(fd, size, 0)
+    return summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=locked)
 
 
 def _ends_settled(tail: bytes, last: int) -> bool:

@@ -14,8 +14,12 @@ _WAIT = b'"control":"wait"'
 _VOID = b'"void":'
 
 
-def reason(history: History, state: State, data: bytes) -> str:
-    """Return what its end says, what it lacks, what it asks, or which effect was left open; nothing if there is nothing to say."""
+def reason(history: History, state: State, data: bytes, why: str = "") -> str:
+    """Return what its end says, what it lacks, what it asks, or which effect was left open; nothing if there is nothing to say.
+
+    Args:
+        why: what made its last owner leave it; said of a thread that has not stopped in order.
+    """
     if history.end is not None:
         return end_message(history.end)
     if history.lacking:
@@ -23,9 +27,10 @@ def reason(history: History, state: State, data: bytes) -> str:
     if state == "waiting":
         return _said(_last_line(data, _WAIT), "question")
     if state == "unknown" and history.pending is not None:
-        return f"{_begun(history.pending)}, and nobody knows whether it was performed"
-    if state == "interrupted" and history.open is not None:
-        return f"{_begun(history.open)} and has no outcome yet"
+        return "; ".join(filter(None, (f"{_begun(history.pending)}, and nobody knows whether it was performed", why)))
+    if state == "interrupted":
+        begun = f"{_begun(history.open)} and has no outcome yet" if history.open is not None else ""
+        return "; ".join(filter(None, (begun, why)))
     return ""
 
 

@@ -8,7 +8,6 @@ Rule 3: a word from outside is obeyed, or refused because the thread was left; i
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -41,7 +40,7 @@ class Driver:
 
     def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, around: Surroundings) -> None:
         self.thread = thread
-        self._since_s = 0.0
+        self.since_ms = 0
         self._doing: str | None = None
         self._queued = 0
         self._counting = threading.Lock()
@@ -76,7 +75,7 @@ class Driver:
         except (UncagedError, OSError) as exc:  # an OSError outside of an effect: what was written before could not be read
             why = os_problem(exc, journal.path) if isinstance(exc, OSError) else str(exc)
             self._info.note("4TQ8ZJ1M", f"left: {why}")
-            around.publish(thread, {"left": "interrupted", "message": why})
+            around.publish(thread, {"left": "interrupted", **journal.note(why).document()})
             return self._leave("interrupted")
         finally:
             journal.on_flush = _nobody
@@ -107,11 +106,6 @@ class Driver:
         if not self._doing or not self._queued:
             return self._doing
         return f"{self._doing}, {'' if self._queued == 1 else f'{self._queued} '}queued behind other agents"
-
-    @property
-    def since_ms(self) -> int:
-        """When it began to, as the clock stands now: one that was set meanwhile makes it neither longer nor shorter."""
-        return self.now_ms() - round((time.monotonic() - self._since_s) * 1000) if self._doing else 0
 
     @property
     def queued(self) -> int:
@@ -211,10 +205,12 @@ class Driver:
         start = self._blobs.expand_record(history.start)
         options = start["parameters"]["options"]
         self._limits = {name: options[name] for name in LIMITS if name in options} | history.limits
+        running_since_ms = int(start["timestamp"]) + history.idle_ms
         self._spending = Spending(
             limits=self._limits,
             before=history.spent.minus(history.inherited_spent),
-            ran_s=history.ran_ms / 1000,
+            since_ms=running_since_ms,
+            clock_ms=self.now_ms,
             cancel=self._cancel,
         )
         if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
@@ -251,13 +247,6 @@ class Driver:
             with self._counting:
                 self._queued += 1 if fields["queued"] else -1
         self._around.publish(self.thread, {"progress": fields})
-
-    def _timed(self, command: Write) -> bytes:
-        """The line to write; where time is limited it states how long the thread has run. What the bundle gets does not."""
-        spending = self._spending
-        if spending is None or not spending.timed or lines.shape_of(command.body)[0] == "step":
-            return command.body
-        return lines.with_running_time(command.body, round(spending.running_s() * 1000))
 
     def _performing(self) -> Performer:
         if self._performer is None:
@@ -296,13 +285,13 @@ class Driver:
                 return self._leave(str(stop.value))
             match command:
                 case Write():
-                    answer = journal.append(self._timed(command))
+                    answer = journal.append(command.body)
                     if command.flush:
                         journal.flush()
                 case Ask():
                     answer = seat.ask(command.seq, command.line)
                 case Perform():
-                    self._doing, self._since_s = _described(command), time.monotonic()
+                    self._doing, self.since_ms = _described(command), self.now_ms()
                     answer = performer.perform(command)
                     self._doing = None
                 case Probe():

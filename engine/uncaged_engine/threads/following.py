@@ -1,4 +1,7 @@
-"""Following a thread shows what is on disk and nothing before it is, and ends by itself when the thread stops."""
+"""Following of a thread: its records as they reach the disk, and its status when it stops.
+
+A follower passes on flushed bytes only. Where no worker reports a flush, the follower flushes the journal itself.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from typing import Any, Literal
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 
-from ..journal import archive, lock
+from ..journal import archive, durable, lock
 from ..journal.blobs import Blobs
 from ..journal.recover import recover
-from ..state.observe import parse_records, summarise
+from ..journal.trouble import Trouble
+from ..state.observe import parse_records, summary_of
 from ..worker.client import following
 
 PAUSE_S = 0.02
@@ -39,29 +43,34 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
         NotFoundError: it was removed meanwhile.
     """
     blobs = Blobs(store.blobs)
+    plain = archive.plain_of(path)
     shown = 0
-    reason = ""  # why the worker left the thread, where the journal cannot say it
-    while not archive.is_archived(path) and lock.is_live(path):
-        with following(store, bundle, thread) as events:
-            if events is None:
-                time.sleep(PAUSE_S)  # somebody holds the lock for a moment, or the worker is just leaving
-                continue
-            for event in events:
-                if "flushed" in event:
-                    records, shown = _records(path, shown, int(event["flushed"]), blobs)
-                    yield from records
-                elif "progress" in event:
-                    yield Event(kind="progress", body=event["progress"])
-                elif "message" in event:
-                    reason = str(event["message"])
-                elif "error" in event:
-                    time.sleep(PAUSE_S)  # the worker lives, but somebody else holds this thread's lock for a moment
-    data = archive.contents(path)
-    history = recover(data, bundle, thread)
-    for record in parse_records(data[shown : history.good_bytes], blobs):
-        yield Event(kind="record", body=record)
-    summary = summarise(store, bundle, thread, path)
-    yield Event(kind="status", body={"status": summary.status, "message": summary.message or reason, "steps": summary.steps})
+    while True:
+        said: Trouble | None = None  # why the worker left the thread, where the journal cannot say it
+        while lock.is_live(plain):
+            with following(store, bundle, thread) as events:
+                if events is None:
+                    time.sleep(PAUSE_S)  # another process holds the lock for a moment, or the worker is just leaving
+                    continue
+                for event in events:
+                    if "flushed" in event:
+                        records, shown = _records(plain, shown, int(event["flushed"]), blobs)
+                        yield from records
+                    elif "progress" in event:
+                        yield Event(kind="progress", body=event["progress"])
+                    elif "message" in event:
+                        said = Trouble.of(event)
+                    elif "error" in event:
+                        time.sleep(PAUSE_S)  # the worker lives, but another process holds this thread's lock for a moment
+        found = durable.read(path, reported=shown, known=said)
+        history = recover(found.data, bundle, thread)
+        for record in parse_records(found.data[shown : history.good_bytes], blobs):
+            yield Event(kind="record", body=record)
+        shown = max(shown, history.good_bytes)
+        if not lock.is_live(plain):  # or it was taken up meanwhile
+            break
+    summary = summary_of(history, store, bundle, thread, found.data, locked=False, why=found.trouble)
+    yield Event(kind="status", body={"status": summary.status, "message": summary.message, "steps": summary.steps})
 
 
 def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:

@@ -11,7 +11,7 @@ from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from ..journal import archive, chain
+from ..journal import chain, durable
 from ..journal.blobs import Blobs
 from ..journal.journal import create
 from ..journal.recover import recover
@@ -41,10 +41,9 @@ def make_fork(
         RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`, before anything is written.
     """
     source_hash, source, path = store.locate_thread(text)
-    data = archive.contents(path)
+    data = durable.read(path).data
     history = recover(data, source_hash, source)
-    found = view(store, source_hash, source, path)
-    record = found.start
+    record = view(store, source_hash, source, path).start
     target = source_hash if on is None else registry.resolve(str(record["name"]) if on == "head" else on)[1]
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
@@ -52,17 +51,7 @@ def make_fork(
         raise RefusedError(
             f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
         )
-    made_up = (
-        None
-        if instead is None
-        else replacement_of(
-            instead.value,
-            history,
-            kept,
-            bundle.descriptor.roles,
-            next((line["intent"] for line in found.records if line.get("seq") == kept and "intent" in line), None),
-        )
-    )
+    made_up = None if instead is None else replacement_of(instead.value, history, kept, bundle.descriptor.roles)
     now_ms = chance.clock_ms()
     thread = new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
     start = _refitted(fork_start(record, history, kept, thread=thread, target=target), bundle, config, options)
@@ -71,7 +60,6 @@ def make_fork(
     pin_workspace(start, step_records(history, Blobs(store.blobs))[:kept], store, options)
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
-    store.note_start(thread)
     create(store.data_path(target, thread), line, target, thread, more=copied_lines(data[: history.good_bytes], kept, begun, made_up))
     return target, thread
 

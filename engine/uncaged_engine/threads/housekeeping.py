@@ -20,7 +20,7 @@ from uncaged_bundles.storage.store import Store
 from ..journal import archive, lock
 from ..journal.blobs import Blobs
 from ..state.observe import ThreadSummary, summarise
-from . import removal
+from . import removal, tails
 from .removal import Descent
 
 if TYPE_CHECKING:
@@ -37,8 +37,11 @@ _BLOB_IN_LINE = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
+    """kept_aside: where damaged tails are that were cut first."""
+
     threads: tuple[ThreadId, ...]
     saved_bytes: int
+    kept_aside: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,22 +63,25 @@ def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: in
         RefusedError: a named thread has not ended.
     """
     done: dict[ThreadId, int] = {}
+    kept_aside: list[Path] = []
     for bundle, thread, path in engine.store.locate_threads(threads) if older_than_ms is None else _old(engine, older_than_ms):
         try:
-            saved = _archive(engine.store, bundle, thread, path)
+            saved = _archive(engine.store, bundle, thread, path, kept_aside)
         except (RefusedError, NotFoundError):
             if older_than_ms is None:
                 raise
             continue  # another process took it up, or removed it
         if saved is not None:
             done[thread] = saved
-    return Archived(threads=tuple(done), saved_bytes=sum(done.values()))
+    return Archived(threads=tuple(done), saved_bytes=sum(done.values()), kept_aside=tuple(kept_aside))
 
 
-def _archive(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> int | None:
-    """How many bytes were saved; None if it is archived already."""
+def _archive(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, kept_aside: list[Path]) -> int | None:
+    """How many bytes were saved; None if it is archived already. A damaged tail is not packed: it is cut, and added to *kept_aside*."""
     if archive.is_archived(path):
         return None
+    if summarise(store, bundle, thread, path).status in ENDED | {"limit"} and (kept := tails.cut(path, bundle, thread)) is not None:
+        kept_aside.append(kept)
     with lock.taken(path) as ours:  # or a thread that is resumed just now would write into a file without a name
         status = summarise(store, bundle, thread, path).status
         if status not in ENDED | {"limit"}:

@@ -20,7 +20,7 @@ from uncaged_bundles.ids import ThreadId, bundle_hash, parse_bundle_hash, parse_
 from uncaged_bundles.storage.files import held, write_atomically
 from uncaged_bundles.validation.validate import read_bundle
 
-from ..journal import archive
+from ..journal import durable
 from ..journal.blobs import Blobs, blob_hash
 from ..journal.codec import CodecError, decode
 from ..journal.recover import recover_strictly
@@ -43,7 +43,7 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
     import zstandard
 
     bundle, thread, path = engine.store.locate_thread(text)
-    data = archive.contents(path)
+    data = durable.read(path).data
     history = recover_strictly(data, bundle, thread)
     if history.corrupt:
         raise DamagedError(

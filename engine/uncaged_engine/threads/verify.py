@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uncaged_bundles.errors import BundleError, ReplayError
@@ -11,29 +11,47 @@ from uncaged_bundles.storage.store import Store
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay
-from ..cells.said import Said, mismatch, shown
-from ..journal import archive
+from ..cells.said import Said, mismatch
+from ..journal import durable
 from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, recover_strictly
 from ..known_effects import KNOWN
 from ..sandbox.mechanism import choose
+from . import tails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """ok: nothing differs. steps: how many were proved. mechanism: the sandbox that the proof ran in."""
+    """ok: nothing differs. steps: how many were proved. mechanism: the sandbox that the proof ran in.
+
+    kept_aside: where a damaged tail is that was cut first.
+    """
 
     ok: bool
     steps: int
     mechanism: str
     message: str
+    kept_aside: Path | None = None
 
 
 def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, *, prefer: str, deadline_s: float) -> Verdict:
-    """Check every line, then run the bundle again over the recorded outcomes, in a fresh process, alone."""
-    data = archive.contents(path)
+    """Check every line, then run the bundle again over the recorded outcomes, in a fresh process, alone.
+
+    A damaged tail is cut first: no other command takes the lock of a thread that has ended.
+    """
+    tails.settle(path, bundle_hash, thread)
+    data = durable.read(path).data
     history = recover_strictly(data, bundle_hash, thread)
+    kept_aside = None
+    if history.damage is not None and history.damage.tail and not history.damage.sealed:  # a sealed line is no accident
+        kept_aside = tails.cut(path, bundle_hash, thread)
+        data = durable.read(path).data
+        history = recover_strictly(data, bundle_hash, thread)
+    return replace(_prove(store, bundle_hash, data, history, prefer=prefer, deadline_s=deadline_s), kept_aside=kept_aside)
+
+
+def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History, *, prefer: str, deadline_s: float) -> Verdict:
     count = len(history.steps)
     if history.damage is not None:
         where = "a torn tail" if history.damage.tail else "damage"
@@ -77,10 +95,10 @@ def difference_at_the_end(history: History, now: Said) -> str | None:
     if end["end"] == "completed":
         recorded = encode(end.get("result")).encode()
         same = now.word == "return" and ("blob" in end or recorded == now.body)
-        return None if same else f"the journal ends with {shown(recorded)}, the bundle now with {now.word} {shown(now.body)}"
+        return None if same else f"the journal ends with {recorded[:300]!r}, the bundle now with {now.word} {now.body[:300]!r}"
     error = end["error"]
     if error["kind"] != "bundle" or "type" not in error:
         return None
     raised = decode(now.body) if now.word == "raise" else None
     same = isinstance(raised, dict) and raised.get("type") == error["type"] and raised.get("message") == error["message"]
-    return None if same else f"the journal ends with {error['type']}: {error['message']}; the bundle now with {now.word} {shown(now.body)}"
+    return None if same else f"the journal ends with {error['type']}: {error['message']}; the bundle now with {now.word} {now.body[:300]!r}"

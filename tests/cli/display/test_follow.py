@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_cli.display.follow import report_of, repository_elsewhere
-from uncaged_engine.api import ThreadSummary
+from uncaged_cli.display.follow import report_of, repository_elsewhere, stopped
+from uncaged_engine.api import ThreadSummary, ThreadView
 from uncaged_engine.state.states import State
 
 
@@ -42,3 +42,12 @@ def test_git_is_told_the_repository_only_from_elsewhere(tmp_path: Path) -> None:
     assert repository_elsewhere(start, tmp_path / "src") is None
     assert repository_elsewhere(start, tmp_path.parent) == str(tmp_path)
     assert repository_elsewhere({}, tmp_path) is None
+
+
+def test_an_interruption_is_shown_as_the_follower_was_told_of_it() -> None:
+    """A worker's word about a broken disk counts more than an end record that was never flushed; other states are read from the store."""
+    end = {"end": "completed", "result": {"success": True}}
+    view = ThreadView(summary=summary("completed", 1), start={}, records=[], end=end)
+    shown = stopped(view, {"status": "interrupted", "message": "/disk: the flush failed", "steps": 0})
+    assert (shown.summary.status, shown.summary.message, shown.end) == ("interrupted", "/disk: the flush failed", None)
+    assert stopped(view, {"status": "completed", "message": "", "steps": 0}) is view

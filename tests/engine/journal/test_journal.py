@@ -132,7 +132,7 @@ def test_a_failed_flush_is_final_for_its_handle(path: Path) -> None:
     os.dup2(kept, number)
     before = path.read_bytes()
     for act in (lambda: journal.append(b'{"a":1'), journal.flush):
-        with pytest.raises(JournalBroken, match="mend the disk, then `resume`"):
+        with pytest.raises(JournalBroken, match="repair it, then `resume`"):
             act()
     assert path.read_bytes() == before
     journal.close()

@@ -106,11 +106,15 @@ def test_a_sealed_line_that_is_no_canonical_json_is_found(store: Store) -> None:
     assert "duplicate keys" in verdict.message
 
 
-def test_a_torn_tail_is_said(store: Store) -> None:
-    """It is no lie, but no whole journal either."""
+def test_a_torn_tail_is_cut_before_the_proof(store: Store) -> None:
+    """The verdict is about the whole lines, and names the file with the rest."""
     placed = place_script(store, granted(store, COUNT), counted(store))
-    placed.path.write_bytes(placed.path.read_bytes()[:-1])
-    assert proof(store, placed).message.startswith("a torn tail at line 7: ")
+    whole = placed.path.read_bytes()
+    placed.path.write_bytes(whole[:-1])
+    verdict = proof(store, placed)
+    assert (verdict.ok, verdict.steps) == (True, 2)
+    assert verdict.kept_aside is not None
+    assert placed.path.read_bytes() + verdict.kept_aside.read_bytes() == whole[:-1]
 
 
 def test_another_start_is_found(store: Store) -> None:
