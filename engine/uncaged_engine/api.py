@@ -231,7 +231,7 @@ class Engine:
         bundle_hash, thread, path = self.store.locate_thread(text)
         found = view(self.store, bundle_hash, thread, path)
         require(found.summary, "answer")
-        check_answer(found.records, value)
+        value = check_answer(found.records, value)
         journal = Journal.open(path, bundle_hash, thread)
         try:
             require_still(journal, self.store, bundle_hash, thread, "answer")

@@ -76,15 +76,36 @@ def test_the_prompt_is_shown_and_an_answer_that_does_not_fit_changes_nothing(com
 
 
 def test_a_text_is_an_answer_like_any_agents(command: Command, waiting: str, tmp_path: Path) -> None:
-    """Without a block the person is asked again and told why; from a file or standard input it may be long."""
-    again = command("answer", waiting, "Looks fine to me.")
-    assert again.returncode == 8
-    assert "there is no fenced json block" in asked(command, waiting)["problem"]
+    """A text with a block that fits is taken whole; from a file or standard input it may be long."""
     (tmp_path / "answer.md").write_text('Two places.\n\n```json\n{"status": "bad", "places": ["a", "b"]}\n```\n')
     assert command("answer", waiting, "x", "--file", "answer.md").returncode == 2
     done = command("answer", waiting, "--file", "answer.md")
     assert (done.returncode, "Two places." in done.stdout) == (0, True)
     assert result(command, waiting) == {"status": "bad", "places": ["a", "b"]}
+
+
+def test_a_lone_word_of_a_choice_is_an_answer(command: Command, waiting: str) -> None:
+    """A person who says the word of an enum has answered for that field."""
+    done = command("answer", waiting, " fine\n")
+    assert (done.returncode, result(command, waiting)) == (0, {"status": "fine"})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Looks fine to me.", "a text by itself fits no field"),
+        ("perhaps", "a text by itself fits no field"),
+        ('It is.\n\n```json\n{"status": "perhaps"}\n```', "'perhaps' is not one of"),
+        ('```json\n{"places": 3}\n```', "'status' is a required property"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_it_is_journalled(command: Command, waiting: str, text: str, words: str) -> None:
+    """An answer that does not fit is refused with the reason; the journal has no line of it, and the thread still waits."""
+    before = records(command, waiting)
+    refused = command("answer", waiting, text)
+    assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
+    assert records(command, waiting) == before
+    assert command("thread", waiting).stdout.count("status waiting") == 1
 
 
 def test_a_form_asks_field_by_field(command: Command, waiting: str, environment: dict[str, str], tmp_path: Path) -> None:
