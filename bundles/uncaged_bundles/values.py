@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -45,3 +46,20 @@ def is_a(value: object, kind: str) -> bool:
             return value is None
         case _:
             return True
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Return whether a regular expression is found in *text*; ``$`` is its true end, as in JSON Schema, not before a last line feed.
+
+    Raises:
+        re.error: *pattern* is no regular expression.
+    """
+    return re.search(_END.sub(_anchored, pattern), text) is not None
+
+
+_END = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+"""An escaped character, a set of characters, or the end."""
+
+
+def _anchored(found: re.Match[str]) -> str:
+    return r"\Z" if found[0] == "$" else found[0]

@@ -150,13 +150,14 @@ class Engine:
             )
             pin_workspace(start, (), self.store, chosen)
             line = start_line(self.store, start, self._chance.clock_ms())
+            self.store.note_start(thread)
             create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
             # crash here: the thread is `interrupted`, and `resume` starts it
             self._drive(bundle.hash, thread, chosen, launching=worker)
         return thread
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
-        """All threads, newest first; those of one flow or hash if it is named. One that cannot be read is listed all the same."""
+        """All threads, those started last first, or those of one flow or hash. One that cannot be read is listed all the same."""
         summaries = []
         for bundle, thread, path in self.store.find_journals():
             with suppress(NotFoundError):  # it was removed since its directory was read
@@ -164,7 +165,8 @@ class Engine:
         if flow is not None:
             name, bundle_hash = self.registry.resolve(flow)
             summaries = [one for one in summaries if (one.name == name if name else one.hash == bundle_hash)]
-        return sorted(summaries, key=lambda one: one.thread_id, reverse=True)
+        order = self.store.start_order()
+        return sorted(summaries, key=lambda one: (order.get(one.thread_id, -1), one.thread_id), reverse=True)
 
     def thread(self, text: str) -> ThreadView:
         """One thread in full; *text* is an id, a unique prefix of one, or ``latest``."""

@@ -13,14 +13,23 @@ VoidWord = Literal["killed", "limit", "environment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TryLater:
+    """The other side could not serve a request that may be sent again. after_s: the earliest time that it names, 0 if it names none."""
+
+    after_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The effect was performed.
 
     fields: the step line's own keys, JSON values only: ``{"outcome": value}`` for most kinds,
-    ``{"role", "content", "meta", "by", …}`` for a role.
+    ``{"role", "content", "meta", "by", …}`` for a role. later: set if the effect's ``retry`` covers this answer.
     """
 
     fields: Mapping[str, object]
+    later: TryLater | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

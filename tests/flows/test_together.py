@@ -201,13 +201,15 @@ DESCENDING = source(
 
 
 def test_a_child_that_is_removed_is_the_bundles_error(engine: Engine) -> None:
-    """Whoever removes it while its parent waits for it leaves the parent with an answer, not without one."""
+    """A child that its parent waits for is not removed by a command; without its file the parent gets an answer all the same."""
     granted(engine.store, PLANNED)
     granted(engine.store, source("parent", PARENT, policy={"flow": {}}))
     thread = engine.run("parent", prompt="")
     below = newest_of(engine, 2)
     assert settle(engine, below)["status"] == "waiting"
-    engine.remove_thread(below)
+    with pytest.raises(RefusedError, match=f"its parent {thread} .* is running"):
+        engine.remove_thread(below)
+    engine.store.data_path(engine.thread(below).summary.hash, below).unlink()
     assert "was removed before it had ended" in finish(engine, thread)["message"]
 
 

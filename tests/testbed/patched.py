@@ -9,6 +9,7 @@ import fcntl
 import os
 import runpy
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from pathlib import Path
@@ -78,6 +79,12 @@ def flush_each_line() -> None:
     journal.Journal.append = flushing  # type: ignore[method-assign]
 
 
+def clock_back() -> None:
+    """The wall clock is set back by an hour again and again."""
+    now_ns, begin_s = time.time_ns, time.monotonic()
+    time.time_ns = lambda: now_ns() - round((time.monotonic() - begin_s) * 10) * 3_600_000_000_000
+
+
 def no_attempt_line() -> None:
     """What is performed again leaves no word of it."""
     resolve = loop._resolve
@@ -105,6 +112,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "in-place": in_place,
     "flush-each-line": flush_each_line,
     "no-registry-lock": no_registry_lock,
+    "clock-back": clock_back,
 }
 
 

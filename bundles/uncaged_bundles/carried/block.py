@@ -173,8 +173,14 @@ class Blocks:
         text = page["text"]
         if not text.strip():
             raise BadText(f"nothing to read at {url}")
-        if config.get("enableSummarization") is True and len(text) > LONG_PAGE_CHARACTERS:
-            return said((yield {"llm": {"prompt": SHORTER, "input": text}}))
+        while config.get("enableSummarization") is True and len(text) > LONG_PAGE_CHARACTERS:
+            shorter = []
+            for part in split(text, LONG_PAGE_CHARACTERS):
+                shorter.append(said((yield {"llm": {"prompt": SHORTER, "input": part}})))
+            joined = "\n\n".join(shorter)
+            if len(joined) >= len(text):
+                raise BadText(f"the page at {url} has {len(text)} characters, and its summary is no shorter")
+            text = joined
         return text
 
     def call_flow(self, config):
@@ -217,6 +223,16 @@ def choice_schema(names):
 def extras(config):
     """Return what a block hands on to its effect as it stands."""
     return {key: config[key] for key in ("retry", "timeout_s") if key in config}
+
+
+def split(text, size):
+    """Return *text* in parts of at most *size* characters, cut at the end of a paragraph, a line or a word where there is one."""
+    parts = []
+    while len(text) > size:
+        cut = next((at + len(mark) for mark in ("\n\n", "\n", " ") if (at := text.rfind(mark, size // 2, size - len(mark))) >= 0), size)
+        parts.append(text[:cut])
+        text = text[cut:]
+    return [*parts, text] if text.strip() else parts
 
 
 def said(answer):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ..errors import DamagedError, NotFoundError, UsageError
+from ..errors import DamagedError, NotFoundError, StorageError, UsageError
 from ..ids import THREAD_ID_LENGTH, BundleHash, ThreadId, bundle_hash, is_bundle_hash, is_thread_id, parse_bundle_hash, parse_thread_id
 from ..policy import KNOWN_EFFECTS
 from .files import read_if_there, sync_directory, write_atomically
@@ -25,6 +25,7 @@ REMOVED_SUFFIX = ".removed"
 LATEST = "latest"
 _DIRECTORIES = ("bundles", "logs", "blobs", "work", "run")
 _SHOWN_CANDIDATES = 10
+_ORDER_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,30 @@ class Store:
         """Whether a thread with this id left a marker and no journal."""
         name = f"{parse_thread_id(thread_id)}{REMOVED_SUFFIX}"
         return any((directory / name).exists() for directory in self._thread_directories()) and self.journal_of(thread_id) is None
+
+    def note_start(self, thread_id: ThreadId) -> None:
+        """Append a thread that is about to exist to the order of starts, which no clock decides.
+
+        A crash before its journal is written leaves a name of no thread there, which readers pass over.
+        """
+        line = f"\n{parse_thread_id(thread_id)}\n".encode()  # a line break before it, too: a torn line spoils no other
+        try:
+            handle = os.open(self._order_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(handle, line)
+            finally:
+                os.close(handle)
+        except OSError as exc:
+            raise StorageError(f"cannot write {self._order_path}: {exc.strerror or exc}; nothing was started") from exc
+
+    def start_order(self) -> dict[str, int]:
+        """The place of each thread in the order of starts. A thread that is not in it was started before all that are."""
+        listed = (read_if_there(self._order_path) or b"").decode("ascii", "replace").split("\n")
+        return {text: place for place, text in enumerate(listed) if text}
+
+    @property
+    def _order_path(self) -> Path:
+        return self.logs / "order"
 
     def put_bundle(self, bundle: Bundle) -> None:
         """Store the bundle's bytes for good, and a copy of its descriptor for readers. Bytes that are there already stay as they are.
@@ -214,10 +239,26 @@ class Store:
         return hash, thread_id, Path(place)
 
     def _latest(self) -> tuple[BundleHash, ThreadId, Path]:
-        latest = max(self.find_threads(), key=lambda thread: thread[1], default=None)
+        """The thread that was started last: usually one of the last lines of the order, so that nothing needs to be listed."""
+        for text in reversed(self._last_started()):
+            path = self.journal_of(ThreadId(text)) if is_thread_id(text) else None
+            if path is not None:
+                return BundleHash(path.parent.name), ThreadId(text), path
+        order = self.start_order()
+        latest = max(self.find_threads(), key=lambda thread: (order.get(thread[1], -1), thread[1]), default=None)
         if latest is None:
             raise NotFoundError("there is no thread yet; 'uncaged-workflow run FLOW' starts one")
         return latest
+
+    def _last_started(self) -> list[str]:
+        try:
+            with self._order_path.open("rb") as order:
+                order.seek(max(0, order.seek(0, os.SEEK_END) - _ORDER_TAIL_BYTES))
+                return order.read().decode("ascii", "replace").split("\n")
+        except FileNotFoundError:
+            return []
+        except OSError as exc:
+            raise StorageError(f"cannot read {self._order_path}: {exc.strerror or exc}") from exc
 
 
 def _names_in(directory: Path) -> set[str]:

@@ -164,7 +164,7 @@ def summary_of(view: ThreadView) -> Mapping[str, object]:
         "steps": summary.steps,
         "startedMs": summary.started_ms,
         "updatedMs": summary.updated_ms,
-        "tookMs": summary.updated_ms - summary.started_ms,
+        "tookMs": max(0, summary.updated_ms - summary.started_ms),
         "used": summary.spent.document(),
         "message": summary.message,
         "problem": summary.problem,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -10,25 +11,36 @@ from ..effects import Cancel
 from ..outcomes import Answer, Failure, Outcome, Void
 from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, total, usage_of
 
+_LATER_S = 0.002
+"""A timer may fire a little early; it must not find the limit unreached."""
+
 
 class Spending:
     """What one thread may still use up.
 
     limits: maxCost (US dollars), maxTokens, maxSeconds; an absent one does not bind. before: what this thread used so far, without what a
-    fork inherited. since_ms: when it began, plus the time in which nobody ran it.
+    fork inherited. ran_s: how long it ran before, in other processes. steady_s: a clock that is never set.
     """
 
     # An effect may have parts that run side by side, and start other threads; what is under way is known for each of them.
 
-    def __init__(self, *, limits: Mapping[str, float], before: Spent, since_ms: int, clock_ms: Callable[[], int], cancel: Cancel) -> None:
+    def __init__(
+        self,
+        *,
+        limits: Mapping[str, float],
+        before: Spent,
+        ran_s: float,
+        cancel: Cancel,
+        steady_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._limits = limits
         self._binding = not SPENDING_LIMITS.isdisjoint(limits)
         self._spent = before
         self._under_way: dict[int | None, Spent] = {}
         self._children: dict[tuple[int | None, str], Spent] = {}
         self._lock = threading.Lock()
-        self._since_ms = since_ms
-        self._clock_ms = clock_ms
+        self._since_s = steady_s() - ran_s
+        self._steady_s = steady_s
         self._cancel = cancel
         self._cut: dict[str, object] | None = None
 
@@ -36,7 +48,7 @@ class Spending:
         """The limit that is reached, counting what is under way."""
         if not self._binding:
             return None
-        return exceeded(self._limits, self._in_all(), self._running_s())
+        return exceeded(self._limits, self._in_all(), self.running_s())
 
     def document(self) -> dict[str, object]:
         """What this thread used up so far, as a usage."""
@@ -45,7 +57,7 @@ class Spending:
     def left(self) -> dict[str, float]:
         """What is left of each limit that binds, for a thread that draws on this one."""
         spent = self._in_all()
-        used = {"maxCost": spent.cost, "maxTokens": float(spent.tokens), "maxSeconds": self._running_s()}
+        used = {"maxCost": spent.cost, "maxTokens": float(spent.tokens), "maxSeconds": self.running_s()}
         return {name: max(0.0, self._limits[name] - used[name]) for name in used if name in self._limits}
 
     def note(self, usage: Mapping[str, object], *, part: int | None = None) -> None:
@@ -67,6 +79,10 @@ class Spending:
             self._spent = self._spent.plus(usage_of(outcome.fields))
         self._stop_if_over()
 
+    def running_s(self) -> float:
+        """How long the thread has run, all its processes together."""
+        return self._steady_s() - self._since_s
+
     @property
     def timed(self) -> bool:
         """Whether there is a time limit to watch."""
@@ -76,7 +92,7 @@ class Spending:
     def watch(self) -> Iterator[None]:
         """Stop what happens inside when the time is up."""
         limit = self._limits["maxSeconds"]
-        timer = threading.Timer(max(0.0, limit - self._running_s()), self._stop_if_over)
+        timer = threading.Timer(max(0.0, limit - self.running_s()) + _LATER_S, self._stop_if_over)
         timer.daemon = True
         timer.start()
         try:
@@ -115,6 +131,3 @@ class Spending:
         if over is not None and self._cut is None:
             self._cut = over
             self._cancel.request()
-
-    def _running_s(self) -> float:
-        return (self._clock_ms() - self._since_ms) / 1000

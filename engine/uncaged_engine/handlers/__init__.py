@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import cast
 
@@ -33,6 +34,12 @@ def handler_for(kind: str) -> Handler:
     """Return the one handler of *kind*; NotFoundError names the nearest kinds."""
     factory = cast("type[Handler]", plugins.find(kind, built_in=BUILT_IN, group=GROUP))
     return factory()
+
+
+def outcome_schema(kind: str, body: object) -> Mapping[str, object]:
+    """Return the JSON Schema of what performing an effect answers; empty for a kind that does not say."""
+    declare = getattr(handler_for(kind), "outcome_schema", None)
+    return {} if declare is None else declare(body)
 
 
 def kinds() -> tuple[str, ...]:

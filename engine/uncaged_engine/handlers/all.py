@@ -20,6 +20,14 @@ from ..outcomes import Answer, Failure, Outcome, Void, Wait
 KEYS = frozenset({"effects", "limit", "onFailure"})
 MOST_AT_ONCE = 64
 MOST_EFFECTS = 10_000
+RESULT: Mapping[str, object] = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "properties": {"outcome": {}, "error": {"type": "object", "required": ["kind", "message"]}},
+    "additionalProperties": False,
+}
+"""JSON Schema of one effect's place in the list."""
 NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
 """A role counts as a round and may own the worktree; a person is asked one thing at a time; one level is enough."""
 
@@ -27,6 +35,11 @@ NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
 class AllHandler:
     kind = "all"
     limits: frozenset[str] = frozenset()
+
+    def outcome_schema(self, body: object) -> Mapping[str, object]:
+        effects = checked(body)
+        count = {} if isinstance(effects, str) else {"minItems": len(effects), "maxItems": len(effects)}
+        return {"type": "array", "items": RESULT, **count}
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """The most careful rule of the effects inside; what the policy does not allow is not performed."""

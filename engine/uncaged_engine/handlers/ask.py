@@ -19,6 +19,11 @@ class AskHandler:
     kind = "ask"
     limits: frozenset[str] = frozenset()
 
+    def outcome_schema(self, body: object) -> Mapping[str, object]:
+        asked = body if isinstance(body, Mapping) else {}
+        schema = asked.get("schema") or ({"enum": asked["choices"]} if asked.get("choices") else {})
+        return schema if isinstance(schema, Mapping) else {}
+
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"  # to ask a person twice does no harm
 

@@ -35,6 +35,13 @@ SHOWN_CHARACTERS = 300
 WORK_S = 10.0
 """A page that takes longer to read than this, once it is there, was made to."""
 
+ANSWER = {
+    "type": "object",
+    "required": ["url", "title", "text"],
+    "properties": {key: {"type": "string"} for key in ("url", "title", "text")},
+}
+"""JSON Schema of an outcome."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
@@ -51,6 +58,9 @@ class FetchHandler:
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"

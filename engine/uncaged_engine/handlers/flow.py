@@ -28,10 +28,20 @@ KEYS = frozenset({"name", "prompt", "params", "maxRounds"})
 DEEPEST = 16
 POLL_S = 0.5
 
+ANSWER = {
+    "type": "object",
+    "required": ["success", "message", "data"],
+    "properties": {"success": {"type": "boolean"}, "message": {"type": ["string", "null"]}},
+}
+"""JSON Schema of an outcome."""
+
 
 class FlowHandler:
     kind = "flow"
     limits: frozenset[str] = frozenset({"names"})
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"  # the child is found by its id; for one that was removed see `removed`
@@ -131,8 +141,7 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
         if status == "interrupted" or (again and is_stopped(engine, child, status)):
             again = False
             try:
-                summary = engine.thread(child).summary
-                engine.resume(child, options=options_of(context, ran_s=(summary.updated_ms - summary.started_ms) / 1000))
+                engine.resume(child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000))
             except RefusedError:  # its limit is not higher than before
                 return outcome_of(engine, child, status)
         elif is_stopped(engine, child, status) and status == "limit":

@@ -8,11 +8,12 @@ answers ``{"status", "headers", "url", "json" | "text" | "base64", "truncated"}`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 
 from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
-from ..outcomes import Outcome
+from ..outcomes import Outcome, TryLater
 from ..web.client import CLIENTS, Clients
 from ..web.content import content_of
 from ..web.credentials import Credentials
@@ -22,6 +23,14 @@ from ..web.limits import limits_of
 from ..web.request import REPEATABLE, SAFE, read_request
 from ..web.rules import Rules
 
+TOO_MANY = 429
+ANSWER = {
+    "type": "object",
+    "required": ["status", "headers", "url"],
+    "properties": {"status": {"type": "integer"}, "headers": {"type": "object"}, "url": {"type": "string"}, "text": {"type": "string"}},
+}
+"""JSON Schema of an outcome."""
+
 
 class HttpHandler:
     kind = "http"
@@ -29,6 +38,9 @@ class HttpHandler:
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         if not isinstance(body, Mapping):
@@ -39,7 +51,10 @@ class HttpHandler:
         return None
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        return run(lambda: errand_of(body, context), outcome_of, kind=self.kind, context=context, clients=self._clients)
+        def judge(received: Received) -> TryLater | None:
+            return later_of(received, context.clock_ms()) if self.rule(body, context.bundle) == "repeat" else None
+
+        return run(lambda: errand_of(body, context), outcome_of, kind=self.kind, context=context, clients=self._clients, judge=judge)
 
 
 def errand_of(body: object, context: EffectContext) -> Errand:
@@ -48,6 +63,22 @@ def errand_of(body: object, context: EffectContext) -> Errand:
     if request.method not in SAFE and not request.has("idempotency-key"):
         request = request.with_header("Idempotency-Key", context.key)
     return Errand(request=request, rules=Rules.of("http", policy), limits=limits_of(body, policy))
+
+
+def later_of(received: Received, now_ms: int) -> TryLater | None:
+    """Return what a status of overload or of a server's own failure says about a later try; None for any other status."""
+    if received.status != TOO_MANY and not 500 <= received.status < 600:
+        return None
+    return TryLater(after_s=retry_after_s(received.headers.get("retry-after", ""), now_ms), reason=f"HTTP {received.status}")
+
+
+def retry_after_s(text: str, now_ms: int) -> float:
+    """Return the seconds that a ``Retry-After`` header asks for: a number, or the time until a date; 0 for anything else."""
+    try:
+        asked_s = float(text) if text.strip().isdecimal() else parsedate_to_datetime(text).timestamp() - now_ms / 1000
+    except (ValueError, TypeError):
+        return 0.0
+    return max(0.0, asked_s)
 
 
 def outcome_of(received: Received, credentials: Credentials) -> dict[str, object]:

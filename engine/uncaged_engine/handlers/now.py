@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
@@ -11,6 +13,9 @@ from ..outcomes import Answer, Failure, Outcome
 class NowHandler:
     kind = "now"
     limits: frozenset[str] = frozenset()
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return {"type": "integer"}
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"

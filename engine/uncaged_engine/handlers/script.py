@@ -40,12 +40,22 @@ FLAGS = {
     "powershell": ("-NoProfile", "-NonInteractive", "-File"),
 }
 
+ANSWER = {
+    "type": "object",
+    "required": ["success", "stdout", "stderr", "exitCode", "durationMs", "truncated", "timedOut"],
+    "properties": {"success": {"type": "boolean"}, "stdout": {"type": "string"}, "stderr": {"type": "string"}},
+}
+"""JSON Schema of an outcome."""
+
 
 class ScriptHandler:
     kind = "script"
     limits = frozenset({"executables", "modules", "read", "write", "network", "secrets", "environment"}) | frozenset(
         {"timeout_s", "maxBytes", "memoryBytes", "processes"}
     )
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """What can change nothing may run again: it writes nowhere and reaches nobody, or its author says so."""

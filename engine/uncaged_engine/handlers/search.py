@@ -28,6 +28,13 @@ KEYS = frozenset({"query", "limit", "timeout_s"})
 FEW, MOST = 10, 100
 UNREACHED = frozenset({"dns", "connect", "tls", "policy", "refused-address", "redirects"})
 
+ANSWER = {
+    "type": "object",
+    "required": ["results"],
+    "properties": {"results": {"type": "array", "items": {"type": "object", "required": ["title", "url", "snippet"]}}},
+}
+"""JSON Schema of an outcome."""
+
 
 class SearchHandler:
     kind = "search"
@@ -35,6 +42,9 @@ class SearchHandler:
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
 
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"

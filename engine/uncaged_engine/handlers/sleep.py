@@ -1,12 +1,14 @@
-"""A sleeping thread wakes at a fixed moment, however often its worker was started anew meanwhile.
+"""The effect `sleep`: a wait of some seconds, or until a moment.
 
-``{"sleep": {"seconds": 90}}`` counts from when it was first asked for (the intent's timestamp), ``{"sleep": {"until": ms}}`` names the
-moment itself. After a reboot the thread is interrupted; ``resume --due`` goes on with all whose moment has come.
+``{"sleep": {"seconds": 90}}`` waits that long by a clock that is never set and that counts a suspended machine's time. A further
+attempt after a crash waits for what is left since the intent's timestamp, and never longer than asked. ``{"sleep": {"until": ms}}`` names
+a moment of the wall clock. After a reboot the thread is interrupted; ``resume --due`` goes on with all whose moment has come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from ..outcomes import Answer, Failure, Outcome, Void
 if TYPE_CHECKING:
     from ..state.observe import ThreadView
 
+STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 LONGEST_S = 366 * 24 * 3600
 
 
@@ -25,18 +28,36 @@ class SleepHandler:
     kind = "sleep"
     limits: frozenset[str] = frozenset()
 
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return {"type": "integer"}
+
     def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
         return "repeat"
+
+    def __init__(self, steady_s: Callable[[], float] = lambda: time.clock_gettime(STEADY)) -> None:
+        self._steady_s = steady_s
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         due = due_ms(body, context.intended_ms)
         if isinstance(due, str):
             return Failure.of("effect", f"sleep: {due}")
-        while (left_ms := due - context.clock_ms()) > 0:
-            context.progress({"text": f"until {datetime.fromtimestamp(due / 1000):%Y-%m-%d %H:%M:%S}"})
-            if context.cancel.wait(min(left_ms / 1000, 60.0)):
+        left_s = self._left(body, due, context)
+        while (wait_s := left_s()) > 0:
+            wakes = datetime.fromtimestamp(context.clock_ms() / 1000 + wait_s)
+            context.progress({"text": f"until {wakes:%Y-%m-%d %H:%M:%S}"})
+            if context.cancel.wait(min(wait_s, 60.0)):
                 return Void(word="killed", message="killed while it slept")
         return Answer(fields={"outcome": due})
+
+    def _left(self, body: object, due: int, context: EffectContext) -> Callable[[], float]:
+        """How many seconds are left, at any time."""
+        seconds = body.get("seconds") if isinstance(body, Mapping) else None
+        if not isinstance(seconds, int | float):
+            return lambda: (due - context.clock_ms()) / 1000
+        if context.attempt > 1:
+            seconds = min(seconds, (due - context.clock_ms()) / 1000)
+        end_s = self._steady_s() + seconds
+        return lambda: end_s - self._steady_s()
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
         return None

@@ -74,6 +74,7 @@ class History:
     limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
     spent: what agents used up, voids included; inherited_spent: the part of it that was copied. idle_ms: how long nobody ran it.
     paths: what each granted path was when the thread first used it.
+    stated_ms: the running time that a line stated last, stated_at: that line's timestamp less idle_ms by then.
     """
 
     start: Mapping[str, Any]
@@ -94,6 +95,8 @@ class History:
     spent: Spent = NOTHING
     inherited_spent: Spent = NOTHING
     idle_ms: int = 0
+    stated_ms: int = 0
+    stated_at: int = 0
     last_line: bytes = b""
     note: str | None = None
     answer: object = None
@@ -104,6 +107,11 @@ class History:
     def open(self) -> Pending | None:
         """The intent of which nobody knows what became."""
         return self.pending if self.pending is not None and self.pending.voided is None and self.end is None else None
+
+    @property
+    def ran_ms(self) -> int:
+        """How long the thread has run: what it stated itself, and from there the clock's word, which may have been set meanwhile."""
+        return self.stated_ms + max(0, _timestamp(self.last_line) - self.stated_at - self.idle_ms)
 
     @property
     def lacking(self) -> bool:
@@ -181,7 +189,16 @@ def _begin(line: bytes, digest: bytes) -> History:
         raise ValueError("the first line is no start record of format 1")
     source = record.get("forkFrom") or {}
     handed_over, inherited = int(source.get("handedOver", 0)), int(source.get("seq", 0))
-    return History(start=record, good_bytes=len(line), lines=1, digest=digest, handed_over=handed_over, inherited=inherited)
+    return History(
+        start=record,
+        good_bytes=len(line),
+        lines=1,
+        digest=digest,
+        last_line=line,
+        handed_over=handed_over,
+        inherited=inherited,
+        stated_at=int(record["timestamp"]),
+    )
 
 
 def _take(history: History, line: bytes) -> None:
@@ -208,6 +225,8 @@ def _take(history: History, line: bytes) -> None:
             history.paused = history.waiting = history.unsettled = False
         case "start":
             raise ValueError("a second start record")
+    if shape != "step" and (ran_ms := lines.running_time_of(line)) is not None:
+        history.stated_ms, history.stated_at = ran_ms, _timestamp(line) - history.idle_ms
 
 
 def _take_step(history: History, line: bytes, seq: int) -> None:
@@ -232,6 +251,7 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
         history.spent = history.spent.plus(usage_of(_parsed(line)))
     if seq == history.inherited:
         history.inherited_spent = history.spent
+        history.stated_ms, history.stated_at = 0, int(history.start["timestamp"])
     history.pending = history.answer = None
     history.waiting = history.unsettled = False
 

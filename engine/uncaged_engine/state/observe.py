@@ -59,6 +59,7 @@ class ThreadView:
 
     records: its journal's lines after the start record, in order, without their chains. spent: what agents and models used up in it,
     without inherited_spent, which a fork copied from its source. failure: why its bundle raised, if that ended it.
+    ran_ms: how long it ran, up to its last line.
     """
 
     summary: ThreadSummary
@@ -68,6 +69,7 @@ class ThreadView:
     spent: Spent = NOTHING
     inherited_spent: Spent = NOTHING
     failure: BundleFailure | None = None
+    ran_ms: int = 0
 
 
 def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
@@ -139,6 +141,7 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
         spent=history.spent.minus(history.inherited_spent),
         inherited_spent=history.inherited_spent,
         failure=_failure_of(store, bundle, end),
+        ran_ms=history.ran_ms,
     )
 
 

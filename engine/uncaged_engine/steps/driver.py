@@ -8,6 +8,7 @@ Rule 3: a word from outside is obeyed, or refused because the thread was left; i
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -40,7 +41,7 @@ class Driver:
 
     def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, around: Surroundings) -> None:
         self.thread = thread
-        self.since_ms = 0
+        self._since_s = 0.0
         self._doing: str | None = None
         self._queued = 0
         self._counting = threading.Lock()
@@ -106,6 +107,11 @@ class Driver:
         if not self._doing or not self._queued:
             return self._doing
         return f"{self._doing}, {'' if self._queued == 1 else f'{self._queued} '}queued behind other agents"
+
+    @property
+    def since_ms(self) -> int:
+        """When it began to, as the clock stands now: one that was set meanwhile makes it neither longer nor shorter."""
+        return self.now_ms() - round((time.monotonic() - self._since_s) * 1000) if self._doing else 0
 
     @property
     def queued(self) -> int:
@@ -205,12 +211,10 @@ class Driver:
         start = self._blobs.expand_record(history.start)
         options = start["parameters"]["options"]
         self._limits = {name: options[name] for name in LIMITS if name in options} | history.limits
-        running_since_ms = int(start["timestamp"]) + history.idle_ms
         self._spending = Spending(
             limits=self._limits,
             before=history.spent.minus(history.inherited_spent),
-            since_ms=running_since_ms,
-            clock_ms=self.now_ms,
+            ran_s=history.ran_ms / 1000,
             cancel=self._cancel,
         )
         if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
@@ -247,6 +251,13 @@ class Driver:
             with self._counting:
                 self._queued += 1 if fields["queued"] else -1
         self._around.publish(self.thread, {"progress": fields})
+
+    def _timed(self, command: Write) -> bytes:
+        """The line to write; where time is limited it states how long the thread has run. What the bundle gets does not."""
+        spending = self._spending
+        if spending is None or not spending.timed or lines.shape_of(command.body)[0] == "step":
+            return command.body
+        return lines.with_running_time(command.body, round(spending.running_s() * 1000))
 
     def _performing(self) -> Performer:
         if self._performer is None:
@@ -285,13 +296,13 @@ class Driver:
                 return self._leave(str(stop.value))
             match command:
                 case Write():
-                    answer = journal.append(command.body)
+                    answer = journal.append(self._timed(command))
                     if command.flush:
                         journal.flush()
                 case Ask():
                     answer = seat.ask(command.seq, command.line)
                 case Perform():
-                    self._doing, self.since_ms = _described(command), self.now_ms()
+                    self._doing, self._since_s = _described(command), time.monotonic()
                     answer = performer.perform(command)
                     self._doing = None
                 case Probe():

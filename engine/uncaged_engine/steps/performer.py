@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.journal import Journal, JournalBroken
 from ..journal.recover import History
-from ..outcomes import Answer, Failure, Outcome, Void
+from ..outcomes import Answer, Failure, Outcome, TryLater, Void
 from ..settings.config import Config
 from .commands import Perform, Probe
 from .finished import FinishedSteps
@@ -39,6 +39,8 @@ OURS = frozenset({"retry", "label"})
 MAX_TIMES = 20
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
+LONGEST_ASKED_S = 600.0
+"""An answer whose sender wants a longer pause is final."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +68,21 @@ class Retry:
             return f"retry.pause_s is a number of seconds from 0 to {LONGEST_PAUSE_S:.0f}"
         return cls(times=times, on=frozenset(on), pause_s=float(pause_s))
 
-    def covers(self, failure: Failure) -> bool:
-        return not self.on or str(failure.error.get("kind")) in self.on
+    def error(self, outcome: Outcome) -> Mapping[str, object] | None:
+        """Return the error for which an outcome is tried again; None if this retry does not cover it."""
+        match outcome:
+            case Failure():
+                error = outcome.error
+            case Answer(later=TryLater(after_s=after_s, reason=reason)) if after_s <= LONGEST_ASKED_S:
+                error = {"kind": "status", "message": reason}
+            case _:
+                return None
+        return error if not self.on or str(error.get("kind")) in self.on else None
+
+    def delay_s(self, outcome: Outcome, tried: int) -> float:
+        """Return the pause before try *tried* + 1: it doubles from try to try, and is never shorter than the other side asked for."""
+        growing: float = min(self.pause_s * 2 ** (tried - 1), LONGEST_PAUSE_S)
+        return max(growing, outcome.later.after_s) if isinstance(outcome, Answer) and outcome.later is not None else growing
 
 
 NO_RETRY = Retry(times=0, on=frozenset(), pause_s=0)
@@ -172,12 +187,13 @@ class Performer:
                 return Void(word="environment", message=str(exc))
             except OSError as exc:  # a full or broken disk, no process to be had: the machine's fault, wherever the handler met it
                 return Void(word="environment", message=f"{kind}: {os_problem(exc)}; correct that, then resume")
-            if not isinstance(outcome, Failure) or tried >= retry.times or not retry.covers(outcome):
+            error = retry.error(outcome) if tried < retry.times else None
+            if error is None or not isinstance(outcome, Answer | Failure):
                 return outcome
             tried += 1
             self._spending.settle_part(part, outcome)
-            context.record_attempt({"because": "retry", "error": outcome.error})
-            if self._cancel.wait(min(retry.pause_s * 2 ** (tried - 1), LONGEST_PAUSE_S)):
+            context.record_attempt({"because": "retry", "error": error})
+            if self._cancel.wait(retry.delay_s(outcome, tried)):
                 return Void(word="killed", message="killed while it waited to be tried again")
 
     def _sub(self, seq: int, index: int, kind: str, body: object) -> Outcome:
@@ -238,7 +254,7 @@ class Performer:
     def _priced(self, outcome: Outcome) -> Outcome:
         """The same outcome; what it used up has its cost, where a price is known."""
         if isinstance(outcome, Answer) and isinstance(usage := outcome.fields.get("usage"), Mapping):
-            return Answer(fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
+            return replace(outcome, fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
         if isinstance(outcome, Failure) and isinstance(usage := outcome.error.get("usage"), Mapping):
             return Failure(error={**outcome.error, "usage": priced(usage, self._config.prices)})
         return outcome

@@ -10,6 +10,7 @@ from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
+from ..handlers import outcome_schema
 from ..journal import chain, lines
 from ..journal.codec import decode
 from ..journal.recover import History
@@ -78,11 +79,12 @@ def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread
     return start
 
 
-def replacement_of(value: object, history: History, kept: int, roles: Mapping[str, RoleSpec]) -> dict[str, object]:
-    """The fields of a step whose outcome a person made up.
+def replacement_of(value: object, history: History, kept: int, roles: Mapping[str, RoleSpec], effect: object = None) -> dict[str, object]:
+    """Return the fields of a step whose outcome a person made up.
 
     Args:
         value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the outcome itself.
+        effect: what the step's intent asked for; None for a step that the bundle made itself.
         roles: those of the version that goes on; what an agent could not have answered is not taken from a person either.
     Raises:
         UsageError: there is no step to replace, or the value does not fit it.
@@ -91,6 +93,11 @@ def replacement_of(value: object, history: History, kept: int, roles: Mapping[st
         raise UsageError("there is no step whose outcome could be replaced; keep at least one with --at N")
     before = decode(history.steps[kept - 1][:-1])
     if not isinstance(before, dict) or "role" not in before:
+        match effect:
+            case {**asked} if len(asked) == 1:
+                [(kind, body)] = asked.items()
+                if problems := misfits(outcome_schema(str(kind), body), value, "the outcome"):
+                    raise UsageError(f"step {kept} is an effect {kind!r}, whose outcome this cannot be: {'; '.join(problems)}")
         return {"outcome": value}
     if not isinstance(value, Mapping):
         raise UsageError(f"step {kept} is a role's: give its meta as a mapping, or content and meta")

@@ -45,7 +45,7 @@ def estimate(bundle: BundleHash, summaries: Iterable[ThreadSummary]) -> Estimate
         unpriced=sum(one.spent.unpriced for one in past),
         cost=_figure(one.spent.cost for one in past),
         tokens=_figure(one.spent.tokens for one in past),
-        seconds=_figure((one.updated_ms - one.started_ms) / 1000 for one in past),
+        seconds=_figure(max(0, one.updated_ms - one.started_ms) / 1000 for one in past),
         steps=_figure(one.steps for one in past),
     )
 

@@ -43,7 +43,8 @@ def make_fork(
     source_hash, source, path = store.locate_thread(text)
     data = durable.read(path).data
     history = recover(data, source_hash, source)
-    record = view(store, source_hash, source, path).start
+    found = view(store, source_hash, source, path)
+    record = found.start
     target = source_hash if on is None else registry.resolve(str(record["name"]) if on == "head" else on)[1]
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
@@ -51,7 +52,17 @@ def make_fork(
         raise RefusedError(
             f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
         )
-    made_up = None if instead is None else replacement_of(instead.value, history, kept, bundle.descriptor.roles)
+    made_up = (
+        None
+        if instead is None
+        else replacement_of(
+            instead.value,
+            history,
+            kept,
+            bundle.descriptor.roles,
+            next((line["intent"] for line in found.records if line.get("seq") == kept and "intent" in line), None),
+        )
+    )
     now_ms = chance.clock_ms()
     thread = new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
     start = _refitted(fork_start(record, history, kept, thread=thread, target=target), bundle, config, options)
@@ -60,6 +71,7 @@ def make_fork(
     pin_workspace(start, step_records(history, Blobs(store.blobs))[:kept], store, options)
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
+    store.note_start(thread)
     create(store.data_path(target, thread), line, target, thread, more=copied_lines(data[: history.good_bytes], kept, begun, made_up))
     return target, thread
 

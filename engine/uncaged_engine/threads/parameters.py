@@ -7,14 +7,13 @@ absolute; allowed values; patterns; paths that must exist. A schema that says mo
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.errors import UsageError
-from uncaged_bundles.values import convert, is_a
+from uncaged_bundles.values import convert, is_a, matches
 
 from ..scripting.places import expanded
 from .answering import misfits
@@ -46,6 +45,9 @@ def settle(
     for key, part in properties.items():
         if key in named:
             value = named[key]
+            if holds_nul(value):
+                problems.append(f"{key}: holds a NUL character, which no program can be given")
+                continue
         elif isinstance(part, Mapping) and part.get("default") is not None:
             value = part["default"]
         else:
@@ -59,6 +61,19 @@ def settle(
     if problems:
         raise UsageError("\n".join(f"parameters of {name}: {problem}" for problem in problems))
     return settled
+
+
+def holds_nul(value: object) -> bool:
+    """Return whether a value holds a NUL character anywhere in it."""
+    match value:
+        case str():
+            return "\0" in value
+        case list():
+            return any(map(holds_nul, value))
+        case dict():
+            return any(holds_nul(part) for pair in value.items() for part in pair)
+        case _:
+            return False
 
 
 def find_names(flow: str, properties: Mapping[str, object], params: Mapping[str, object]) -> dict[str, object]:
@@ -96,7 +111,7 @@ def settle_one(part: Mapping[str, Any], value: object, environment: Mapping[str,
     if isinstance(allowed, list) and not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
         return value, f"{value!r} is not among the allowed values {', '.join(map(str, allowed))}"
     pattern = part.get("pattern")
-    if isinstance(pattern, str) and isinstance(value, str) and not re.search(pattern, value):
+    if isinstance(pattern, str) and isinstance(value, str) and not matches(pattern, value):
         return value, f"{value!r} does not match the pattern {pattern!r}"
     if part.get("pathMustExist") and isinstance(value, str) and not Path(value).exists():
         return value, f"the path {value!r} does not exist"

@@ -11,7 +11,7 @@ from uncaged_bundles.storage.store import Store
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay
-from ..cells.said import Said, mismatch
+from ..cells.said import Said, mismatch, shown
 from ..journal import durable
 from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
@@ -95,10 +95,10 @@ def difference_at_the_end(history: History, now: Said) -> str | None:
     if end["end"] == "completed":
         recorded = encode(end.get("result")).encode()
         same = now.word == "return" and ("blob" in end or recorded == now.body)
-        return None if same else f"the journal ends with {recorded[:300]!r}, the bundle now with {now.word} {now.body[:300]!r}"
+        return None if same else f"the journal ends with {shown(recorded)}, the bundle now with {now.word} {shown(now.body)}"
     error = end["error"]
     if error["kind"] != "bundle" or "type" not in error:
         return None
     raised = decode(now.body) if now.word == "raise" else None
     same = isinstance(raised, dict) and raised.get("type") == error["type"] and raised.get("message") == error["message"]
-    return None if same else f"the journal ends with {error['type']}: {error['message']}; the bundle now with {now.word} {now.body[:300]!r}"
+    return None if same else f"the journal ends with {error['type']}: {error['message']}; the bundle now with {now.word} {shown(now.body)}"

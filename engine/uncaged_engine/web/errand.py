@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uncaged_bundles.errors import EnvironmentLacks
 
 from ..effects import EffectContext
-from ..outcomes import Answer, Failure, Outcome, Void
+from ..outcomes import Answer, Failure, Outcome, TryLater, Void
 from .client import Clients
 from .credentials import Credentials
 from .exchange import Limits, Received, Session
@@ -33,8 +33,13 @@ def run(
     kind: str,
     context: EffectContext,
     clients: Clients,
+    judge: Callable[[Received], TryLater | None] = lambda _: None,
 ) -> Outcome:
-    """Do what *read* says and answer with what *make* makes of it; both may raise WebProblem."""
+    """Do what *read* says and answer with what *make* makes of it; both may raise WebProblem.
+
+    Args:
+        judge: says whether the server only asks for a later try.
+    """
     try:
         errand = read()
     except WebProblem as exc:
@@ -50,7 +55,8 @@ def run(
     )
     target = errand.request.target
     try:
-        return Answer(fields={"outcome": make(session.exchange(errand.request), credentials)})
+        received = session.exchange(errand.request)
+        return Answer(fields={"outcome": make(received, credentials)}, later=judge(received))
     except WebProblem as exc:
         return Failure.of(exc.kind, str(credentials.redact(f"{kind}: {errand.request.method} {target.url}: {exc}")))
     except Stopped:

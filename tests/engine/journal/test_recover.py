@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from testbed.journals import BUNDLE, THREAD, Script
+from testbed.journals import BUNDLE, NOW_MS, THREAD, Script
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import ThreadId, bundle_hash
 from uncaged_engine.journal import chain, lines
@@ -274,3 +274,33 @@ def test_effect_marks_show_what_each_step_answered() -> None:
         lines.blob_mark("ab" * 16),
     ]
     assert len(effect_marks(script.data, 2)) == 2
+
+
+@READERS
+def test_the_time_already_used_is_in_the_journal(read: Read) -> None:
+    """The last line that states a running time counts, whatever the clock did; from there on the timestamps do, without idle time."""
+    script = Script.begun()
+
+    def ran(body: bytes, ran_ms: int) -> int:
+        script.add(lines.with_running_time(body, ran_ms))
+        return history_of(script, read).ran_ms
+
+    effect = b'{"null":{"ranMs":99999999,"timestamp":5}}'
+    assert history_of(script, read).ran_ms == 0
+    assert ran(lines.intent(1, effect, NOW_MS + 1000), 900) == 900
+    script.add(lines.step(1, {"outcome": {"ranMs": 7}}, NOW_MS + 3000))
+    assert history_of(script, read).ran_ms == 2900, "a step states nothing; its timestamp counts"
+    assert ran(lines.intent(2, effect, NOW_MS - 3_600_000), 3100) == 3100, "the clock was set back"
+    script.add(lines.void(2, "killed", "", {}, NOW_MS - 3_599_500)).add(lines.end("killed", {}, NOW_MS - 3_599_500))
+    script.add(lines.control("resume", {}, NOW_MS))
+    assert history_of(script, read).ran_ms == 3600, "the time in which no worker ran it does not count"
+
+
+@READERS
+def test_a_fork_inherits_no_running_time(read: Read) -> None:
+    """A copied line states what the source ran; the fork begins with nothing."""
+    script = Script.begun(forkFrom={"seq": 1})
+    script.add(lines.with_running_time(lines.intent(1, b'{"null":{}}', NOW_MS - 5000), 4000)).add(
+        lines.step(1, {"outcome": 1}, NOW_MS - 1000)
+    )
+    assert history_of(script, read).ran_ms == 0

@@ -47,7 +47,7 @@ def performer(store: Store, placed: Placed, journal: Journal) -> Performer:
         environment={},
         directory=Path("/"),
         cancel=cancel,
-        spending=Spending(limits={}, before=NOTHING, since_ms=NOW_MS, clock_ms=lambda: NOW_MS, cancel=cancel),
+        spending=Spending(limits={}, before=NOTHING, ran_s=0, cancel=cancel),
         progress=lambda _fields: None,
         clock_ms=lambda: NOW_MS,
     )

@@ -152,7 +152,33 @@ def test_what_a_person_made_up_stands_in_the_step() -> None:
     assert found == {"role": "reader", "content": "fine", "meta": {"status": "again"}, "by": "claude"}
     assert replacement_of({"content": "no"}, answered(), 1, ROLES)["content"] == "no"
     assert replacement_of({"status": "whatever"}, answered(), 2, ROLES)["meta"] == {"status": "whatever"}
-    assert replacement_of([7], answered(), 3, ROLES) == {"outcome": [7]}
+    assert replacement_of([7], answered(), 3, ROLES, {"null": {}}) == {"outcome": [7]}
+
+
+@pytest.mark.parametrize(
+    ("effect", "right", "wrong", "words"),
+    [
+        ({"now": {}}, 1, "noon", "'noon' is not of type 'integer'"),
+        (
+            {"http": {"url": "https://a.example"}},
+            {"status": 200, "headers": {}, "url": "x"},
+            {"text": "x"},
+            "'status' is a required property",
+        ),
+        ({"script": {}}, None, {"stdout": 3}, "an effect 'script', whose outcome this cannot be"),
+        ({"ask": {"question": "?", "schema": {"type": "integer"}}}, 4, "four", "'four' is not of type 'integer'"),
+        ({"ask": {"question": "?", "choices": ["a", "b"]}}, "a", "c", "'c' is not one of"),
+        ({"all": {"effects": [{"now": {}}]}}, [{"outcome": 1}], [], "is too short|should be non-empty"),
+        ({"all": {"effects": [{"now": {}}]}}, [{"error": {"kind": "k", "message": "m"}}], [{"result": 1}], "'result' was unexpected"),
+        ({"flow": {"name": "x"}}, {"success": True, "message": "", "data": None}, {"message": ""}, "'success' is a required property"),
+    ],
+)
+def test_an_outcome_that_the_effect_cannot_have_is_refused(effect: object, right: object, wrong: object, words: str) -> None:
+    """A replaced outcome has the shape that its kind of effect answers with, the question's own schema included."""
+    if right is not None:
+        assert replacement_of(right, answered(), 3, ROLES, effect) == {"outcome": right}
+    with pytest.raises(UsageError, match=words):
+        replacement_of(wrong, answered(), 3, ROLES, effect)
 
 
 @pytest.mark.parametrize(

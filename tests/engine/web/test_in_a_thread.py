@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -32,6 +33,36 @@ def start(engine: Engine, server: WebServer, *plan: object, environment: Mapping
     reach = {"hosts": [server.host], "private": True}
     granted(engine.store, source("web", BODY, policy={"http": {**reach, **policy}, "fetch": reach, "all": {}}))
     return engine.run("web", prompt="go", params={"plan": list(plan)}, options=RunOptions(environment=environment or os.environ))
+
+
+def test_a_retry_covers_a_busy_server(engine: Engine) -> None:
+    """A 429 or 5xx is tried again where the request may be sent twice, not before `Retry-After`; its last answer is the outcome."""
+    answers = {
+        "/busy": iter([text("", status=429, Retry_After="1"), text("there")]),
+        "/down": iter([text("", status=503), text("", status=503)]),
+        "/post": iter([text("", status=503)]),
+        "/never": iter([text("", status=503, Retry_After="86400")]),
+        "/other": iter([text("", status=503)]),
+    }
+    retry = {"times": 1, "pause_s": 0}
+    times: dict[str, list[float]] = {path: [] for path in answers}
+
+    def answer(seen: Seen) -> Reply:
+        times[seen.path].append(time.monotonic())
+        return next(answers[seen.path])
+
+    with serving(answer) as server:
+        bodies: list[dict[str, object]] = [{"url": f"{server.url}{path}", "retry": retry} for path in answers]
+        bodies[2]["method"] = "POST"
+        bodies[4]["retry"] = {**retry, "on": ["timeout"]}
+        thread = start(engine, server, *({"http": body} for body in bodies))
+        found = finish(engine, thread)["data"]
+        assert engine.verify(thread).ok
+    assert [one["status"] for one in found] == [200, 503, 503, 503, 503]
+    assert [len(seen) for seen in times.values()] == [2, 2, 1, 1, 1]
+    assert times["/busy"][1] - times["/busy"][0] >= 1
+    errors = [record["error"] for record in written(engine, thread) if "attempt" in record]
+    assert errors == [{"kind": "status", "message": "HTTP 429"}, {"kind": "status", "message": "HTTP 503"}]
 
 
 def test_a_thread_asks_once_and_its_replay_not_at_all(engine: Engine) -> None:

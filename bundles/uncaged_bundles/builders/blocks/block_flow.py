@@ -21,6 +21,7 @@ from ..recipes.grammar_check import check_pattern
 from .expression import compile_expression
 from .mask import find_masks
 from .nesting import INNER
+from .warnings import find_warnings
 
 BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "start": (frozenset(), frozenset({"variables"})),
@@ -92,6 +93,7 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
     masks = find_masks(steps)
     notes += reader.notes
     notes += [f"{place} was left out when the flow was exported: fill it in, and add the file again" for place in masks]
+    notes += find_warnings(steps, declared_variables(steps))
     policy = shapes.mapping(fields.get("policy", {}), (*top, "policy"))
     hosts.check_policy(policy, (*top, "policy"))
     examples = check_examples(fields.get("examples", []), (*top, "examples"))
@@ -254,6 +256,12 @@ def read_variables(steps: list[Any], path: Path) -> tuple[dict[str, object], dic
         properties[name] = {**schema, FOR_PEOPLE: True} if category == "configuration" else schema
     parameters: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
     return values, {**parameters, "required": required} if required else parameters
+
+
+def declared_variables(steps: list[Any]) -> set[str]:
+    """Return the names that a start block declares."""
+    listed = steps[0]["config"].get("variables") if steps[0]["type"] == "start" else None
+    return {str(row.get("name")) for row in listed or [] if isinstance(row, dict)}
 
 
 def _kind_of(fields: Mapping[str, object], path: Path) -> tuple[str, str]:

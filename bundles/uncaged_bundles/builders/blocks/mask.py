@@ -73,10 +73,19 @@ def _pair(item: Any, name_key: str, place: str, tell: Tell, is_secret: Callable[
     if not isinstance(item, dict):
         return item
     name, value = str(item.get(name_key, "")), item.get("value")
-    if isinstance(value, str) and value and is_secret(name) and _REFERENCE.sub("", value).strip() not in ("", "Bearer", "Basic", "token"):
+    if isinstance(value, str) and value and is_secret(name) and _is_literal(value):
         tell(f"{place}: {name!r}")
         return {**item, "value": MARK}
     return {key: _deep(part, f"{place}: {name!r}", tell) for key, part in item.items()}
+
+
+def is_credential(name: str, text: str) -> bool:
+    """Return whether *text* holds a credential: by its form, or by the name of its field; ``${…}`` and ``secret:NAME`` are none."""
+    return _SECRET_TEXT.search(text) is not None or (_is_secret(name) and _is_literal(text))
+
+
+def _is_literal(value: str) -> bool:
+    return _REFERENCE.sub("", value).strip() not in ("", "Bearer", "Basic", "token")
 
 
 def _is_header(name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from uncaged_bundles import shapes
 from uncaged_bundles.shapes import Path, ShapeError
-from uncaged_bundles.values import convert, is_a
+from uncaged_bundles.values import convert, is_a, matches
 
 TYPES = ("string", "number", "integer", "boolean", "path", "array", "object")
 RULES = frozenset({"pattern", "allowedValues", "pathMustExist"})
@@ -107,7 +107,7 @@ def _default(value: object, kind: str, schema: Mapping[str, object], path: Path)
     if isinstance(allowed, Sequence) and value not in allowed:
         raise ShapeError(path, f"{shapes.shown(value)} is not among the allowed values {', '.join(map(str, allowed))}")
     pattern = schema.get("pattern")
-    if isinstance(pattern, str) and not re.search(pattern, str(value)):
+    if isinstance(pattern, str) and not matches(pattern, str(value)):
         raise ShapeError(path, f"{shapes.shown(value)} does not match the pattern {pattern!r}")
     return value
 

@@ -328,11 +328,45 @@ def test_a_page_is_captured_as_asked_and_summarised_when_it_is_too_long() -> Non
     ]:
         made = flow(block("webScraping", url="https://h.example/", **capture))
         assert play(made, {"text": "x"}, id="main")[0] == [{"fetch": {"url": "https://h.example/", **effect}}]
+
+
+def test_a_page_that_is_too_long_is_summarised_in_parts() -> None:
+    """A long page is cut between paragraphs, each part summarised, and the summaries again while they are too long."""
     made = flow(block("webScraping", url="https://h.example/", enableSummarization=True))
-    effects, result = play(made, {"text": "x" * 100_001}, {"text": "short"})
-    assert effects[1]["llm"]["input"] == "x" * 100_001
-    assert results_of(result)[0]["result"] == "short"
+    page = "\n\n".join(letter * 60_000 for letter in "abc")
+    effects, result = play(made, {"text": page}, {"text": "one"}, {"text": "two"}, {"text": "three"})
+    assert [effect["llm"]["input"].strip() for effect in effects[1:]] == [letter * 60_000 for letter in "abc"]
+    assert results_of(result)[0]["result"] == "one\n\ntwo\n\nthree"
+    effects, result = play(made, {"text": "x" * 150_000}, {"text": "y" * 90_000}, {"text": "z" * 20_000}, {"text": "a"}, {"text": "b"})
+    assert [len(effect["llm"]["input"]) for effect in effects[1:]] == [100_000, 50_000, 90_002, 20_000]
+    assert results_of(result)[0]["result"] == "a\n\nb"
+    _, result = play(made, {"text": "x" * 150_000}, {"text": "y" * 90_000}, {"text": "z" * 90_000})
+    assert "its summary is no shorter" in result["message"]
     assert len(play(made, {"text": "x" * 99})[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "warning"),
+    [
+        (
+            [block("apiCall", url="https://h.example/${qurey}")],
+            "block 2 (apiCall): ${qurey} names no variable and would stay as it",
+        ),
+        ([block("llmInstruction", instruction="do ${nothing.at.all}")], "${nothing.at.all} names no variable and would stay as it is"),
+        (
+            [block("apiCall", url="https://h.example/", headers=[{"key": "Authorization", "value": "Bearer abcdef123"}])],
+            "block 2 (apiCall), 'Authorization' holds a credential as text",
+        ),
+        ([block("apiCall", url="https://h.example/", method="POST", body={"apiKey": "abc"})], "'apiKey' holds a credential as text"),
+        ([block("apiCall", url="https://h.example/${query}", headers=[{"key": "Authorization", "value": "Bearer secret:KEY"}])], None),
+        ([block("code", expression="1", resultVariable="r"), block("llmInstruction", instruction="${r} ${query.x}")], None),
+        ([block("forEach", list="${query}", itemVariable="one", steps=[block("llmInstruction", instruction="${one} ${index}")])], None),
+    ],
+)
+def test_a_likely_slip_is_warned_of(steps: list[Any], warning: str | None) -> None:
+    """A placeholder without a variable and a credential in plain text are notes at `add`; what is right has none."""
+    notes = flow(block("start", variables=[{"name": "query"}]), *steps).notes
+    assert [warning in note for note in notes] == [True] if warning else notes == ()
 
 
 def test_an_object_as_instruction_is_json() -> None:
