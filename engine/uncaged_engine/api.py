@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
-from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.names import FlowName, parse_flow_name
 from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.registry import Registry
@@ -27,6 +27,7 @@ from uncaged_bundles.version import __version__
 from .handlers.sleep import is_due
 from .journal import archive, lines
 from .journal.journal import Journal, create
+from .journal.origin import Origin, unbound
 from .known_effects import KNOWN
 from .sandbox.mechanism import choose
 from .settings.config import Config
@@ -35,11 +36,12 @@ from .shipped import shipped_flows
 from .state import states
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer
+from .threads.binding import Accept, bind_here
 from .threads.cutting import Cut, Instead
 from .threads.following import Event, follow
-from .threads.forking import make_fork
+from .threads.forking import make_fork, target_of
 from .threads.resuming import resume_fields
-from .threads.starting import Chance, RunOptions, granted_bundle, new_start, pin_workspace, start_line
+from .threads.starting import ENTROPY_BYTES, Chance, RunOptions, granted_bundle, new_start, pin_workspace, start_line
 from .threads.steering import require, require_still, steer
 from .threads.tails import settle
 from .worker import client
@@ -192,6 +194,7 @@ class Engine:
         skip: bool = False,
         note: str | None = None,
         options: RunOptions | None = None,
+        accept: Accept | None = None,
     ) -> ThreadId:
         """Go on with a thread that was paused, interrupted, killed, limited or left unknown.
 
@@ -199,9 +202,11 @@ class Engine:
 
         Args:
             redo, skip: what to do with an effect of which nobody knows whether it was performed. note: told to the next role.
-            options: its limits replace the thread's; its directory and environment are the children's.
+            options: its limits replace the thread's; its directory and environment are the children's. Its agents, workspace, links and
+                test command bind an imported thread.
+            accept: is asked with plain sentences what an imported thread would use here, before it is bound.
         Raises:
-            RefusedError: its state forbids it; the message says the state and the next step.
+            RefusedError: its state forbids it, or it is imported and was not accepted; the message says the next step.
         """
         if redo and skip:
             raise UsageError("--redo and --skip exclude each other")
@@ -212,17 +217,28 @@ class Engine:
             return thread  # it had ended, and only its last lines were in doubt
         chosen = options or RunOptions()
         fields, decided = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.limits())
-        require(found.summary, "resume")
-        granted_bundle(self.store, self.registry, bundle_hash)
+        if not (found.unbound and found.summary.status == "waiting"):
+            require(found.summary, "resume")
+        bundle = granted_bundle(self.store, self.registry, bundle_hash)
+        if chosen.binds and not found.unbound:
+            raise UsageError(f"thread {thread} is bound already: agents, workspace and test command are changed by a fork, not by `resume`")
+        if found.unbound:
+            source = bundle_hash, thread, path
+            now_ms = self._chance.clock_ms()
+            binding = bind_here(self.store, self.config, bundle, source, thread=thread, options=chosen, accept=accept, now_ms=now_ms)
+            fields = {**fields, "binding": binding}
         if archive.is_archived(path):
             archive.restore(path)
+        if found.summary.status == "waiting":
+            self.pause(thread)  # the bundle itself puts its question again
         self._drive(bundle_hash, thread, chosen, resume={**fields, **decided}, **decided)
         return thread
 
     def due(self) -> list[ThreadId]:
         """Interrupted threads that sleep (or slept) and whose moment has come."""
         now = self._chance.clock_ms()
-        return [one.thread_id for one in self.threads() if one.status == "interrupted" and is_due(self.thread(one.thread_id), now)]
+        interrupted = [self.thread(one.thread_id) for one in self.threads() if one.status == "interrupted"]
+        return [one.summary.thread_id for one in interrupted if not one.unbound and is_due(one, now)]
 
     def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
         """Answer a thread that waits for a person, and let it go on. The answer is on disk before anything else happens.
@@ -233,6 +249,8 @@ class Engine:
         bundle_hash, thread, path = self.store.locate_thread(text)
         found = view(self.store, bundle_hash, thread, path)
         require(found.summary, "answer")
+        if found.unbound:
+            raise RefusedError(unbound(thread))
         value = check_answer(found.records, value)
         journal = Journal.open(path, bundle_hash, thread)
         try:
@@ -256,14 +274,17 @@ class Engine:
         instead: Instead | None = None,
         options: RunOptions | None = None,
         start: bool = True,
+        accept: Accept | None = None,
     ) -> ThreadId:
         """Start a new thread from the first steps of another.
 
         Args:
             on: a hash, a flow name, or ``head``, to go on with another version; it gets the kept steps as ``input.steps``.
             instead: takes the place of the last kept step's outcome. start: False leaves it paused before its next effect.
+            accept: as for `resume`; a fork of an imported thread is bound anew.
         """
         chosen = options or RunOptions()
+        thread, binding = self._fork_binding(text, cut or Cut(), on, chosen, accept) if start else (None, None)
         made = make_fork(
             self.store,
             self.registry,
@@ -274,12 +295,30 @@ class Engine:
             on=on,
             instead=instead,
             options=chosen,
+            thread=thread,
         )
-        if start:
+        if binding is not None:
+            self._drive(*made, chosen, resume={"binding": binding})
+        elif start:
             self._drive(*made, chosen)
         else:
             self.pause(made[1])
         return made[1]
+
+    def _fork_binding(
+        self, text: str, cut: Cut, on: str | None, options: RunOptions, accept: Accept | None
+    ) -> tuple[ThreadId | None, Mapping[str, Any] | None]:
+        """The id of a fork of an imported thread, and what it uses of this machine; None for other threads."""
+        source = self.store.locate_thread(text)
+        if Origin.of(source[2]) is None:
+            if options.binds_workspace:
+                raise UsageError("a fork works where its source does; a workspace is chosen by `run`, or for an imported thread")
+            return None, None
+        now_ms = self._chance.clock_ms()
+        thread = new_thread_id(now_ms, self._chance.entropy(ENTROPY_BYTES))
+        bundle = granted_bundle(self.store, self.registry, target_of(self.store, self.registry, source, on))
+        binding = bind_here(self.store, self.config, bundle, source, thread=thread, cut=cut, options=options, accept=accept, now_ms=now_ms)
+        return thread, binding
 
     def verify(self, text: str) -> Verdict:
         """Prove a thread: check each line, and replay the bundle over the recorded outcomes."""

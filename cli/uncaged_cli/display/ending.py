@@ -72,6 +72,7 @@ def ending(
     used: Mapping[str, float] = NOTHING_USED,
     report: Path | None = None,
     failure: BundleFailure | None = None,
+    only_branch: str | None = None,
 ) -> Ending:
     """Return what to say about a thread.
 
@@ -84,13 +85,15 @@ def ending(
         used: how much of each limit was used up, as far as it is known.
         report: what the worker wrote when it left the thread because of a bug of ours.
         failure: the error with which its bundle ended.
+        only_branch: the only branch that the result may name; None for any. An imported thread's result may name another's.
     """
     result = (end or {}).get("result")
     result = result if isinstance(result, Mapping) else {}
     successful = status == "completed" and result.get("success", True) is not False
     data = result.get("data")
     branch = data.get("branch") if isinstance(data, Mapping) else None
-    branch = clean_line(branch) if isinstance(branch, str) and not branch.startswith("-") else None
+    believed = isinstance(branch, str) and not branch.startswith("-") and only_branch in (None, branch)
+    branch = clean_line(str(branch)) if believed else None
     return Ending(
         word="unsuccessful" if status == "completed" and not successful else status,
         exit_code=_exit_code(status, successful=successful, last_void=last_void) if report is None else EngineBug.exit_code,

@@ -122,6 +122,7 @@ def ending_of(view: ThreadView, store: Store) -> Ending:
         wants_fields="fields" in story.wait,
         used={"maxCost": view.summary.spent.cost, "maxTokens": view.summary.spent.tokens},
         report=report_of(view.summary, store.run),
+        only_branch=own_branch(view.start) if view.summary.imported else None,
         failure=view.failure,
     )
 
@@ -153,6 +154,12 @@ def repository_elsewhere(start: Mapping[str, object], directory: Path) -> str | 
     return repository
 
 
+def own_branch(start: Mapping[str, object]) -> str:
+    """Return the branch on which a thread works here; empty if it has none."""
+    workspace = start.get("workspace")
+    return str(workspace.get("branch")) if isinstance(workspace, Mapping) else ""
+
+
 def summary_of(view: ThreadView) -> Mapping[str, object]:
     """Return a thread as one JSON object."""
     summary = view.summary
@@ -168,6 +175,7 @@ def summary_of(view: ThreadView) -> Mapping[str, object]:
         "used": summary.spent.document(),
         "message": summary.message,
         "problem": summary.problem,
+        "imported": summary.imported,
         "failure": view.failure.document() if view.failure is not None else None,
         "end": {key: value for key, value in view.end.items() if key != "chain"} if view.end else None,
     }

@@ -35,7 +35,7 @@ def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_m
     rows: list[list[Piece]] = [
         [
             Styled(shown.get(thread.thread_id, thread.thread_id), "cyan"),
-            thread.name or "-",
+            f"{thread.name or '-'}{' (imported)' if thread.imported else ''}",
             Styled("unsuccessful", "yellow") if thread.success is False else status(thread.status),
             str(thread.steps),
             ago(thread.started_ms, now_ms),
@@ -61,4 +61,5 @@ def summary_document(thread: ThreadSummary) -> Mapping[str, object]:
         "used": thread.spent.document(),
         "message": thread.message,
         "problem": thread.problem,
+        "imported": thread.imported,
     }

@@ -10,9 +10,14 @@ from .clean import clean_line
 
 def opening(start: Mapping[str, object]) -> str:
     """Return the first line for a start record."""
-    parts = [f"{start.get('name')}@{start.get('hash')}", f"sandbox {start.get('sandbox')}"]
+    parts = [f"{start.get('name')}@{start.get('hash')}"]
+    if start.get("sandbox"):
+        parts.append(f"sandbox {start['sandbox']}")
     if agents := agents_in_words(start.get("agents")):
         parts.append(agents)
+    imported = start.get("imported")
+    if isinstance(imported, Mapping):
+        parts.append(f"imported{'' if imported.get('bound') else ', not bound to this machine'}")
     source = start.get("forkFrom")
     if isinstance(source, Mapping):
         replaced = ", its outcome replaced" if source.get("instead") else ""

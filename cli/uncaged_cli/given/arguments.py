@@ -97,6 +97,27 @@ agent_option = click.option(
 )
 
 
+WORKSPACE_OPTIONS = (
+    click.option(
+        "--workspace",
+        type=click.Path(path_type=Path),
+        callback=lambda _context, _parameter, value: value and value.absolute(),
+        metavar="DIR",
+        help="The repository to work on (default: here).",
+    ),
+    click.option("--include-changes", is_flag=True, help="Take uncommitted changes along instead of refusing."),
+    click.option("--link", "links", multiple=True, metavar="NAME", help="An ignored directory to link into the worktree. May be repeated."),
+    click.option("--test-command", metavar="CMD", help="How the repository's tests are run."),
+)
+
+
+def workspace_options(command: Decorated) -> Decorated:
+    """Where roles work and how tests are run, as keywords that RunOptions takes."""
+    for option in reversed(WORKSPACE_OPTIONS):
+        command = option(command)
+    return command
+
+
 def limit_options(command: Decorated) -> Decorated:
     """The five limits, as keywords that RunOptions takes."""
     for option in (max_time_option, max_tokens_option, max_cost_option, max_steps_option, max_rounds_option):

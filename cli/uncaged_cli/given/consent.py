@@ -21,20 +21,26 @@ def asker(what: str, *, accept: bool) -> Callable[[tuple[str, ...]], bool]:
 
     A terminal is asked; ``--accept`` says yes beforehand; anything else is refused with the option's name.
     """
+    return lambda sentences: _shown(f"{what} asks to be allowed:", sentences, f"{what} is not granted", "Grant this?", accept=accept)
 
-    def ask(sentences: tuple[str, ...]) -> bool:
-        note(f"{what} asks to be allowed:")
-        for sentence in sentences:
-            note(f"  - {sentence}")
-        if accept:
-            return True
-        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-            raise RefusedError(f"{what} is not granted: nobody said yes to the above; say it with --accept")
-        if not click.confirm("Grant this?", default=False, err=True):
-            raise RefusedError(f"{what} is not granted: the answer was no; nothing was changed")
+
+def binding_asker(thread: str, *, accept: bool) -> Callable[[tuple[str, ...]], bool]:
+    """Return the same for an imported thread: it shows what is believed of the archive, and what of this machine would be used."""
+    head = f"thread {thread} comes from elsewhere. If it goes on here:"
+    return lambda sentences: _shown(head, sentences, f"thread {thread} does not go on", "Go on like this?", accept=accept)
+
+
+def _shown(head: str, sentences: Iterable[str], refusal: str, question: str, *, accept: bool) -> bool:
+    note(head)
+    for sentence in sentences:
+        note(f"  - {sentence}")
+    if accept:
         return True
-
-    return ask
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        raise RefusedError(f"{refusal}: nobody said yes to the above; say it with --accept")
+    if not click.confirm(question, default=False, err=True):
+        raise RefusedError(f"{refusal}: the answer was no; nothing was changed")
+    return True
 
 
 def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[str, str]) -> None:

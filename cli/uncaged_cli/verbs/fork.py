@@ -20,7 +20,9 @@ from ..given.arguments import (
     parse_agents,
     thread_argument,
     verbose_option,
+    workspace_options,
 )
+from ..given.consent import binding_asker
 from ..given.parameters import read_json
 from ..session import open_engine
 
@@ -34,6 +36,8 @@ from ..session import open_engine
 @click.option("--set", "instead", type=click.Path(path_type=Path), metavar="FILE", help="JSON that replaces the last kept step's outcome.")
 @limit_options
 @agent_option
+@workspace_options
+@click.option("--accept", is_flag=True, help="Accept what a fork of an imported thread would use here, without a question.")
 @verbose_option
 @detach_option
 @json_option
@@ -46,12 +50,16 @@ def command(
     on: str | None,
     instead: Path | None,
     agents: tuple[str, ...],
+    accept: bool,
     verbose: bool,
     detach: bool,
     as_json: bool,
-    **limits: Any,
+    **options: Any,
 ) -> int:
-    """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps but the last are kept."""
+    """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps but the last are kept.
+
+    A fork of an imported thread is bound to this machine as by `resume`: --workspace, --link and --test-command are for that alone.
+    """
     from uncaged_engine.api import Cut, Instead, RunOptions
 
     if at is not None and from_role is not None:
@@ -64,7 +72,8 @@ def command(
         cut=Cut(at=at, role=from_role, last=last),
         on=on,
         instead=None if instead is None else Instead(read_json(instead)),
-        options=RunOptions(**limits, agents=parse_agents(agents)),
+        options=RunOptions(**options, agents=parse_agents(agents)),
+        accept=binding_asker(thread, accept=accept),
     )
     if not detach:
         return follow(engine, thread_id, as_json=as_json, verbose=verbose)

@@ -10,7 +10,7 @@ from uncaged_bundles.errors import RefusedError
 from ..display import jsonout
 from ..display.screen import next_step, note, result
 from ..given.arguments import accept_option, json_option
-from ..session import open_engine
+from ..session import now_ms, open_engine
 
 
 @click.command("import")
@@ -21,8 +21,9 @@ from ..session import open_engine
 def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
     """Take in a thread with its bundle from FILE, or a flow if FILE is JSON.
 
-    A thread's bundle is not granted anything and has no name here. What a flow may do needs one yes, and what was left out of it when it
-    was exported has to be filled in; it is disabled until then.
+    A thread's bundle is not granted anything and has no name here, and the thread does not go on before you accepted what it would use
+    here: resume THREAD --accept. What a flow may do needs one yes, and what was left out of it when it was exported has to be filled in;
+    it is disabled until then.
     """
     engine = open_engine()
     if file.suffix.lower() == ".json":
@@ -39,11 +40,12 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
         return
     from uncaged_engine.threads.parcel import import_thread
 
-    thread_id = import_thread(engine, file)
+    thread_id = import_thread(engine, file, now_ms=now_ms())
     if as_json:
         jsonout.document({"threadId": thread_id})
         return
     result(f"imported {thread_id}")
+    note("its agents, workspace and test command stay behind: `resume` and `fork` choose them here and ask before they go on")
     next_step(f"uncaged-workflow verify {thread_id}")
 
 

@@ -10,7 +10,17 @@ from uncaged_bundles.errors import UncagedError, UsageError
 from ..display import jsonout
 from ..display.follow import follow
 from ..display.screen import Styled, note, result
-from ..given.arguments import complete_threads, detach_option, json_option, limit_options, verbose_option
+from ..given.arguments import (
+    agent_option,
+    complete_threads,
+    detach_option,
+    json_option,
+    limit_options,
+    parse_agents,
+    verbose_option,
+    workspace_options,
+)
+from ..given.consent import binding_asker
 from ..session import open_engine
 
 if TYPE_CHECKING:
@@ -24,6 +34,9 @@ if TYPE_CHECKING:
 @click.option("--redo", is_flag=True, help="Perform again the effect that a crash left open.")
 @click.option("--skip", is_flag=True, help="Go on without the effect that a crash left open.")
 @click.option("--note", "remark", metavar="TEXT", help="Something to tell the next agent.")
+@agent_option
+@workspace_options
+@click.option("--accept", is_flag=True, help="Accept what an imported thread would use here, without a question.")
 @verbose_option
 @detach_option
 @json_option
@@ -34,12 +47,17 @@ def command(
     redo: bool,
     skip: bool,
     remark: str | None,
+    agents: tuple[str, ...],
+    accept: bool,
     verbose: bool,
     detach: bool,
     as_json: bool,
-    **limits: Any,
+    **options: Any,
 ) -> int:
-    """Go on with a thread that was paused, interrupted or killed, or that reached a limit, and follow it."""
+    """Go on with a thread that was paused, interrupted or killed, or that reached a limit, and follow it.
+
+    An imported thread is bound to this machine first: --agent, --workspace, --link and --test-command choose what it uses, as for `run`.
+    """
     if redo and skip:
         raise UsageError("--redo and --skip exclude each other")
     if due == (thread is not None):
@@ -56,7 +74,8 @@ def command(
         redo=redo,
         skip=skip,
         note=remark,
-        options=RunOptions(**limits),
+        options=RunOptions(**options, agents=parse_agents(agents)),
+        accept=binding_asker(thread_id, accept=accept),
     )
     if not detach:
         return follow(engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(before.records))

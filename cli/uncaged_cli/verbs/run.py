@@ -12,7 +12,16 @@ from uncaged_bundles.errors import UsageError
 
 from ..display import jsonout
 from ..display.screen import is_terminal, note, result
-from ..given.arguments import agent_option, detach_option, flow_argument, json_option, limit_options, parse_agents, verbose_option
+from ..given.arguments import (
+    agent_option,
+    detach_option,
+    flow_argument,
+    json_option,
+    limit_options,
+    parse_agents,
+    verbose_option,
+    workspace_options,
+)
 from ..given.consent import ask_once
 from ..given.parameters import gather
 from ..session import open_engine
@@ -30,10 +39,7 @@ if TYPE_CHECKING:
 @click.option("--params", "params_file", type=click.Path(path_type=Path), metavar="FILE", help="Parameters as JSON or YAML.")
 @limit_options
 @agent_option
-@click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="The repository to work on (default: here).")
-@click.option("--include-changes", is_flag=True, help="Take uncommitted changes along instead of refusing.")
-@click.option("--link", "links", multiple=True, metavar="NAME", help="An ignored directory to link into the worktree. May be repeated.")
-@click.option("--test-command", metavar="CMD", help="How the repository's tests are run.")
+@workspace_options
 @click.option("--estimate", "only_estimate", is_flag=True, help="Start nothing; say what past threads of this version took.")
 @click.option("--help-flow", is_flag=True, help="Start nothing; say what FLOW does and which parameters it takes.")
 @verbose_option
@@ -81,7 +87,7 @@ def command(
         params=gather(params_file, pairs, descriptor.parameters),
         options=RunOptions(
             agents=bindings,
-            workspace=workspace.absolute() if workspace else None,
+            workspace=workspace,
             include_changes=include_changes,
             links=links,
             test_command=test_command,

@@ -133,6 +133,10 @@ def stop(engine: Engine, child: ThreadId) -> None:
 
 def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcome:
     """Wait until the child has ended; a child that lost its worker is taken up again, one that waits for a person is waited for."""
+    if engine.thread(child).summary.imported:  # its id can be computed by whoever has the parent's journal
+        raise EnvironmentLacks(
+            f"the thread {child} was imported, so it is not the one that this step started", remedy=f"remove it: `thread rm {child}`"
+        )
     again = context.attempt > 1
     while True:
         status = heard(engine, child, context)

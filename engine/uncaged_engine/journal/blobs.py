@@ -65,7 +65,9 @@ class Blobs:
         return freed
 
     def get(self, name: str) -> bytes:
-        """Raises: DamagedError: it is missing, or its bytes are not those that were hashed."""
+        """Raises: DamagedError: it is missing, its bytes are not those that were hashed, or *name* is no hash but perhaps a path."""
+        if not _NAME.fullmatch(name):
+            raise DamagedError(f"{name[:100]!r} is no hash of a blob")
         try:
             data = (self.directory / name).read_bytes()
         except FileNotFoundError as exc:

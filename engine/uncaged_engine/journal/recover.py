@@ -75,6 +75,7 @@ class History:
     spent: what agents used up, voids included; inherited_spent: the part of it that was copied. idle_ms: how long nobody ran it.
     paths: what each granted path was when the thread first used it.
     stated_ms: the running time that a line stated last, stated_at: that line's timestamp less idle_ms by then.
+    binding: what the last resume control with one bound an imported thread to; binding_at: the offset of that line (see `origin`).
     """
 
     start: Mapping[str, Any]
@@ -97,6 +98,8 @@ class History:
     idle_ms: int = 0
     stated_ms: int = 0
     stated_at: int = 0
+    binding: Mapping[str, Any] | None = None
+    binding_at: int = -1
     last_line: bytes = b""
     note: str | None = None
     answer: object = None
@@ -166,6 +169,7 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
             if history is None:
                 history = _begin(line, digest)
             else:
+                history.good_bytes = position
                 _take(history, line)
         except (ValueError, KeyError) as exc:
             reason = str(exc) or _STRANGE
@@ -185,9 +189,9 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
 
 def _begin(line: bytes, digest: bytes) -> History:
     record = decode(line[:-1])
-    if not isinstance(record, dict) or record.get("format") != lines.FORMAT:
+    source = (record.get("forkFrom") or {}) if isinstance(record, dict) else None
+    if not isinstance(record, dict) or record.get("format") != lines.FORMAT or not isinstance(source, dict):
         raise ValueError("the first line is no start record of format 1")
-    source = record.get("forkFrom") or {}
     handed_over, inherited = int(source.get("handedOver", 0)), int(source.get("seq", 0))
     return History(
         start=record,
@@ -287,6 +291,8 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
             history.paused = history.waiting = history.unsettled = False
             history.note = record.get("note", history.note)
             history.idle_ms += max(0, record["timestamp"] - _timestamp(history.last_line))
+            if "binding" in record:
+                _take_binding(history, record)
             for name in LIMITS:
                 if name in record:
                     history.limits[name] = record[name]
@@ -296,6 +302,18 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
             history.paths = record["paths"] | history.paths  # the first use counts
         case _:
             pass  # notes are for readers
+
+
+def _take_binding(history: History, record: Mapping[str, Any]) -> None:
+    """Go on with an imported thread as if it began here: limits, money, time, answer and note of before count no more."""
+    binding = record["binding"]
+    if not isinstance(binding, dict):
+        raise ValueError("a binding that is no mapping")
+    history.binding, history.binding_at = binding, history.good_bytes
+    history.limits = dict(binding.get("limits", {}))
+    history.inherited_spent = history.spent
+    history.idle_ms = record["timestamp"] - int(history.start["timestamp"])
+    history.answer, history.note = None, record.get("note")
 
 
 def _pending(history: History, seq: int) -> Pending:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..costs.accounting import NOTHING, Spent
 from ..handlers import handler_for
 from ..handlers.removed import OpenEffect
-from ..journal import archive, chain, durable, lines, lock, trouble
+from ..journal import archive, chain, durable, lines, lock, origin, trouble
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, Pending, recover
@@ -38,6 +38,7 @@ class ThreadSummary:
 
     steps: finished ones. success: what a completed thread's result says (True if it says nothing), None for others.
     spent: what it used up, without what a fork inherited. problem: why the thread cannot be read in full, if it cannot.
+    imported: its first steps were recorded on another machine.
     """
 
     thread_id: ThreadId
@@ -51,12 +52,14 @@ class ThreadSummary:
     success: bool | None = None
     spent: Spent = NOTHING
     problem: str | None = None
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadView:
     """A thread in full.
 
+    start: the start record as this machine uses it: of an imported thread without what a stranger bound (``origin``).
     records: its journal's lines after the start record, in order, without their chains. spent: what agents and models used up in it,
     without inherited_spent, which a fork copied from its source. failure: why its bundle raised, if that ended it.
     ran_ms: how long it ran, up to its last line.
@@ -71,6 +74,12 @@ class ThreadView:
     failure: BundleFailure | None = None
     ran_ms: int = 0
 
+    @property
+    def unbound(self) -> bool:
+        """Whether it was imported and nothing of this machine was bound to it yet."""
+        imported = self.start.get("imported")
+        return isinstance(imported, Mapping) and not imported["bound"]
+
 
 def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
     """Read just enough of a journal to list it: its head, and its last lines.
@@ -78,6 +87,12 @@ def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | s
     Raises:
         NotFoundError: it was removed since it was looked up.
     """
+    summary = _summary_of_file(store, bundle, thread, path)
+    directory = os.fspath(path).rpartition("/")[0]
+    return replace(summary, imported=True) if os.path.exists(f"{directory}/{thread}{origin.SUFFIX}") else summary  # noqa: PTH110 - a Path costs ten times as much, for each of ten thousand
+
+
+def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
     try:
         fd = -1 if os.fspath(path).endswith(archive.SUFFIX) else _opened(path)
         if fd < 0:
@@ -133,10 +148,11 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
     end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
+    elsewhere = origin.Origin.of(path)
     return ThreadView(
-        summary=summary,
-        start=records[0],
-        records=records[1:],
+        summary=summary if elsewhere is None else replace(summary, imported=True),
+        start=records[0] if elsewhere is None else elsewhere.start(records[0], history),
+        records=records[1:] if elsewhere is None else [elsewhere.step(record, history) for record in records[1:]],
         end=end,
         spent=history.spent.minus(history.inherited_spent),
         inherited_spent=history.inherited_spent,

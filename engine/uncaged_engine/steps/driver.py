@@ -25,6 +25,7 @@ from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.infolog import InfoLog
 from ..journal.journal import Journal, JournalBusy
+from ..journal.origin import Origin, start_of, unbound
 from ..journal.recover import LIMITS, History, extend
 from ..settings.config import Config
 from ..state.observe import facts_of
@@ -93,9 +94,16 @@ class Driver:
         state = status(facts_of(history, self._around.store, self._bundle.hash), locked=False)
         if history.end is not None if resume is None else not allowed(state, "resume"):
             raise RefusedError(state_refusal(state, "resume", self.thread))
+        self._refuse_unbound(resume or {})
         if resume is not None:
             extend(history, self._journal.append(lines.control("resume", resume, self.now_ms())))
             self._journal.flush()
+
+    def _refuse_unbound(self, resume: Mapping[str, Any]) -> None:
+        """Refuse a thread from elsewhere until a person bound it here: nothing of a stranger's choice is used."""
+        origin = Origin.of(self._journal.path)
+        if origin is not None and "binding" not in resume and origin.binding(self._journal.history) is None:
+            raise RefusedError(unbound(self.thread))
 
     def close(self) -> None:
         """Give the journal's lock back."""
@@ -208,8 +216,8 @@ class Driver:
     def _drive(self) -> str:
         journal, bundle = self._journal, self._bundle
         history = journal.history
-        start = self._blobs.expand_record(history.start)
-        options = start["parameters"]["options"]
+        start = start_of(journal.path, self._blobs.expand_record(history.start), history)
+        options = {} if "imported" in start else start["parameters"]["options"]  # a stranger's limits bind nobody here
         self._limits = {name: options[name] for name in LIMITS if name in options} | history.limits
         self._spending = Spending(
             limits=self._limits,

@@ -9,6 +9,7 @@ from typing import Any
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.journal import Journal
+from ..journal.origin import Origin
 from ..state.observe import parse_records
 
 
@@ -20,6 +21,7 @@ class FinishedSteps:
         self._blobs = blobs
         self._records: list[dict[str, Any]] = []
         self._known_bytes = 0
+        self._origin = Origin.of(journal.path)
         self._lock = threading.Lock()  # parts of one effect ask at the same time
 
     def records(self) -> Sequence[dict[str, Any]]:
@@ -28,7 +30,9 @@ class FinishedSteps:
             data = self._journal.read(self._known_bytes)
             whole = data[: data.rfind(b"\n") + 1]
             steps = [line + b"\n" for line in whole.split(b"\n")[:-1] if is_finished_step(line)]
-            self._records += parse_records(b"".join(steps), self._blobs)
+            found = parse_records(b"".join(steps), self._blobs)
+            origin = self._origin
+            self._records += found if origin is None else [origin.step(record, self._journal.history) for record in found]
             self._known_bytes += len(whole)
             return tuple(self._records)
 

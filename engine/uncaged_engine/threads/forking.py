@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import RefusedError
@@ -14,6 +16,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..journal import chain, durable
 from ..journal.blobs import Blobs
 from ..journal.journal import create
+from ..journal.origin import USED, Origin
 from ..journal.recover import recover
 from ..settings.config import Config
 from ..state.observe import step_records, view
@@ -32,11 +35,12 @@ def make_fork(
     on: str | None,
     instead: Instead | None,
     options: RunOptions,
+    thread: ThreadId | None = None,
 ) -> tuple[BundleHash, ThreadId]:
     """Write a fork's journal, which nobody drives yet.
 
     Args:
-        text: names the source. on: the version to go on with: a hash, a flow name, or ``head``; None: the source's.
+        text: names the source. on: the version to go on with: a hash, a flow name, or ``head``; None: the source's. thread: its id.
     Raises:
         RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`, before anything is written.
     """
@@ -45,7 +49,10 @@ def make_fork(
     history = recover(data, source_hash, source)
     found = view(store, source_hash, source, path)
     record = found.start
-    target = source_hash if on is None else registry.resolve(str(record["name"]) if on == "head" else on)[1]
+    elsewhere = Origin.of(path)
+    if elsewhere is not None:
+        record = {key: value for key, value in record.items() if key in USED}  # a fork of it is bound anew
+    target = target_of(store, registry, (source_hash, source, path), on)
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
     if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
@@ -64,15 +71,22 @@ def make_fork(
         )
     )
     now_ms = chance.clock_ms()
-    thread = new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
-    start = _refitted(fork_start(record, history, kept, thread=thread, target=target), bundle, config, options)
+    thread = thread or new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
+    start: dict[str, Any] = fork_start(record, history, kept, thread=thread, target=target)
+    if elsewhere is None:
+        start = _refitted(start, bundle, config, options)
     if instead is not None:
         start["forkFrom"] = {**start["forkFrom"], "instead": True}
     pin_workspace(start, step_records(history, Blobs(store.blobs))[:kept], store, options)
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
+    copied = copied_lines(data[: history.good_bytes], kept, begun, made_up)
+    place = store.data_path(target, thread)
+    if elsewhere is not None:
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        replace(elsewhere, bytes=len(copied), steps=min(kept, elsewhere.steps)).write(place)
     store.note_start(thread)
-    create(store.data_path(target, thread), line, target, thread, more=copied_lines(data[: history.good_bytes], kept, begun, made_up))
+    create(place, line, target, thread, more=copied)
     return target, thread
 
 
@@ -80,6 +94,13 @@ def lacks_agent(agents: object, bundle: Bundle) -> bool:
     """Return whether *bundle* may ask for a role that the source's record names no agent for."""
     known = agents if isinstance(agents, Mapping) else {}
     return not known.get("default") and not set(bundle.descriptor.asked_roles) <= set(known.get("roles", {}))
+
+
+def target_of(store: Store, registry: Registry, source: tuple[BundleHash, ThreadId, Path], on: str | None) -> BundleHash:
+    """Return the hash of the version that a fork of *source* runs."""
+    if on is None:
+        return source[0]
+    return registry.resolve(str(view(store, *source).start["name"]) if on == "head" else on)[1]
 
 
 def _refitted(start: dict[str, Any], bundle: Bundle, config: Config, options: RunOptions) -> dict[str, Any]:

@@ -10,28 +10,32 @@ import io
 import re
 import shlex
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
-from uncaged_bundles.ids import ThreadId, bundle_hash, parse_bundle_hash, parse_thread_id
-from uncaged_bundles.storage.files import held, write_atomically
-from uncaged_bundles.validation.validate import read_bundle
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
+from uncaged_bundles.storage.files import held, read_if_there, write_atomically
+from uncaged_bundles.validation.validate import MAX_SOURCE_BYTES, Bundle, read_bundle
 
 from ..journal import durable
 from ..journal.blobs import Blobs, blob_hash
 from ..journal.codec import CodecError, decode
-from ..journal.recover import recover_strictly
+from ..journal.foreign import MAX_BLOB_BYTES, check_journal
+from ..journal.origin import Origin, path_beside
+from ..journal.recover import History, recover_strictly
 from ..known_effects import KNOWN
 from .removal import mark_children
+from .tarball import TarError, read_members
 
 if TYPE_CHECKING:
     from ..api import Engine
 
 BUNDLE = "bundle.py"
 JOURNAL = "journal.data.jsonl"
+BLOBS = "blobs/"
 MAX_MEMBERS = 100_000
 MAX_UNPACKED_BYTES = 1 << 30
 _BLOB = re.compile(r"blobs/[0-9a-f]{32}")
@@ -53,51 +57,76 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
     blobs = Blobs(engine.store.blobs)
     names = sorted({match.decode() for match in _NAMED_BLOB.findall(data)})
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _put(tar, BUNDLE, engine.store.load_bundle(bundle, KNOWN).source)
         _put(tar, JOURNAL, data)
         for name in names:
-            _put(tar, f"blobs/{name}", blobs.get(name))
+            _put(tar, f"{BLOBS}{name}", blobs.get(name))
     write_atomically(target, zstandard.ZstdCompressor(level=10, write_checksum=True).compress(buffer.getvalue()))
 
 
-def import_thread(engine: Engine, source: Path) -> ThreadId:
+def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     """Take in a thread: its bundle, its blobs, then its journal. Nothing is stored unless everything proves itself.
+
+    The file that says where it comes from (`origin`) is on disk before the journal: no crash leaves a stranger's thread that passes for
+    one of this machine. Blobs that a full disk left without their journal are removed by `prune`.
 
     Raises:
         NotFoundError, UsageError: it is missing, or no parcel.
-        DamagedError: a hash or the chain does not hold. RefusedError: the thread is here already.
+        DamagedError: a hash, the chain or a field does not hold. RefusedError: the thread is here already.
         BundleError: its bundle is not valid.
     """
-    members = dict(_members(source))
+    with _unpacked(source) as stream:
+        members = dict(read_members(stream, _limit_of, max_members=MAX_MEMBERS, max_bytes=MAX_UNPACKED_BYTES))
     if BUNDLE not in members or JOURNAL not in members:
         raise UsageError(f"{source} is no exported thread: it lacks {BUNDLE} or {JOURNAL}")
     bundle = read_bundle(members[BUNDLE], KNOWN)
     thread = _thread_of(members[JOURNAL], source)
     if any(found == thread for _, found, _ in engine.store.find_threads()):
         raise RefusedError(f"thread {thread} is in this store already; `thread rm {thread}` removes it")
-    history = recover_strictly(members[JOURNAL], bundle_hash(members[BUNDLE]), thread)
-    if history.damage is not None:
-        raise DamagedError(f"{source}: the journal does not hold at line {history.damage.line}: {history.damage.reason}")
-    for name, data in members.items():
-        if name.startswith("blobs/") and f"blobs/{blob_hash(data)}" != name:
-            raise DamagedError(f"{source}: {name} does not hold the bytes that were hashed")
-    lacking = {match.decode() for match in _NAMED_BLOB.findall(members[JOURNAL])} - {name[6:] for name in members}
-    if lacking:
-        raise DamagedError(f"{source}: the journal names blobs that are not in it: {', '.join(sorted(lacking))}")
+    contents = {name.removeprefix(BLOBS): data for name, data in members.items() if name.startswith(BLOBS)}
+    for name, data in contents.items():
+        if blob_hash(data) != name:
+            raise DamagedError(f"{source}: {BLOBS}{name} does not hold the bytes that were hashed")
+    history = _checked(members[JOURNAL], bundle.hash, thread, contents, source)
+    _refuse_other_bytes(engine, bundle)
     engine.store.put_bundle(bundle)
     blobs = Blobs(engine.store.blobs)
-    for name, data in members.items():
-        if name.startswith("blobs/"):
-            blobs.put(data)
+    for data in contents.values():
+        blobs.put(data)
     mark_children(engine.store, history, blobs)
     path = engine.store.data_path(bundle.hash, thread)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     with held(path.parent, alone=True):  # another import of the same thread may have been quicker, and its thread may run by now
         if path.exists():
             raise RefusedError(f"thread {thread} was imported by another process just now")
-        write_atomically(path, members[JOURNAL])
+        Origin(bytes=len(members[JOURNAL]), steps=len(history.steps), importedMs=now_ms).write(path)
+        # crash here: an origin without a journal, which nothing reads
+        try:
+            write_atomically(path, members[JOURNAL])
+        except UncagedError:
+            path_beside(path).unlink(missing_ok=True)
+            raise
     return thread
+
+
+def _checked(journal: bytes, bundle: BundleHash, thread: ThreadId, contents: Mapping[str, bytes], source: Path) -> History:
+    """Return the history of a journal of which every line has the fields it must have, and follows the line before it."""
+    try:
+        check_journal(journal, bundle, thread, contents)
+    except ValueError as exc:
+        raise DamagedError(f"{source}: the journal does not hold at {exc}") from exc
+    history = recover_strictly(journal, bundle, thread)
+    if history.damage is not None:
+        raise DamagedError(f"{source}: the journal does not hold at line {history.damage.line}: {history.damage.reason}")
+    return history
+
+
+def _refuse_other_bytes(engine: Engine, bundle: Bundle) -> None:
+    """Refuse a bundle whose hash another one has here, before anything is stored; XXH64 does not rule that out."""
+    stored = read_if_there(engine.store.bundle_path(bundle.hash))
+    if stored is not None and stored != bundle.source:
+        raise DamagedError(f"bundle {bundle.hash} in this store holds other bytes than the archive's bundle of that hash")
 
 
 def _put(tar: tarfile.TarFile, name: str, data: bytes) -> None:
@@ -107,20 +136,14 @@ def _put(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     tar.addfile(info, io.BytesIO(data))
 
 
-def _members(source: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of a parcel; names, kinds and sizes are checked before anything is kept."""
-    seen: set[str] = set()
-    total = 0
-    with _unpacked(source) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-        for info in tar:
-            if not info.isreg() or (info.name not in (BUNDLE, JOURNAL) and not _BLOB.fullmatch(info.name)) or info.name in seen:
-                raise UsageError(f"{source} holds {info.name[:100]!r}, which an exported thread does not")
-            seen.add(info.name)
-            total += info.size
-            if len(seen) > MAX_MEMBERS or total > MAX_UNPACKED_BYTES:
-                raise UsageError(f"{source} holds more than {MAX_MEMBERS} files or {MAX_UNPACKED_BYTES >> 20} MiB")
-            content = tar.extractfile(info)
-            yield info.name, content.read() if content is not None else b""
+def _limit_of(name: str) -> int:
+    if name == BUNDLE:
+        return MAX_SOURCE_BYTES
+    if name == JOURNAL:
+        return MAX_UNPACKED_BYTES
+    if _BLOB.fullmatch(name):
+        return MAX_BLOB_BYTES
+    raise TarError(f"it holds {name[:100]!r}, which an exported thread does not")
 
 
 @contextmanager
@@ -132,7 +155,7 @@ def _unpacked(source: Path) -> Iterator[IO[bytes]]:
             yield stream
     except FileNotFoundError as exc:
         raise NotFoundError(f"no file {str(source)!r}") from exc
-    except (zstandard.ZstdError, tarfile.TarError, EOFError) as exc:
+    except (zstandard.ZstdError, TarError, EOFError) as exc:
         advice = f"a flow is taken in with: uncaged-workflow add NAME {shlex.quote(str(source))}"
         raise UsageError(f"{str(source)!r} is no exported thread ({exc}); {advice}") from exc
     except OSError as exc:

@@ -51,6 +51,16 @@ class RunOptions:
     directory: Path = field(default_factory=Path.cwd)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
+    @property
+    def binds_workspace(self) -> bool:
+        """Whether the caller chose where roles work or how tests are run."""
+        return self.workspace is not None or self.include_changes or bool(self.links) or self.test_command is not None
+
+    @property
+    def binds(self) -> bool:
+        """Whether the caller chose what a binding holds besides limits."""
+        return bool(self.agents) or self.binds_workspace
+
     def limits(self) -> dict[str, float]:
         """The limits that were given, as a journal names them."""
         named = {
@@ -106,7 +116,6 @@ def new_start(
     settled = checked_params(bundle, params, config, options)
     now = chance.clock_ms()
     thread = thread or new_thread_id(now, chance.entropy(ENTROPY_BYTES))
-    flow = config.flows.get(name)
     start: dict[str, object] = {
         "engine": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -129,13 +138,19 @@ def new_start(
     }
     if parent is not None:
         start["parent"] = dict(parent)
-    test_command = options.test_command or (flow and flow.test_command) or config.test_command
+    test_command = test_command_of(config, name, options)
     if test_command:
         start["testCommand"] = test_command
     workspace = inspect_workspace(bundle, name, thread, options, now)
     if workspace is not None:
         start["workspace"] = workspace
     return thread, start
+
+
+def test_command_of(config: Config, name: str, options: RunOptions) -> str | None:
+    """How tests are run: as this caller says, else the flow's setting, else config's."""
+    flow = config.flows.get(name)
+    return options.test_command or (flow and flow.test_command) or config.test_command
 
 
 def default_limits(config: Config, name: str) -> dict[str, float]:

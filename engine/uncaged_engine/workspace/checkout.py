@@ -83,6 +83,20 @@ def branch_of(flow: str, thread_id: str) -> str:
     return f"uncaged/{flow}/{thread_id[:SHORT_ID_CHARACTERS].lower()}"
 
 
+def has_commit(repository: Path, commit: str, environment: Mapping[str, str]) -> bool:
+    """Return whether a commit is in the repository. commit: a whole hexadecimal name."""
+    return _resolves(repository, f"{commit}^{{commit}}", environment)
+
+
+def branch_exists(repository: Path, branch: str, environment: Mapping[str, str]) -> bool:
+    return _resolves(repository, f"refs/heads/{branch}", environment)
+
+
+def _resolves(repository: Path, name: str, environment: Mapping[str, str]) -> bool:
+    git = Git(directory=repository, environment=environment)
+    return bool(git.run("rev-parse", "--quiet", "--verify", name, accept=(0, 1, 128)).strip())
+
+
 def top_of(git: Git) -> Path:
     """Return the root of the checkout around the directory; UsageError when there is none."""
     try:

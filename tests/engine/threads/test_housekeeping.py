@@ -211,7 +211,7 @@ def test_two_imports_of_one_thread(engine: Engine, killed: Placed, monkeypatch: 
 
     just_before(monkeypatch, parcel, "held", quicker)
     with pytest.raises(RefusedError, match="by another process"):
-        parcel.import_thread(engine, tmp_path / "thread.tar.zst")
+        parcel.import_thread(engine, tmp_path / "thread.tar.zst", now_ms=1)
     assert killed.path.read_bytes() != data
 
 
