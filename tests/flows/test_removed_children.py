@@ -135,11 +135,11 @@ def test_a_removed_child_makes_its_parents_effect_a_question(
     parcel.export_thread(engine, parent.thread, tmp_path / "parent.tar.zst")
     engine.remove_thread(parent.thread)
     engine.remove_thread(child.thread)
-    assert parcel.import_thread(engine, tmp_path / "parent.tar.zst") == parent.thread
+    assert parcel.import_thread(engine, tmp_path / "parent.tar.zst", now_ms=NOW_MS) == parent.thread
     assert [(one.thread_id, one.status) for one in engine.threads()] == [(parent.thread, "unknown")]
     with pytest.raises(RefusedError, match="--redo"):
         engine.resume(parent.thread)
-    engine.resume(parent.thread, redo=True)
+    engine.resume(parent.thread, redo=True, accept=lambda _: True)
     assert finish(engine, parent.thread)["success"]
     assert marks(engine, child.thread) == [1, 2]
 
@@ -170,7 +170,7 @@ def test_an_imported_parent_asks_for_children_that_ran_elsewhere(engine: Engine,
     parcel.export_thread(engine, parent.thread, tmp_path / "parent.tar.zst")
     other = Engine(Store.open(tmp_path / "other"))
     granted(other.store, WIDE)
-    parcel.import_thread(other, tmp_path / "parent.tar.zst")
+    parcel.import_thread(other, tmp_path / "parent.tar.zst", now_ms=NOW_MS)
     assert other.thread(parent.thread).summary.status == "unknown"
 
 

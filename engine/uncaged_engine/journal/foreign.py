@@ -63,6 +63,10 @@ def flow_name(value: object) -> bool:
     return isinstance(value, str) and _parses(parse_flow_name, value)
 
 
+def thread_id(value: object) -> bool:
+    return isinstance(value, str) and _parses(parse_thread_id, value)
+
+
 def effect(value: object) -> bool:
     return isinstance(value, dict) and len(value) == 1
 
@@ -85,9 +89,10 @@ def shape(required: Mapping[str, Check], optional: Mapping[str, Check]) -> Check
 
 
 FORK = shape(
-    {"threadId": lambda value: text(value) and _parses(parse_thread_id, value), "seq": whole},
+    {"threadId": thread_id, "seq": whole},
     {"hash": lambda value: text(value) and _parses(parse_bundle_hash, value), "chain": text, "handedOver": whole, "instead": truth},
 )
+PARENT = shape({"threadId": thread_id, "seq": whole, "depth": whole}, {})
 OPTIONS = shape({}, {"startedAt": moment, "seed": whole, "threadId": text, **dict.fromkeys(LIMITS, number)})
 PARAMETERS = shape({"prompt": text, "params": mapping, "options": OPTIONS}, {})
 ERROR = shape({"kind": text, "message": text}, {"snapshot": commit, "usage": usage, "role": text, "by": text, "calls": whole})
@@ -97,7 +102,7 @@ BLOB = shape({"field": text, "hash": lambda value: text(value) and _BLOB.fullmat
 FIELDS: Mapping[lines.Shape, tuple[Mapping[str, Check], Mapping[str, Check]]] = {
     "start": (
         {"format": lambda value: value == lines.FORMAT, "name": flow_name, "hash": text, "threadId": text, "parameters": PARAMETERS},
-        {"engine": text, "python": text, "sandbox": text, "forkFrom": FORK},
+        {"engine": text, "python": text, "sandbox": text, "forkFrom": FORK, "parent": PARENT},
     ),
     "intent": ({"seq": whole, "intent": effect}, {}),
     "attempt": ({"seq": whole, "attempt": whole}, {"because": text, "answer": anything, "error": SPENT, "usage": usage}),

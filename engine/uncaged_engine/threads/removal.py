@@ -21,6 +21,7 @@ from ..handlers.removed import OpenEffect
 from ..journal import archive, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
+from ..journal.origin import path_beside
 from ..journal.recover import History
 from ..state import states
 from ..state.observe import summarise, view
@@ -37,7 +38,9 @@ class Descent:
 
 
 def descent_of(path: Path) -> Descent:
-    """Read a journal's start record. Raises: NotFoundError: the thread was removed."""
+    """Read a journal's start record; a stranger's names no thread of this store. Raises: NotFoundError: the thread was removed."""
+    if path_beside(path).exists():
+        return Descent()
     try:
         data = archive.contents(path)
         record = decode(data[: data.find(b"\n")])
