@@ -305,7 +305,7 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
 
 
 def _take_binding(history: History, record: Mapping[str, Any]) -> None:
-    """Go on with an imported thread as if it began here: limits, money, time, answer and note of before count no more."""
+    """Go on with an imported thread as if it began here: limits, money, time, paths, answer and note of before count no more."""
     binding = record["binding"]
     if not isinstance(binding, dict):
         raise ValueError("a binding that is no mapping")
@@ -313,7 +313,7 @@ def _take_binding(history: History, record: Mapping[str, Any]) -> None:
     history.limits = dict(binding.get("limits", {}))
     history.inherited_spent = history.spent
     history.idle_ms = record["timestamp"] - int(history.start["timestamp"])
-    history.answer, history.note = None, record.get("note")
+    history.answer, history.note, history.paths = None, record.get("note"), {}
 
 
 def _pending(history: History, seq: int) -> Pending:
