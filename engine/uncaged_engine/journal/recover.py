@@ -312,7 +312,7 @@ def _take_binding(history: History, record: Mapping[str, Any]) -> None:
     history.binding, history.binding_at = binding, history.good_bytes
     history.limits = dict(binding.get("limits", {}))
     history.inherited_spent = history.spent
-    history.idle_ms = record["timestamp"] - int(history.start["timestamp"])
+    history.stated_ms, history.stated_at = 0, record["timestamp"] - history.idle_ms
     history.answer, history.note, history.paths = None, record.get("note"), {}
 
 
