@@ -17,7 +17,7 @@ from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from ..journal import archive
+from ..journal import durable
 from ..journal.blobs import Blobs
 from ..journal.origin import COMMIT, unbound
 from ..journal.recover import History, recover
@@ -57,7 +57,7 @@ def bind_here(
     source_hash, source_thread, path = source
     if accept is None:
         raise RefusedError(unbound(source_thread))
-    history = recover(archive.contents(path), source_hash, source_thread)
+    history = recover(durable.read(path).data, source_hash, source_thread)
     start = view(store, *source).start
     kept = len(history.steps) if cut is None else kept_steps(history, cut, source_thread)
     if bundle.hash == source_hash:
