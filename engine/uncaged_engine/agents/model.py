@@ -6,19 +6,18 @@ is kept among the thread's private files, and its answer is forced into the role
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..models import settings as models
 from ..models.conversation import Call, Conversation, Result, said
 from ..models.errors import ModelFailed
-from ..models.loop import MAX_TURNS, Bounds, NoTools, Talk, Tools
+from ..models.loop import MAX_TURNS, Bounds, NoTools, Progress, Talk, Tools
 from ..models.opening import opened
 from ..models.patience import Stopped
 from ..settings import agent as check
 from .request import AgentAnswer, AgentFailed, AgentRequest
 from .tools.commands import Commands
-from .tools.flows import FlowTools
 from .tools.place import Place
 from .tools.toolbox import Toolbox
 
@@ -65,51 +64,70 @@ class ModelAgent:
                 bounds=bounds,
                 line=line,
                 cancel=request.cancel,
-                progress=request.progress,
+                progress=counting(request),
                 schema=None if request.repair is None else request.role.schema,  # a first answer has more to say than its data
             )
             try:
                 text = talk.answer()
             except ModelFailed as exc:
-                raise AgentFailed(str(exc), kind=exc.kind, more={"usage": talk.meter.document()}) from exc
+                raise AgentFailed(str(exc), kind=exc.kind, more={"usage": counted(request, talk.meter.document())}) from exc
             except Stopped:
                 raise AgentFailed(f"{settings.model} was stopped") from None
         conversation.save(place_of(request.scratch, name), request.redact)
-        usage = talk.meter.document() if request.flows is None else request.flows.counted(talk.meter.document())
+        usage = counted(request, talk.meter.document())
         return AgentAnswer(text=text, usage=usage, session=name, direct=talk.ended_by_tool)
 
 
 def toolbox(request: AgentRequest) -> Tools:
-    """What the role may use: its flows; tools for files only in a workspace."""
-    if request.worktree is None:
-        return request.flows or NoTools()
-    commands = Commands(
-        place=Place.around(request.worktree),
-        environment=request.environment,
-        reads=request.reads,
-        writable=request.writable,
-        network=request.rights.network,
-        sandbox=request.sandbox,
-        cancel=request.cancel,
-    )
-    box = Toolbox(commands, request.rights)
-    return box if request.flows is None else Both(box, request.flows)
+    """Return what the role may use: its flows, the extractor; tools for files only in a workspace."""
+    sets: list[Tools] = [found for found in (request.flows, request.extract) if found is not None]
+    if request.worktree is not None:
+        commands = Commands(
+            place=Place.around(request.worktree),
+            environment=request.environment,
+            reads=request.reads,
+            writable=request.writable,
+            network=request.rights.network,
+            sandbox=request.sandbox,
+            cancel=request.cancel,
+        )
+        sets.insert(0, Toolbox(commands, request.rights))
+    return sets[0] if len(sets) == 1 else Several(sets) if sets else NoTools()
 
 
-class Both:
-    """Tools for files and flows as one set."""
+class Several:
+    """Sets of tools as one; a name that none of them has is for the first one to refuse."""
 
-    def __init__(self, box: Toolbox, flows: FlowTools) -> None:
-        self._box = box
-        self._flows = flows
-        self._names = frozenset(tool.name for tool in flows.described)
-        self.described = (*box.described, *flows.described)
+    def __init__(self, sets: Sequence[Tools]) -> None:
+        self._first = sets[0]
+        self._by_name = {tool.name: tools for tools in sets for tool in tools.described}
+        self.described = tuple(tool for tools in sets for tool in tools.described)
 
     def use(self, call: Call, left_s: float) -> Result:
-        return (self._flows if call.name in self._names else self._box).use(call, left_s)
+        return self._by_name.get(call.name, self._first).use(call, left_s)
 
     def shown(self, call: Call) -> Mapping[str, object]:
-        return (self._flows if call.name in self._names else self._box).shown(call)
+        return self._by_name.get(call.name, self._first).shown(call)
+
+
+def counting(request: AgentRequest) -> Progress:
+    """Return the request's progress, with what the extractor used up added to each usage."""
+    extract = request.extract
+    if extract is None:
+        return request.progress
+
+    def progress(fields: Mapping[str, object]) -> None:
+        usage = fields.get("usage")
+        request.progress({**fields, "usage": extract.counted(usage)} if isinstance(usage, Mapping) else fields)
+
+    return progress
+
+
+def counted(request: AgentRequest, usage: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a model's usage with that of the tools that used something up."""
+    for tools in (request.extract, request.flows):
+        usage = usage if tools is None else tools.counted(usage)
+    return usage
 
 
 def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, str]:

@@ -13,6 +13,7 @@ from uncaged_bundles.rights import ALL_TOOLS, Rights
 from ..effects import Cancel
 
 if TYPE_CHECKING:
+    from .tools.extract import ExtractTool
     from .tools.flows import FlowTools
 
 
@@ -38,7 +39,7 @@ class AgentRequest:
     agent's last answer for this role carried, if this thread was the one that asked. scratch: a directory for its private files.
     sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
     rights: what the role may do besides. reads: directories outside that the worktree's links lead to.
-    flows: those that the role may use as tools, ready to be called.
+    flows: those that the role may use as tools, ready to be called. extract: the configured extractor as a tool.
     said: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
     redact: JSON without the secrets in config; whatever an agent keeps on disk goes through it.
     """
@@ -68,6 +69,7 @@ class AgentRequest:
     writable: bool = True
     rights: Rights = ALL_TOOLS
     flows: FlowTools | None = None
+    extract: ExtractTool | None = None
     reads: tuple[Path, ...] = ()
     remark: Callable[[str], None] = lambda _text: None
     redact: Callable[[object], object] = lambda value: value

@@ -24,6 +24,7 @@ from ..settings.config import NOTHING
 from ..workspace import Workspace
 
 if TYPE_CHECKING:
+    from ..agents.tools.extract import ExtractTool
     from ..agents.tools.flows import FlowTools
 
 KEYS = frozenset({"name", "prompt", "timeout_s"})
@@ -143,6 +144,7 @@ def compose(
         writable=workspace_level(context.bundle) == "write",
         rights=rights,
         flows=flows_of(context, rights.flows) if rights.flows else None,
+        extract=extract_of(context) if context.config.extractor is not None else None,
         reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),
     )
 
@@ -151,6 +153,12 @@ def flows_of(context: EffectContext, names: Sequence[str]) -> FlowTools:
     from ..agents.tools.flows import flow_tools  # few roles have flows as tools
 
     return flow_tools(context, names)
+
+
+def extract_of(context: EffectContext) -> ExtractTool:
+    from ..agents.tools.extract import ExtractTool  # an extractor is rarely configured
+
+    return ExtractTool(context)
 
 
 def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]) -> str | None:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.rights import KEYS
@@ -162,14 +163,23 @@ def extracted(
     """Let the model that is configured for it take the data out of the agent's last answer, which is without secrets by then."""
     if context.config.extractor is None:
         return asked
-    from ..conversation.extractor import take_out
+    from ..models.extractor import take_out
 
-    taken = take_out(question.role, clean(asked.content, binding), context, record, timeout_s=question.timeout_s)
+    role = question.role
+    taken = take_out(
+        clean(asked.content, binding),
+        role.schema,
+        role.extract_prompt,
+        context,
+        timeout_s=question.timeout_s,
+        record=record,
+        progress=lambda fields: context.progress({"role": role.name, **fields}),
+    )
     usage = {**asked.usage}
     add_usage(usage, {name: value for name, value in taken.usage.items() if name != "model"})
-    wrong = [taken.problem] if taken.meta is None else checker(question.role.schema, claims.problem)(taken.meta)
+    wrong = checker(role.schema, claims.problem)(taken.meta) if taken.fits else [taken.problem]
     problems = asked.problems if not wrong else (*asked.problems, f"the extractor {context.config.extractor!r}: {'; '.join(wrong)}")
-    return replace(asked, meta=None if wrong else taken.meta, problems=problems, usage=usage)
+    return replace(asked, meta=None if wrong else cast("Mapping[str, object]", taken.meta), problems=problems, usage=usage)
 
 
 def outcome_of(asked: Asked, role: str, binding: Binding) -> Answer | Failure:

@@ -24,6 +24,7 @@ from ...models.conversation import Call, Result, clean
 from ...outcomes import Answer, Failure
 from ...prompts.history import cut
 from ...tools import Called, called_of, split, tools
+from .extract import NAME as EXTRACT
 from .toolbox import MAX_RESULT_CHARACTERS, TOOLS
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
     from ...api import Engine
 
     engine = Engine(context.store)
-    return FlowTools(engine, context, tools(engine, reserved=TOOLS, flows=names))
+    return FlowTools(engine, context, tools(engine, reserved=(*TOOLS, EXTRACT), flows=names))
 
 
 class FlowTools:
