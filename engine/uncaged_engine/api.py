@@ -356,9 +356,8 @@ class Engine:
         """
         found = []
         for bundle in {one.hash for one in self.threads() if one.status == "running"}:
-            answer = client.request(self.store, bundle, {"op": "list"}, start=False)
-            for one in answer["threads"] if answer else ():
-                found.append({"hash": bundle, "pid": answer["pid"] if answer else None, **one})
+            for answer in client.answers(self.store, bundle, {"op": "list"}):
+                found += [{"hash": bundle, "pid": answer["pid"], **one} for one in answer["threads"]]
         return found
 
     def _drive(

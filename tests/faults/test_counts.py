@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,17 +13,19 @@ import pytest
 from testbed.bundles import COUNT, MARKED, PLANNED, Placed, place, place_script, script_of
 from testbed.bundles import granted as granted_bundle
 from testbed.foreground import worker
-from testbed.judging import drive
+from testbed.judging import drive, drive_message
 from testbed.steering import finish, marks
 from testbed.straced import calls_of, strace
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.journal.codec import encode
+from uncaged_engine.worker import client
 
 pytestmark = pytest.mark.slow
 
 MOST_BYTES = 300
 STEPS = 200
+FOLLOWERS = 20
 
 
 def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
@@ -54,6 +57,29 @@ def test_one_flush_per_output_and_per_failure(engine: Engine, tmp_path: Path) ->
     failures = place(engine.store, PLANNED, number=1, params={"plan": [{"null": {"fail": "no"}}] * 5})
     own, others = flushes(engine, failures, tmp_path / "failures")
     assert (own, others) == (2 * 5 + 1, 0)
+
+
+@pytest.mark.needs("strace")
+def test_twenty_followers_cost_one_write_each_and_batch(engine: Engine, tmp_path: Path) -> None:
+    """Twenty followers get far fewer writes than steps times followers, all from one thread that is not the flow's."""
+    placed = place(engine.store, COUNT, params={"n": STEPS})
+    told: list[int] = []
+    calls = ["write", "pwrite64", "sendto", "sendmsg"]
+    with worker(engine.store, placed.bundle.hash, before=strace(tmp_path / "log", calls=calls)) as process:
+        client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)
+        followers = [threading.Thread(target=lambda: told.append(len(list(engine.follow(placed.thread))))) for _ in range(FOLLOWERS)]
+        for follower in followers:
+            follower.start()
+        for follower in followers:
+            follower.join()
+        assert process.poll() is None
+    assert told == [2 * STEPS + 3] * FOLLOWERS  # start, intents, outcomes, end and status
+    found = calls_of(tmp_path / "log")
+    drivers = {call.pid for call in found if call.name == "write" and f"<{placed.path}>" in call.arguments}
+    sends = [call for call in found if call.name in ("sendto", "sendmsg") and call.arguments.startswith(tuple("0123456789"))]
+    by_drivers = [call for call in sends if call.pid in drivers]
+    assert by_drivers == []
+    assert FOLLOWERS < len(sends) < FOLLOWERS * STEPS / 4
 
 
 def overheads(data: bytes) -> dict[int, int]:

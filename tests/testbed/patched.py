@@ -17,7 +17,10 @@ from typing import Any
 
 import filelock
 from uncaged_bundles.storage import registry, store
+from uncaged_engine.effects import EffectContext
+from uncaged_engine.handlers import null
 from uncaged_engine.journal import journal, lock
+from uncaged_engine.outcomes import Outcome
 from uncaged_engine.steps import commands, loop
 
 
@@ -103,6 +106,18 @@ def no_attempt_line() -> None:
     loop._resolve = silent
 
 
+def bug_in_null() -> None:
+    """A null effect that is to fail with "bug" meets a bug of the engine."""
+    perform = null.NullHandler.perform
+
+    def failing(self: null.NullHandler, body: object, context: EffectContext) -> Outcome:
+        if isinstance(body, dict) and body.get("fail") == "bug":
+            raise LookupError("as planned")
+        return perform(self, body, context)
+
+    null.NullHandler.perform = failing  # type: ignore[method-assign]
+
+
 PATCHES: dict[str, Callable[[], None]] = {
     "no-flush": no_flush,
     "no-lock": no_lock,
@@ -113,6 +128,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "flush-each-line": flush_each_line,
     "no-registry-lock": no_registry_lock,
     "clock-back": clock_back,
+    "bug-in-null": bug_in_null,
 }
 
 

@@ -60,8 +60,6 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
                         yield Event(kind="progress", body=event["progress"])
                     elif "message" in event:
                         said = Trouble.of(event)
-                    elif "error" in event:
-                        time.sleep(PAUSE_S)  # the worker lives, but another process holds this thread's lock for a moment
         found = durable.read(path, reported=shown, known=said)
         history = recover(found.data, bundle, thread)
         for record in parse_records(found.data[shown : history.good_bytes], blobs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+import select
 import signal
 import sys
 import time
@@ -12,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.errors import StorageError, UncagedError, os_problem
 from uncaged_bundles.ids import BundleHash, parse_bundle_hash
 from uncaged_bundles.storage.store import Store
 
@@ -26,32 +27,61 @@ MAX_FILES = 16_384
 
 
 def main(arguments: list[str]) -> int:
-    """Returns: 0 when done, 75 if another worker is there."""
-    store, bundle, ready_fd = Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1]), int(arguments[2])
+    """Returns: 0 when done, 1 if it cannot start (the reason goes to whoever started it), 75 if another worker is there."""
+    report = Report(int(arguments[2]))
+    try:
+        return work(Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1]), report)
+    except (UncagedError, OSError) as exc:
+        if report.is_given:
+            raise  # it had listened: a bug
+        report.give(address.NOT_READY + (os_problem(exc) if isinstance(exc, OSError) else str(exc)).encode())
+        return 1
+
+
+def work(store: Store, bundle: BundleHash, report: Report) -> int:
+    """Become the bundle's worker, if there is none, until nothing is left to do."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it, and children would inherit that
-    lock = os.open(address.lock_path(store, bundle), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    place = address.lock_path(store, bundle)
+    lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(ready_fd)
+        report.give(b"")
         return 75
+    except OSError as exc:
+        raise StorageError(os_problem(exc, place)) from exc
     clear_report(store, bundle)
     allow_files()
     begun = begin_cell(store, bundle)
-    if any(store.lent.glob("*.json")):
-        from ..scripting.lending import give_back_all  # only after a crash
-
-        give_back_all(store.lent)
     from .server import Server  # while the sandbox starts
 
-    def ready() -> None:
-        with suppress(BrokenPipeError):  # whoever started us is gone; others may come
-            os.write(ready_fd, b"1")
-        os.close(ready_fd)
-
-    server = Server(store=store, bundle=bundle, linger_s=LINGER_S, clock_ms=lambda: time.time_ns() // 1_000_000, begun=begun)
-    server.serve(ready)
+    server = Server(
+        store=store,
+        bundle=bundle,
+        linger_s=LINGER_S,
+        clock_ms=lambda: time.time_ns() // 1_000_000,
+        begun=begun,
+        release=lambda: fcntl.flock(lock, fcntl.LOCK_UN),
+    )
+    server.serve(lambda: report.give(address.READY))
     return 0
+
+
+class Report:
+    """The pipe to whoever started the worker: it listens, another one does, or why it cannot."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    @property
+    def is_given(self) -> bool:
+        return self._fd < 0
+
+    def give(self, words: bytes) -> None:
+        with suppress(OSError):  # whoever started us is gone; others may come
+            os.write(self._fd, words[: select.PIPE_BUF])
+        os.close(self._fd)
+        self._fd = -1
 
 
 def clear_report(store: Store, bundle: BundleHash) -> None:

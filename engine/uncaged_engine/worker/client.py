@@ -13,9 +13,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Self
 
-from uncaged_bundles.errors import EngineBug
+from uncaged_bundles.errors import EngineBug, NotFoundError, StorageError, os_problem
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.storage.store import Store
 
@@ -27,7 +28,7 @@ from .wire import pack, raise_error, receive_line, unpack
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 120.0
 BUSY_PAUSE_S = 0.02
-DETACH = '"$@" </dev/null >>"$0" 2>&1 &'
+DETACH = '"$@" </dev/null &'
 """A shell that leaves at once: the worker belongs to nobody, and nobody has to wait for it."""
 
 
@@ -42,12 +43,12 @@ def request(
     Raises:
         The error that the worker answered with; EngineBug if none can be started.
     """
+    if not start:
+        return next(answers(store, bundle, message), None)
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         connection = connect(store, bundle)
         if connection is None:
-            if not start:
-                return None
             with launching or Launching(store, bundle) as worker:
                 worker.wait()
             launching = None
@@ -57,8 +58,34 @@ def request(
         if answer is not None:
             raise_error(answer)
             return answer
-        # crash here: the worker left between our connect and its answer; ask again
+        # crash here: the worker left between our connect and its answer, or takes no more threads; ask again
     raise EngineBug(f"no worker for bundle {bundle} answers; see {address.report_path(store, bundle)}")
+
+
+def answers(store: Store, bundle: BundleHash, message: Mapping[str, object]) -> Iterator[dict[str, Any]]:
+    """The answers of the live worker, and of those that it replaces and that still drive threads.
+
+    Raises:
+        NotFoundError: none of them has the thread, but one lives.
+    """
+    missing: NotFoundError | None = None
+    answered = False
+    for path in (address.socket_path(store, bundle), *address.draining_paths(store, bundle)):
+        answer = None
+        while answer is None and (connection := _connect(path)) is not None:
+            with connection:
+                answer = _exchange(connection, message)
+        if answer is None:
+            continue
+        try:
+            raise_error(answer)
+        except NotFoundError as exc:
+            missing = exc
+        else:
+            answered = True
+            yield answer
+    if missing is not None and not answered:
+        raise missing
 
 
 def rouse(store: Store, bundle: BundleHash) -> Launching | None:
@@ -72,13 +99,16 @@ def rouse(store: Store, bundle: BundleHash) -> Launching | None:
 
 def connect(store: Store, bundle: BundleHash) -> socket.socket | None:
     """A connection to the live worker, or None."""
-    path = str(address.socket_path(store, bundle))
+    return _connect(address.socket_path(store, bundle))
+
+
+def _connect(path: Path) -> socket.socket | None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(ANSWER_TIMEOUT_S)
         try:
-            connection.connect(path)
+            connection.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError):
             connection.close()
             return None
@@ -87,6 +117,9 @@ def connect(store: Store, bundle: BundleHash) -> socket.socket | None:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(BUSY_PAUSE_S)
+        except OSError as exc:
+            connection.close()
+            raise StorageError(f"cannot reach a worker at {os_problem(exc, path)}") from exc
         except BaseException:
             connection.close()
             raise
@@ -96,31 +129,32 @@ def connect(store: Store, bundle: BundleHash) -> socket.socket | None:
 
 @contextmanager
 def following(store: Store, bundle: BundleHash, thread: str) -> Iterator[Iterator[dict[str, Any]] | None]:
-    """The events of a live thread, as the worker tells them; None if no worker has it."""
-    connection = connect(store, bundle)
-    if connection is None:
-        yield None
-        return
-    with connection:
-        try:
-            connection.sendall(pack({"op": "follow", "threadId": thread}))
-        except OSError:
-            yield None
+    """The events of a live thread, as its worker sends them; None if no worker has it."""
+    for path in (address.socket_path(store, bundle), *address.draining_paths(store, bundle)):
+        connection = _connect(path)
+        if connection is None:
+            continue
+        with connection:
+            buffer = bytearray()
+            first = _exchange(connection, {"op": "follow", "threadId": thread}, buffer)
+            if first is None or "error" in first:
+                continue
+            connection.settimeout(None)
+            yield _events(connection, first, buffer)
             return
-        connection.settimeout(None)
-        yield _events(connection)
+    yield None
 
 
-def _events(connection: socket.socket) -> Iterator[dict[str, Any]]:
-    buffer = bytearray()
+def _events(connection: socket.socket, first: dict[str, Any], buffer: bytearray) -> Iterator[dict[str, Any]]:
+    yield first
     while (line := receive_line(connection, buffer)) is not None:
         yield unpack(line)
 
 
-def _exchange(connection: socket.socket, message: Mapping[str, object]) -> dict[str, Any] | None:
+def _exchange(connection: socket.socket, message: Mapping[str, object], buffer: bytearray | None = None) -> dict[str, Any] | None:
     try:
         connection.sendall(pack(message))
-        line = receive_line(connection, bytearray())
+        line = receive_line(connection, bytearray() if buffer is None else buffer)
     except OSError:
         return None
     return None if line is None else unpack(line)
@@ -135,20 +169,25 @@ class Launching:
         self._report = address.report_path(store, bundle)
         self._ready, theirs = os.pipe()
         command = [sys.executable, "-m", "uncaged_engine.worker", str(store.root), bundle, str(theirs)]
+        report = -1
         try:
+            report = os.open(self._report, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", DETACH, str(self._report), *command],
-                stderr=subprocess.DEVNULL,  # a report that cannot be opened: whoever waits hears that there is no worker
+                ["/bin/sh", "-c", DETACH, "worker", *command],
+                stdout=report,
+                stderr=report,
                 pass_fds=(theirs,),
                 start_new_session=True,
                 cwd=store.root,
                 env=select_variables(os.environ, (*CARRIED, *INTERPRETER)),  # nothing else stays with it for later threads
             )
-        except OSError:
+        except OSError as exc:
             os.close(self._ready)
-            raise
+            raise StorageError(_cannot_start(bundle, os_problem(exc))) from exc
         finally:
             os.close(theirs)
+            if report >= 0:
+                os.close(report)
 
     def __enter__(self) -> Self:
         return self
@@ -160,12 +199,15 @@ class Launching:
         """Return when a worker listens, or when it is time to look again.
 
         Raises:
-            EngineBug: ours died before it listened.
+            StorageError: it cannot start here. EngineBug: it died before it listened.
         """
         readable, _, _ = select.select([self._ready], [], [], START_TIMEOUT_S)
-        if readable and os.read(self._ready, 1) == b"1":
+        said = os.read(self._ready, select.PIPE_BUF) if readable else b""
+        if said.startswith(address.READY):
             with suppress(OSError):  # an old report that stays does no harm
                 self._report.unlink()
+        elif said.startswith(address.NOT_READY):
+            raise StorageError(_cannot_start(self._bundle, said.removeprefix(address.NOT_READY).decode("utf-8", "replace")))
         else:
             _wait_for_the_other(self._store, self._bundle)
 
@@ -175,6 +217,10 @@ class Launching:
             os.close(self._ready)
             self._ready = -1
             self._shell.wait()
+
+
+def _cannot_start(bundle: BundleHash, why: str) -> str:
+    return f"the worker of bundle {bundle} cannot start: {why}; correct that and try again"
 
 
 def _wait_for_the_other(store: Store, bundle: BundleHash) -> None:

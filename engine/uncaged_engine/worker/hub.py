@@ -1,7 +1,8 @@
-"""Followers of threads are told what happened after it is on disk, and can never slow a thread down.
+"""Followers of a worker's threads: each is sent what happened, after it is on disk, and none slows a thread down.
 
 An event is a few bytes: how far the journal is flushed (the follower reads the file itself), what an effect says of its progress, that the
-worker left the thread. A follower that does not keep up loses progress events, and is dropped if it cannot even take a flush event.
+worker left the thread. One thread of execution sends for all: what came since its last batch is one write per follower. A follower that
+does not keep up loses progress events, and is dropped if it cannot take how far the journal is flushed.
 """
 
 from __future__ import annotations
@@ -9,53 +10,144 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from uncaged_bundles.ids import ThreadId
 
 from .wire import pack
 
+BATCH_S = 0.02
+"""How long events are gathered after a batch; the first one after a silence is sent at once."""
+MOST_WAITING = 1000
+"""So many events of a thread are kept for a batch; further progress is lost."""
+FLUSHED = "flushed"
+Event = Mapping[str, object]
+
+
+@dataclass(slots=True, eq=False)
+class _Audience:
+    """The followers of one thread, and what they have not been sent yet."""
+
+    thread: ThreadId
+    connections: list[socket.socket] = field(default_factory=list)
+    waiting: list[Event] = field(default_factory=list)
+
+    def take(self, event: Event) -> None:
+        """Keep an event for the next batch; of flushes in a row the last one says it all."""
+        if FLUSHED in event and self.waiting and FLUSHED in self.waiting[-1]:
+            self.waiting[-1] = event
+        elif FLUSHED in event or len(self.waiting) < MOST_WAITING:
+            self.waiting.append(event)
+
 
 class Hub:
     """Connections by thread. Safe to use from every thread of the process."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._followers: dict[ThreadId, list[socket.socket]] = {}
+    def __init__(self, *, batch_s: float = BATCH_S) -> None:
+        self._batch_s = batch_s
+        self._changed = threading.Condition()
+        self._audiences: dict[ThreadId, _Audience] = {}
+        self._left: list[_Audience] = []
+        self._closing = False
+        self._is_idle = False
+        self._sender: threading.Thread | None = None
 
-    def follow(self, thread: ThreadId, connection: socket.socket, first: Callable[[], Mapping[str, object]]) -> None:
-        """Add a follower (its connection is ours from now on) and tell it where things stand.
+    def follow(self, thread: ThreadId, connection: socket.socket, first: Callable[[], Event]) -> None:
+        """Add a follower (its connection is ours from now on) and send it the present state.
 
         Args:
             first: is asked once the follower is there, so that what happens in between reaches it one way or the other.
         """
         connection.setblocking(False)
-        with self._lock:
-            self._followers.setdefault(thread, []).append(connection)
-            if not _tell(connection, pack(first())):
-                self._followers[thread].remove(connection)
+        with self._changed:
+            self._start()
+            audience = self._audiences.setdefault(thread, _Audience(thread))
+            if _send(connection, pack(first())):
+                audience.connections.append(connection)
+            else:
                 connection.close()
 
-    def publish(self, thread: ThreadId, event: Mapping[str, object]) -> None:
-        if thread not in self._followers:
+    def publish(self, thread: ThreadId, event: Event) -> None:
+        if thread not in self._audiences:
             return
-        data = pack(event)
-        with self._lock:
-            followers = self._followers.get(thread, [])
-            kept = [connection for connection in followers if _tell(connection, data)]
-            for lost in set(followers) - set(kept):
-                lost.close()
-            self._followers[thread] = kept
+        with self._changed:
+            audience = self._audiences.get(thread)
+            if audience is not None:
+                audience.take(event)
+                if self._is_idle:  # in its pause it would only look, and sleep again
+                    self._changed.notify()
 
     def leave(self, thread: ThreadId, word: str) -> None:
-        """The worker is done with the thread: tell its followers and let them go."""
-        self.publish(thread, {"left": word})
-        with self._lock:
-            for connection in self._followers.pop(thread, []):
-                connection.close()
+        """The worker is done with the thread: its followers are sent the rest at once, and hung up on."""
+        with self._changed:
+            audience = self._audiences.pop(thread, None)
+            if audience is not None:
+                audience.waiting.append({"left": word})
+                self._left.append(audience)
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Send what is left and end the thread that sends."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._sender is not None:
+            self._sender.join()
+
+    def _start(self) -> None:
+        if self._sender is None:
+            self._sender = threading.Thread(target=self._run, name="followers", daemon=True)
+            self._sender.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._is_idle = True
+                self._changed.wait_for(lambda: self._closing or self._left or any(one.waiting for one in self._audiences.values()))
+                self._is_idle = False
+                batch = self._take()
+                is_last = self._closing
+            for audience, connections, events, is_end in batch:
+                lost = _send_all(connections, events)
+                self._forget(audience, connections if is_end else lost)
+            if is_last:
+                return
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._left, timeout=self._batch_s)
+
+    def _take(self) -> list[tuple[_Audience, list[socket.socket], list[Event], bool]]:
+        """All that waits, with those to send it to, and whether it is the end; who comes later is sent the state by `follow`."""
+        left, self._left = self._left, []
+        found = []
+        for audience in (*self._audiences.values(), *left):
+            if audience.waiting:
+                found.append((audience, list(audience.connections), audience.waiting, audience in left))
+                audience.waiting = []
+        return found
+
+    def _forget(self, audience: _Audience, lost: list[socket.socket]) -> None:
+        if not lost:
+            return
+        for connection in lost:
+            connection.close()
+        with self._changed:
+            audience.connections = [one for one in audience.connections if one not in lost]
+            if not audience.connections and self._audiences.get(audience.thread) is audience:
+                del self._audiences[audience.thread]
 
 
-def _tell(connection: socket.socket, data: bytes) -> bool:
+def _send_all(connections: list[socket.socket], events: list[Event]) -> list[socket.socket]:
+    """One write for each; return those that cannot go on."""
+    data = b"".join(map(pack, events))
+    may_be_lost = not any(FLUSHED in event or "left" in event for event in events)
+    return [one for one in connections if not _send(one, data, may_be_lost=may_be_lost)]
+
+
+def _send(connection: socket.socket, data: bytes, *, may_be_lost: bool = False) -> bool:
+    """Whether the follower goes on: it took all, or none of what may be lost."""
     try:
         return connection.send(data) == len(data)
+    except BlockingIOError:
+        return may_be_lost
     except OSError:
         return False

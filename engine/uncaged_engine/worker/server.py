@@ -2,7 +2,8 @@
 
 Rule 1: the socket is bound and unlinked only by the holder of the worker lock, so there is one worker per bundle.
 Rule 2: before it leaves, it unlinks the socket, then serves whoever had connected already; a caller that gets no answer asks again.
-Rule 3: a thread is accepted once its journal is locked by us and what was asked for stands in it; the caller hears of it then.
+Rule 3: a worker that met a bug of ours takes no more threads. It leaves the socket's name and the lock to another, and stays for its own.
+Rule 4: a thread is accepted once its journal is locked by us and what was asked for stands in it; the caller hears of it then.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import EngineBug, NotFoundError, RefusedError, UncagedError, UsageError
+from uncaged_bundles.errors import NotFoundError, RefusedError, StorageError, UncagedError, UsageError, os_problem
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
 from uncaged_bundles.storage.store import Store
 
@@ -44,8 +45,17 @@ STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them shoul
 class Server:
     """One worker. `serve` returns when the last thread has gone and nobody asked for anything for a while."""
 
-    def __init__(self, *, store: Store, bundle: BundleHash, linger_s: float, clock_ms: Callable[[], int], begun: Begun | None) -> None:
-        """Args: begun: a sandbox process that is starting already."""
+    def __init__(
+        self,
+        *,
+        store: Store,
+        bundle: BundleHash,
+        linger_s: float,
+        clock_ms: Callable[[], int],
+        begun: Begun | None,
+        release: Callable[[], None],
+    ) -> None:
+        """Args: begun: a sandbox process that is starting already. release: gives the worker lock back."""
         self._store = store
         self._hash = bundle
         self._linger_s = linger_s
@@ -57,7 +67,10 @@ class Server:
         self._around: Surroundings | None = None
         self._slots = 0
         self._killing = 0
-        self._reported: Path | None = None
+        self._release = release
+        self._path = address.socket_path(store, bundle)
+        self._has_met_a_bug = False
+        self._is_draining = False
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
@@ -65,21 +78,25 @@ class Server:
     def serve(self, ready: Callable[[], None]) -> None:
         """Listen until there is nothing left to do. ready: called once callers can connect."""
         threading.stack_size(STACK_BYTES)
-        path = address.socket_path(self._store, self._hash)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         try:
-            self._serve_at(path, ready)
-            while self._drivers:  # somebody's thread was accepted while we were leaving: stay for others to reach it
-                self._serve_at(path, _nobody_waits)
+            self._serve_here(ready)
+            while self._drivers:  # a thread was accepted while we were leaving: stay for others to reach it
+                try:
+                    self._serve_here(_nobody_waits)
+                except StorageError:  # nobody can reach us, and the threads go on
+                    self._selector.select()
+                    os.read(self._wake_read, 4096)
         finally:
+            self._hub.close()
             if self._around is not None:
                 self._around.cells.close()
             elif self._begun is not None:
                 self._begun[0].close()
 
-    def _serve_at(self, path: Path, ready: Callable[[], None]) -> None:
-        """Listen at *path* until idle, then leave it to others and serve whoever had come already."""
-        with _listen(path) as listener:
+    def _serve_here(self, ready: Callable[[], None]) -> None:
+        """Listen until idle, then leave the place to others and serve whoever had come already."""
+        with _listen(self._path) as listener:
             self._selector.register(listener, selectors.EVENT_READ)
             try:
                 ready()
@@ -87,12 +104,12 @@ class Server:
                     with suppress(UncagedError, OSError):  # whoever asks for a thread hears of it
                         self._surroundings()
                 self._serve_until_idle(listener)
-                path.unlink(missing_ok=True)
+                self._path.unlink(missing_ok=True)
                 # crash here, or a caller that connected just now: nobody new can come, whoever came is still served
                 while self._serve_once(listener, timeout_s=0.05):
                     pass
             finally:
-                path.unlink(missing_ok=True)
+                self._path.unlink(missing_ok=True)
                 self._selector.unregister(listener)
 
     def _serve_until_idle(self, listener: socket.socket) -> None:
@@ -100,6 +117,8 @@ class Server:
         idle_since = time.monotonic()
         while True:
             served = self._serve_once(listener, timeout_s=self._linger_s)
+            if self._has_met_a_bug:
+                self._drain()
             if served or self._drivers or self._killing or len(self._selector.get_map()) > 2:
                 idle_since = time.monotonic()
             elif time.monotonic() - idle_since >= self._linger_s * 0.9:
@@ -206,8 +225,11 @@ class Server:
             self._hub.leave(driver.thread, "ended")
 
     def _drive(self, thread: ThreadId, message: Mapping[str, Any], connection: socket.socket) -> None:
-        if self._reported is not None:
-            raise EngineBug(f"this worker met a bug and takes no more threads; its report is {self._reported}")
+        if self._has_met_a_bug:
+            self._drain()
+        if self._is_draining:
+            connection.close()  # no answer: the caller asks again, and finds or starts the worker that replaces this one
+            return
         around = self._surroundings()
         with self._lock:
             driving = self._drivers.get(thread)
@@ -262,10 +284,25 @@ class Server:
         path = self._store.run / f"report-{self._clock_ms()}-{driver.thread}.txt"
         text = f"uncaged-workflow worker, bundle {self._hash}, thread {driver.thread}\n\n{traceback.format_exc()}"
         sys.stderr.write(text)
-        self._reported = path
+        self._has_met_a_bug = True
         with suppress(OSError):  # a full disk: it stands in what we print, too
             path.write_text(text, encoding="utf-8")
         self._hub.publish(driver.thread, {"bug": str(path)})
+
+    def _drain(self) -> None:
+        """Take no more threads: make room for another worker, and listen beside it for those who steer or follow the threads left here."""
+        self._has_met_a_bug = False
+        if self._is_draining:
+            return
+        aside = address.draining_path(self._store, self._hash, os.getpid())
+        try:
+            self._path.rename(aside)
+        except OSError:
+            return  # a broken disk: better this worker for new threads than none
+        # crash here: no worker listens, and the lock goes with this one
+        self._path = aside
+        self._is_draining = True
+        self._release()
 
     def _surroundings(self) -> Surroundings:
         if self._around is None:
@@ -295,12 +332,16 @@ class _Incoming:
 def _listen(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     temporary = path.with_name(f".{os.getpid()}.s")
-    temporary.unlink(missing_ok=True)
-    listener.bind(str(temporary))
-    temporary.chmod(0o600)
-    listener.listen(1024)
-    listener.setblocking(False)
-    temporary.rename(path)  # whoever finds it can connect
+    try:
+        temporary.unlink(missing_ok=True)
+        listener.bind(str(temporary))
+        temporary.chmod(0o600)
+        listener.listen(1024)
+        listener.setblocking(False)
+        temporary.rename(path)  # whoever finds it can connect
+    except OSError as exc:
+        listener.close()
+        raise StorageError(f"cannot listen at {os_problem(exc, temporary)}") from exc
     return listener
 
 

@@ -50,3 +50,66 @@ def test_each_thread_has_its_own_followers() -> None:
     hub.leave(other, "killed")
     assert heard(pairs[1][1]) == [{"flushed": 0}, {"flushed": 5}, {"left": "paused"}]
     assert heard(pairs[2][1]) == [{"flushed": 0}, {"left": "killed"}]
+
+
+def packets(connection: socket.socket) -> list[list[Mapping[str, object]]]:
+    """The events of each write, of a connection that keeps writes apart and was hung up."""
+    found = []
+    with connection:
+        while data := connection.recv(1 << 20):
+            found.append([json.loads(line) for line in data.splitlines()])
+    return found
+
+
+def test_twenty_followers_cost_one_write_each_and_batch() -> None:
+    """A thousand flushes are gathered while the batch is due, and sent as one: the last one tells how far the journal is on disk."""
+    hub = Hub(batch_s=3600)
+    pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(20)]
+    for ours, _ in pairs:
+        hub.follow(THREAD, ours, lambda: {"flushed": 0})
+    for size in range(1, 1001):
+        hub.publish(THREAD, {"flushed": size})
+    hub.leave(THREAD, "completed")
+    hub.close()
+    for _, theirs in pairs:
+        writes = packets(theirs)
+        assert len(writes) <= 3, "the state, the first event after a silence, and the rest"
+        assert writes[-1][-2:] == [{"flushed": 1000}, {"left": "completed"}]
+
+
+def test_progress_keeps_its_place_between_flushes() -> None:
+    """What an effect says of itself comes after the intent's flush and before the outcome's."""
+    hub = Hub(batch_s=3600)
+    ours, theirs = socket.socketpair()
+    hub.follow(THREAD, ours, lambda: {"flushed": 0})
+    events: list[Mapping[str, object]] = [{"flushed": 1}, {"progress": {"text": "a"}}, {"flushed": 2}, {"progress": {"text": "b"}}]
+    for event in events:
+        hub.publish(THREAD, event)
+    hub.leave(THREAD, "paused")
+    assert heard(theirs) == [{"flushed": 0}, *events, {"left": "paused"}]
+    hub.close()
+
+
+def test_a_follower_that_does_not_read_is_dropped_and_keeps_no_other_waiting() -> None:
+    """Its buffer is full: it loses progress first, then its connection; the other hears everything."""
+    hub = Hub(batch_s=0)
+    (ours, full), (others, theirs) = socket.socketpair(), socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    hub.follow(THREAD, ours, lambda: {"flushed": 0})
+    hub.follow(THREAD, others, lambda: {"flushed": 0})
+    reader: list[Mapping[str, object]] = []
+    listening = threading.Thread(target=lambda: reader.extend(heard(theirs)))
+    listening.start()
+    for size in range(1, 3001):
+        hub.publish(THREAD, {"progress": {"text": "x" * 200}})
+        hub.publish(THREAD, {"flushed": size})
+    hub.leave(THREAD, "completed")
+    listening.join(30)
+    assert reader[-2:] == [{"flushed": 3000}, {"left": "completed"}]
+    hub.close()
+    full.setblocking(False)
+    read = bytearray()
+    while part := full.recv(1 << 16):  # hung up: the end, not an empty buffer
+        read += part
+    assert b'"left"' not in read
+    full.close()
