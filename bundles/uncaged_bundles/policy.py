@@ -18,14 +18,16 @@ KNOWN_EFFECTS: Mapping[str, frozenset[str]] = {
     "fetch": frozenset({"hosts", "private", "maxBytes", "timeout_s"}),
     "search": frozenset(),
     "llm": frozenset({"models"}),
-    "script": frozenset({"executables", "modules", "read", "write", "network", "secrets", "environment"})
-    | frozenset({"timeout_s", "maxBytes", "memoryBytes", "processes"}),
+    "script": frozenset({"executables", "modules", "read", "write", "network", "private", "secrets", "environment"})
+    | frozenset({"tolerate", "timeout_s", "maxBytes", "memoryBytes", "processes"}),
     "flow": frozenset({"names"}),
     "all": frozenset(),
     "ask": frozenset(),
     "sleep": frozenset(),
     "now": frozenset(),
 }
+HOST_NETWORK = "host"
+"""The value of a script's ``network`` that means the machine's own, instead of a list of hosts."""
 ALWAYS_ALLOWED = frozenset({"output"})
 TRUSTED = "trusted"
 WORKSPACE_LEVELS = ("none", "read", "write")
@@ -85,11 +87,11 @@ def _widening(before: Policy | None, after: Policy) -> Iterator[str]:
     for kind, limits in after.limits.items():
         if kind not in former:
             sentence = f"{kind}: may {_MEANING.get(kind, f'perform the effect {kind!r}')}" + _spelled_out(
-                _with_hosts(kind, _plain(kind, limits))
+                _in_words(kind, _with_hosts(kind, _plain(kind, limits)))
             )
             yield sentence + (rights.told_at_first(limits) if kind == "role" else "")
         else:
-            yield from _wider(kind, _plain(kind, former[kind]), _plain(kind, limits))
+            yield from _wider(kind, _in_words(kind, _plain(kind, former[kind])), _in_words(kind, _plain(kind, limits)))
         if kind == "role":
             yield from rights.widened(former.get(kind, {}), limits)
 
@@ -116,6 +118,14 @@ def _with_hosts(kind: str, limits: Mapping[str, object]) -> Mapping[str, object]
     return {"hosts": "any, those of this machine and its network too" if limits.get("private") else "any public one", **limits}
 
 
+def _in_words(kind: str, limits: Mapping[str, object]) -> Mapping[str, object]:
+    """The same, where a script's limit says little by itself: the machine's network, and refusals that do not make it fail."""
+    if kind != "script":
+        return limits
+    words = {"network": {HOST_NETWORK: WHOLE_NETWORK}, "tolerate": {True: "any"}}
+    return {key: words[key].get(limit, limit) if key in words and isinstance(limit, str | bool) else limit for key, limit in limits.items()}
+
+
 def _spelled_out(limits: Mapping[str, object]) -> str:
     return "; " + "; ".join(f"{key}: {_spelled(limit)}" for key, limit in limits.items()) if limits else ""
 
@@ -123,6 +133,8 @@ def _spelled_out(limits: Mapping[str, object]) -> str:
 def _is_within(key: str, limit: object, former: object) -> bool:
     """Whether *limit* is certainly no wider than *former*. In doubt it is not, and a person is asked."""
     if limit == former and type(limit) is type(former):
+        return True
+    if isinstance(limit, list) and (key, former) in (("network", WHOLE_NETWORK), ("tolerate", "any")):
         return True
     if key == "workspace" and limit in WORKSPACE_LEVELS and former in WORKSPACE_LEVELS:
         return WORKSPACE_LEVELS.index(str(limit)) <= WORKSPACE_LEVELS.index(str(former))
@@ -163,6 +175,8 @@ def _spelled(limit: object) -> str:
             return str(limit)
 
 
+WHOLE_NETWORK = "the machine's own, with its local services, its neighbours and clouds' addresses of machine credentials"
+
 _MEANING: Mapping[str, str] = {
     "role": "ask agents to answer for roles",
     "null": "yield the null effect, which does nothing",
@@ -184,11 +198,23 @@ def _hosts_by_secret(value: object, path: shapes.Path) -> None:
         shapes.texts(hosts, (*path, name))
 
 
+def _script_network(value: object, path: shapes.Path) -> None:
+    if value != HOST_NETWORK:
+        shapes.texts(value, path)
+
+
+def _tolerated(value: object, path: shapes.Path) -> None:
+    if value is not True:
+        shapes.texts(value, path)
+
+
 _SHAPES: Mapping[str, Callable[[object, shapes.Path], object]] = {
     "workspace": shapes.one_of(*WORKSPACE_LEVELS),
     "secrets": _hosts_by_secret,
     "private": shapes.truth,
-    **dict.fromkeys(("hosts", "models", "names", "network"), shapes.texts),
+    "network": _script_network,
+    "tolerate": _tolerated,
+    **dict.fromkeys(("hosts", "models", "names"), shapes.texts),
     **dict.fromkeys(("executables", "modules", "read", "write", "environment"), shapes.texts),
     **dict.fromkeys(("timeout_s", "maxBytes", "maxDepth", "memoryBytes", "processes"), shapes.positive),
 }

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from testbed.cells import MECHANISMS
 from testbed.steering import finish
 from testbed.webserver import Reply, Seen, data, serving
 from uncaged_bundles.builders.recipes.recipe import read_recipe
@@ -168,6 +169,27 @@ def test_the_machine_is_looked_at(shipped: Engine, place: Path) -> None:
     processes = run(shipped, "processes-by-memory", place, limit=3)["message"].splitlines()
     assert len(processes) == 4
     assert float(processes[1].split()[2]) >= float(processes[3].split()[2])
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_no_script_sample_is_refused_anything(tmp_path: Path, place: Path, mechanism: str) -> None:
+    """Every shipped script succeeds under both mechanisms, and nothing of this machine is hidden from it."""
+    engine = Engine(Store.open(tmp_path / "store"))
+    (engine.store.root / "config.yaml").write_text(f"sandbox: {mechanism}\n")
+    subprocess.run(["git", "init", "-q", str(place)], check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)})
+    git = ["git", "-C", str(place), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)})
+    log = str(place / "inner" / "deep.log")
+    ran = 0
+    for name, source in flows():
+        if read_bundle(source).descriptor.kind == "script":
+            engine.add(name, source, accept=lambda _: True, origin="sample")
+            parameters = read_bundle(source).descriptor.parameters["properties"]
+            required = {"path": log, "pattern": "line"} if name.endswith("-log") else {}
+            result = run(engine, name, place, **{key: value for key, value in required.items() if key in parameters})
+            assert (result["success"], result["data"].get("refused")) == (True, None), (name, result)
+            ran += 1
+    assert ran >= 8
 
 
 def opened_to(engine: Engine, name: str, host: str) -> None:

@@ -2,19 +2,21 @@
 
 ``{"script": {"language": "bash" | "python" | "powershell", "body": text, "arguments": […]?, "parameters": {…}?, "timeout_s": number?,
 "repeat": true?}}`` answers ``{"success", "stdout", "stderr", "exitCode", "durationMs", "truncated", "timedOut"}``, and ``refused``, some
-sentences, when it ran into a wall. Parameters travel as arguments and as variables (``PARAM_NAME``), never inside the text.
+sentences, when something of this machine was hidden from it; it is no success then, unless the policy tolerates that. Parameters travel
+as arguments and as variables (``PARAM_NAME``), never inside the text.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, RefusedError, SandboxUnavailable, os_problem
+from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
@@ -27,7 +29,7 @@ from ..scripting.lending import lent, may_enter, user_for
 from ..scripting.network import opened
 from ..scripting.places import Places, check_inside, settle
 from ..scripting.programs import find_binary, find_interpreter_of, find_shell
-from ..scripting.reasons import find_refused
+from ..scripting.refusals import Finding, findings
 from ..scripting.roots import WrittenPlaces, check_unchanged
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
 from ..settings import secrets
@@ -50,9 +52,7 @@ ANSWER = {
 
 class ScriptHandler:
     kind = "script"
-    limits = frozenset({"executables", "modules", "read", "write", "network", "secrets", "environment"}) | frozenset(
-        {"timeout_s", "maxBytes", "memoryBytes", "processes"}
-    )
+    limits = KNOWN_EFFECTS["script"]
 
     def outcome_schema(self, _body: object) -> Mapping[str, object]:
         return ANSWER
@@ -111,7 +111,7 @@ class Run:
             script.chmod(0o444)
             home = private / "home"
             stack.enter_context(lent(places.lendable, user, context.store.lent))
-            network = stack.enter_context(opened(limits.network, self._mechanism))
+            network = stack.enter_context(opened(limits, self._mechanism))
             bounds = ScriptBounds(
                 read=(*places.read, script, *self._beside(interpreter)),
                 write=(*places.write, home),
@@ -133,10 +133,11 @@ class Run:
                 user=user,
                 stop=self._stopping,
                 prepare=network.enter,
+                watch_path=None if limits.tolerate_all else self._path,
             )
         if context.cancel.requested:
             return Void(word="killed", message="the script was killed")
-        answer = self._answer(result, script, network.refused, lambda stderr: find_refused(stderr, limits, places, self._path, start))
+        answer = self._answer(result, script, tuple(findings(result.refused, network.refused, limits)))
         return Answer(fields={"outcome": secrets.redact(answer, known)})
 
     def _stopping(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
@@ -224,13 +225,13 @@ class Run:
         path = ":".join(dict.fromkeys(str(program.parent) for program in executables))
         return {"PATH": path, "LANG": "C.UTF-8", **chosen}
 
-    def _answer(self, result: ScriptResult, script: Path, denied: list[str], find: Callable[[str], list[str]]) -> dict[str, object]:
-        """Args: denied: what the proxy refused. find: tells from its last words at which walls a script failed."""
+    @staticmethod
+    def _answer(result: ScriptResult, script: Path, found: Sequence[Finding]) -> dict[str, object]:
         texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
         stdout, stderr = (text.replace(str(script), script.name) for text in texts)  # where it lay says nothing to anybody
-        success = result.exit_code == 0 and not result.timed_out
+        ended_well = result.exit_code == 0 and not result.timed_out
         answer: dict[str, object] = {
-            "success": success,
+            "success": ended_well and not any(finding.counted for finding in found),
             "stdout": stdout,
             "stderr": stderr,
             "exitCode": result.exit_code,
@@ -238,5 +239,5 @@ class Run:
             "truncated": result.truncated,
             "timedOut": result.timed_out,
         }
-        refused = [*denied, *([] if success else find(stderr))]
+        refused = list(dict.fromkeys(finding.sentence for finding in found if finding.counted or not ended_well))
         return {**answer, "refused": refused} if refused else answer

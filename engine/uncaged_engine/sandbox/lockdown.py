@@ -20,6 +20,10 @@ PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 CAPABILITY_VERSION_3 = 0x20080522
+SECCOMP_SET_MODE_FILTER = 1
+NEW_LISTENER = 1 << 3
+WAIT_KILLABLE = 1 << 5  # Linux 5.19: a signal does not interrupt a call that the listener has seen
+EINVAL = 22
 SIGKILL = 9
 SOCK_DGRAM = 2
 
@@ -62,8 +66,12 @@ def follow_parent(settings: Mapping[str, Any]) -> None:
         posix._exit(0)  # it died before it could be watched
 
 
-def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> None:
-    """Limits, no new rights, no peeking by others, then the file system, then the filter; nothing can be undone afterwards."""
+def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> int | None:
+    """Limits, no new rights, no peeking by others, then the file system, then the filter; nothing can be undone afterwards.
+
+    Returns:
+        If the settings ask for it, the descriptor at which the filter shows calls.
+    """
     numbers = settings["numbers"]
     syscall(numbers["prctl"], PR_SET_DUMPABLE, 0, 0, 0, 0)
     syscall(numbers["prctl"], PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -74,13 +82,41 @@ def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -
         landlock["restrict"](syscall, numbers, settings["landlock"])
         if posix.geteuid() == 0:  # bubblewrap does this for its own
             syscall(numbers["capset"], CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4), bytes(24))
+    if settings.get("watch"):
+        return install_watched_filter(numbers["seccomp"], settings["filter"])
     install_filter(numbers["prctl"], settings["filter"])
+    return None
 
 
 def install_filter(prctl: int, program: bytes) -> None:
     """Put a seccomp program (8 bytes an instruction) in force."""
-    header = (len(program) // 8).to_bytes(8, "little") + bytes(_Pointer(program))  # struct sock_fprog
-    syscall(prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0)
+    syscall(prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, _program(program), 0, 0)
+
+
+def install_watched_filter(seccomp: int, program: bytes) -> int:
+    """The same for a program that shows calls to a listener; returns the listener's descriptor."""
+    try:
+        return syscall(seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE, _program(program))
+    except OSError as error:
+        if error.errno != EINVAL:
+            raise
+    return syscall(seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER, _program(program))
+
+
+def _program(program: bytes) -> bytes:
+    return (len(program) // 8).to_bytes(8, "little") + _address(program)  # struct sock_fprog
+
+
+def _address(data: bytes) -> bytes:
+    return bytes(_Pointer(data))
+
+
+def send_descriptor(sendmsg: int, to: int, word: bytes, descriptor: int) -> None:
+    """Send a word with a descriptor over a local socket."""
+    part = _address(word) + len(word).to_bytes(8, "little")  # struct iovec
+    rights = (20).to_bytes(8, "little") + (1).to_bytes(4, "little") * 2 + descriptor.to_bytes(8, "little")  # SOL_SOCKET, SCM_RIGHTS
+    message = bytes(16) + _address(part) + (1).to_bytes(8, "little") + _address(rights) + len(rights).to_bytes(8, "little") + bytes(8)
+    syscall(sendmsg, to, message, 0)
 
 
 def open_doors(doors: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ LOADER = (
 """All that the interpreter's command line says; the program itself comes through a pipe, compiled already: nothing of ours is mounted."""
 
 _CALLS = (
-    *("prctl", "prlimit64", "socket", "setgroups", "setresuid", "setresgid", "capset"),
+    *("prctl", "prlimit64", "socket", "setgroups", "setresuid", "setresgid", "capset", "seccomp", "sendmsg"),
     *("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
 )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .bounds import ScriptBounds
+from .hidden import Refusal
 from .mechanism import Mechanism
 from .scratch import ScratchUser, scratch_copy, scratch_user
 from .script_process import ScriptProcess
@@ -34,6 +35,7 @@ class ScriptResult:
     """What became of a script.
 
     exit_code: 128 and more: a signal ended it; None: it was ended because its time was over. truncated: some output was dropped.
+    refused: what exists on this machine and was hidden from it, if it was watched.
     """
 
     exit_code: int | None
@@ -42,6 +44,7 @@ class ScriptResult:
     duration_ms: int
     truncated: bool
     timed_out: bool
+    refused: tuple[Refusal, ...] = ()
 
 
 def run_script(
@@ -55,6 +58,7 @@ def run_script(
     user: ScratchUser | None = None,
     stop: Stop = never,
     prepare: Callable[[int], None] | None = None,
+    watch_path: str | None = None,
 ) -> ScriptResult:
     """Run a script to its end, or to the end of its time, or until somebody stops it.
 
@@ -63,14 +67,16 @@ def run_script(
         environment: exactly what the script gets, besides HOME and TMPDIR if they are missing.
         user: who it runs as when we are root; by default whoever owns *cwd*, if that is a user of ours, else one of ours.
         stop: registers the function that ends the script early; its exit code is then that of a signal.
-        prepare: as in `start_script`.
+        prepare, watch_path: as in `start_script`.
     Raises:
         SandboxUnavailable: it cannot be locked up here; it was not started.
         FileNotFoundError: there is no such program. RefusedError: a path is not the object that *bounds* name.
     """
     begin = time.monotonic()
     with (
-        start_script(argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user, prepare=prepare) as script,
+        start_script(
+            argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user, prepare=prepare, watch_path=watch_path
+        ) as script,
         stop(script.interrupt),
     ):
         streams, truncated, timed_out = _converse(script, stdin, begin + bounds.timeout_s, bounds.output_bytes)
@@ -87,6 +93,7 @@ def run_script(
         duration_ms=round((time.monotonic() - begin) * 1000),
         truncated=truncated,
         timed_out=timed_out,
+        refused=script.refused,
     )
 
 

@@ -7,24 +7,34 @@ import select
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from .hidden import Refusal
+
 KILL_TIMEOUT_S = 10.0
+Refusals = Callable[[], tuple[Refusal, ...]]
 
 
 class ScriptProcess:
-    """A running script; leave its ``with`` block, or call `kill`, and its whole process tree is gone."""
+    """A running script; leave its ``with`` block, or call `kill`, and its whole process tree is gone.
 
-    def __init__(self, process: subprocess.Popen[bytes], *, tree_fd: int | None, private: Path | None) -> None:
+    refused: what it was refused of this machine; complete once it was killed, empty if nothing watched it.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], *, tree_fd: int | None, private: Path | None, refusals: Refusals | None = None
+    ) -> None:
         """Take over a started script.
 
         Args:
             process: bubblewrap, or the supervisor.
             tree_fd: of bubblewrap's process 1, whose end is the end of all others; None: the supervisor sees to that.
             private: a directory to remove at the end.
+            refusals: stops watching, once nothing runs any more, and returns what was refused.
         """
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise ValueError("a script needs three pipes")
@@ -34,6 +44,8 @@ class ScriptProcess:
         self._process = process
         self._tree_fd = tree_fd
         self._private = private
+        self._refusals = refusals
+        self.refused: tuple[Refusal, ...] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -79,6 +91,9 @@ class ScriptProcess:
         for pipe in (self.stdin, self.stdout, self.stderr):
             with suppress(OSError):  # what was not written yet has nobody to read it
                 pipe.close()
+        if self._refusals is not None:
+            refusals, self._refusals = self._refusals, None
+            self.refused = refusals()
 
     def _ended(self, code: int) -> int:
         """Make sure that the tree is gone, too: bubblewrap returns before its process 1 has died."""

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from uncaged_bundles.errors import RefusedError, SandboxUnavailable
 
 from . import bubblewrap, seccomp
 from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
+from .hidden import OWN, Walls
 from .interpreter import find_interpreter
 from .launch import kill_group
 from .mechanism import INSTALL, SCRIPT_ABI, Mechanism, known_landlock_abi
@@ -24,6 +26,7 @@ from .reach import carries, execute_landlock, script_landlock
 from .rlimits import count_tasks, script_limits
 from .scratch import ScratchUser, scratch_user
 from .script_process import ScriptProcess
+from .watch import Watch
 
 START_TIMEOUT_S = 20.0
 
@@ -37,10 +40,12 @@ def start_script(
     environment: Mapping[str, str],
     user: ScratchUser | None = None,
     prepare: Callable[[int], None] | None = None,
+    watch_path: str | None = None,
 ) -> ScriptProcess:
     """Start a script and return when its walls stand. Its time is not watched here; all other bounds hold.
 
     Args:
+        watch_path: find out what it is refused of this machine, whose programs are on this PATH; None: its calls are not watched.
         prepare: called with bubblewrap's process 1, whose namespaces exist, before it is told what to run; never called for Landlock.
     Raises:
         SandboxUnavailable, FileNotFoundError, RefusedError: as in `run_script`.
@@ -55,13 +60,39 @@ def start_script(
     user = user or scratch_user(cwd)
     private = _private_directory(user) if mechanism.name == "landlock" else None
     try:
-        parcel = _parcel(argv, program, view, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user, private=private)
-        process, tree_fd = _start(mechanism, view, bounds, user, parcel, prepare=prepare)
+        parcel = _parcel(
+            argv,
+            program,
+            view,
+            bounds,
+            mechanism=mechanism,
+            cwd=cwd,
+            environment=environment,
+            user=user,
+            private=private,
+            watch=watch_path is not None,
+        )
+        process, tree_fd, listener = _start(mechanism, view, bounds, user, parcel, prepare=prepare)
     except BaseException:
         if private is not None:
             shutil.rmtree(private)
         raise
-    return ScriptProcess(process, tree_fd=tree_fd, private=private)
+    if listener is None or watch_path is None:
+        return ScriptProcess(process, tree_fd=tree_fd, private=private)
+    stage = find_interpreter()
+    own = (*OWN, *map(str, (stage.executable, *stage.libraries, *stage.stdlib, *stage.files))) if private is None else (str(private),)
+    walls = Walls(
+        view=view,
+        own=own,
+        mounted=private is None,
+        shared_network=bounds.network,
+        only_listed=private is not None or bool(known_landlock_abi(mechanism.machine)),
+        script_path=environment.get("PATH", DEFAULT_PATH),
+        machine_path=watch_path,
+    )
+    sockets = private is None or bounds.network
+    watch = Watch(listener, machine=mechanism.machine, user=user, ignored=walls.ignored(), sockets=sockets)
+    return ScriptProcess(process, tree_fd=tree_fd, private=private, refusals=lambda: walls.refusals(watch.finish()))
 
 
 def _parcel(
@@ -75,6 +106,7 @@ def _parcel(
     environment: Mapping[str, str],
     user: ScratchUser,
     private: Path | None,
+    watch: bool,
 ) -> bytes:
     """What the stage is told: what to become, as whom, and which walls to raise before that."""
     root = os.geteuid() == 0
@@ -92,8 +124,9 @@ def _parcel(
         "identities": identities,
         "carry": False,
         "supervise": private is not None,
+        "watch": watch,
         "filter": seccomp.assemble(
-            seccomp.script_rules(network=bounds.network, unix_sockets=mechanism.name == "bubblewrap"), mechanism.machine
+            seccomp.script_rules(network=bounds.network, mounted=mechanism.name == "bubblewrap", watch=watch), mechanism.machine
         ),
         "limits": script_limits(
             memory_bytes=bounds.memory_bytes, cpu_s=bounds.cpu_s, file_bytes=bounds.file_bytes, tasks=bounds.processes + others + 1
@@ -121,14 +154,15 @@ def _private_directory(user: ScratchUser) -> Path:
 
 def _start(
     mechanism: Mechanism, view: View, bounds: ScriptBounds, user: ScratchUser, parcel: bytes, *, prepare: Callable[[int], None] | None
-) -> tuple[subprocess.Popen[bytes], int | None]:
+) -> tuple[subprocess.Popen[bytes], int | None, int | None]:
     """Start the stage and wait until it says that the walls stand.
 
     Returns:
-        The process, and for bubblewrap a descriptor of the process whose end is everybody's end.
+        The process, for bubblewrap a descriptor of the process whose end is everybody's end, and if the script is watched, the
+        descriptor at which its filter shows calls.
     """
     parcel_read, parcel_write = os.pipe()
-    status_read, status_write = os.pipe()
+    status_read, status_write = (end.detach() for end in socket.socketpair())
     info_read, info_write = os.pipe()
     accounts = _accounts_file(user)
     passed = (parcel_read, status_write, info_write, accounts)
@@ -141,7 +175,7 @@ def _start(
     finally:
         for fd in passed:
             os.close(fd)
-    with os.fdopen(status_read, "rb", buffering=0) as status, os.fdopen(info_read, "rb", buffering=0) as info:
+    with socket.socket(fileno=status_read) as status, os.fdopen(info_read, "rb", buffering=0) as info:
         first = _process_1(info.fileno()) if mechanism.program is not None else None  # before the parcel, so that it cannot have ended yet
         tree_fd = None
         if first is not None:
@@ -158,9 +192,9 @@ def _start(
             raise
         with suppress(BrokenPipeError), os.fdopen(parcel_write, "wb", buffering=0) as pipe:
             pipe.write(parcel)
-        word = _read_within(status.fileno(), START_TIMEOUT_S)
+        word, listener = _receive_within(status, START_TIMEOUT_S)
     if word == b"ok":
-        return process, tree_fd
+        return process, tree_fd, listener
     if tree_fd is not None:
         os.close(tree_fd)
     kill_group(process)
@@ -223,6 +257,18 @@ def _read_within(fd: int, timeout_s: float) -> bytes:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return os.read(fd, 4096) if poll.poll(timeout_s * 1000) else b""
+
+
+def _receive_within(status: socket.socket, timeout_s: float) -> tuple[bytes, int | None]:
+    """A word, with the descriptor that came with it; nothing if there was none in time."""
+    status.settimeout(timeout_s)
+    try:
+        word, descriptors, _, _ = socket.recv_fds(status, 4096, 1)
+    except (TimeoutError, ConnectionError):
+        return b"", None
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return word, descriptors[0] if descriptors else None
 
 
 def _accounts_file(user: ScratchUser) -> int:

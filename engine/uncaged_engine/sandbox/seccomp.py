@@ -16,6 +16,7 @@ ALLOW = 0x7FFF0000
 KILL_PROCESS = 0x80000000
 REFUSE = 0x00050000 | 1  # EPERM
 ABSENT = 0x00050000 | 38  # ENOSYS: the C library then takes the older call
+NOTIFY = 0x7FC00000  # the call waits until the engine has looked at it
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -69,6 +70,7 @@ class Rules:
     """Which calls pass: a list, a list with conditions, and what the rest comes to.
 
     allowed: pass always. checked: pass if the condition holds, else EPERM. refused: always EPERM. absent: ENOSYS.
+    watched: what passes of these is shown to the engine first, where the condition holds.
     rest: the answer to all others.
     """
 
@@ -76,6 +78,7 @@ class Rules:
     checked: Mapping[str, Check] = field(default_factory=dict)
     refused: Sequence[str] = ()
     absent: Sequence[str] = ()
+    watched: Mapping[str, Check | None] = field(default_factory=dict)
     rest: int = REFUSE
 
 
@@ -137,16 +140,33 @@ SCRIPT = Rules(
 AF_INET, AF_INET6 = 2, 10
 
 
-def script_rules(*, network: bool, unix_sockets: bool) -> Rules:
+_FROM_HERE = Check(argument=0, values=(0xFFFFFF9C,))
+"""AT_FDCWD: paths below an open directory, as in a walk of a tree, are not looked at."""
+_OPENING = {"open": None, "openat": _FROM_HERE, "creat": None, "truncate": None, "mkdir": None, "mkdirat": _FROM_HERE}
+_EXECUTING = {"execve": None, "execveat": None}
+_LOOKING_AT = {
+    **dict.fromkeys(("stat", "lstat", "access", "readlink", "chdir", "statfs")),
+    **dict.fromkeys(("newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), _FROM_HERE),
+}
+_REACHING = {"connect": None, "sendto": Check(argument=4, other_than=(0,)), "socket": Check(argument=2, values=(4,))}
+"""``socket``: of the kernel's own tables of sockets (NETLINK_SOCK_DIAG)."""
+
+
+def script_rules(*, network: bool, mounted: bool, watch: bool = False) -> Rules:
     """The rules for a script.
 
     Args:
-        network: internet sockets are allowed. unix_sockets: so are named local ones (only where the file system hides those of others).
+        network: internet sockets are allowed. mounted: the file system and the network of others are out of sight, as with
+            bubblewrap; named local sockets are allowed then. watch: calls that a wall may refuse are shown to the engine.
     """
-    if unix_sockets:  # bubblewrap: without network its namespace has nothing to reach
-        return SCRIPT
-    families = (AF_INET, AF_INET6) if network else ()
-    return replace(SCRIPT, checked={**SCRIPT.checked, "socket": Check(argument=0, values=families)})
+    watched: dict[str, Check | None] = {**_OPENING, **_EXECUTING} if watch else {}
+    if mounted:  # without network its namespace has nothing to reach
+        more = {**_LOOKING_AT, **({} if network else _REACHING)} if watch else {}
+        return replace(SCRIPT, watched={**watched, **more})
+    if watch and not network:
+        watched["socket"] = None  # the engine answers it with EPERM
+    families = (AF_INET, AF_INET6) if network or watch else ()
+    return replace(SCRIPT, checked={**SCRIPT.checked, "socket": Check(argument=0, values=families)}, watched=watched)
 
 
 def assemble(rules: Rules, machine: str) -> bytes:
@@ -165,28 +185,38 @@ def assemble(rules: Rules, machine: str) -> bytes:
             number = number_of(name, machine)
             if number is not None:
                 program += [_jump(_JUMP_EQUAL, number, 0, 1), _return(action)]
-    for name, check in rules.checked.items():
+    for name in dict.fromkeys((*rules.checked, *rules.watched)):
         number = number_of(name, machine)
         if number is not None:
-            body = _checked(check)
+            passing = _watched(rules.watched[name]) if name in rules.watched else [_return(ALLOW)]
+            body = _checked(rules.checked[name], passing) if name in rules.checked else passing
             program += [_jump(_JUMP_EQUAL, number, 0, len(body)), *body]
     program.append(_return(rules.rest))
     return b"".join(program)
 
 
-def _checked(check: Check) -> list[bytes]:
+def _watched(condition: Check | None) -> list[bytes]:
+    """The instructions that show a call to the engine, or let it pass where the condition does not hold."""
+    return [_return(NOTIFY)] if condition is None else _decided(condition, [_return(NOTIFY)], [_return(ALLOW)])
+
+
+def _checked(check: Check, passing: list[bytes]) -> list[bytes]:
+    """The instructions that refuse a call unless the condition holds."""
+    return _decided(check, passing, [_return(REFUSE)])
+
+
+def _decided(check: Check, passing: list[bytes], failing: list[bytes]) -> list[bytes]:
     """The instructions that decide one call; every path returns."""
-    low = _ARGUMENTS + 8 * check.argument
-    body = [_load(low)]
+    body = [_load(_ARGUMENTS + 8 * check.argument)]
     if check.none_of:
-        return [*body, _jump(_JUMP_ANY_BIT, check.none_of, 0, 1), _return(REFUSE), _return(ALLOW)]
+        return [*body, _jump(_JUMP_ANY_BIT, check.none_of, len(passing), 0), *passing, *failing]
     if check.other_than:
         for value in check.other_than:
-            body += [_jump(_JUMP_EQUAL, value, 0, 1), _return(REFUSE)]
-        return [*body, _return(ALLOW)]
+            body += [_jump(_JUMP_EQUAL, value, 0, len(failing)), *failing]
+        return [*body, *passing]
     for value in check.values:
-        body += [_jump(_JUMP_EQUAL, value, 0, 1), _return(ALLOW)]
-    return [*body, _return(REFUSE)]
+        body += [_jump(_JUMP_EQUAL, value, 0, len(passing)), *passing]
+    return [*body, *failing]
 
 
 def _load(offset: int) -> bytes:

@@ -38,8 +38,12 @@ def main(parcel: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> N
     try:
         if landlock is not None and settings["supervise"]:
             supervise(settings, lockdown, landlock, status_fd)
-        confine(settings, lockdown, landlock)
-        posix.write(status_fd, b"ok")
+        listener = confine(settings, lockdown, landlock)
+        if listener is None:
+            posix.write(status_fd, b"ok")
+        else:
+            lockdown["send_descriptor"](settings["numbers"]["sendmsg"], status_fd, b"ok", listener)
+            posix.close(listener)
     except OSError as error:
         posix.write(status_fd, f"no{error}".encode(errors="replace"))
         posix._exit(NOT_STARTED)
@@ -60,8 +64,8 @@ def _load(code: Any, name: str) -> dict[str, Any]:
     return namespace
 
 
-def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> None:
-    """Another user, no new rights, the limits, the file system, the filter."""
+def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> int | None:
+    """Another user, no new rights, the limits, the file system, the filter; returns where the filter shows calls."""
     posix.umask(0o022)
     if settings["user"] is not None:
         _become(*settings["user"], carry=settings["carry"], lockdown=lockdown, numbers=settings["numbers"])
@@ -69,7 +73,8 @@ def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: 
     for number in (SIGPIPE, SIGXFSZ, SIGTERM):
         signal(number, SIG_DFL)  # the interpreter ignores the first two, and exec would hand that on
     check_identities(settings["identities"])
-    lockdown["lock_down"](settings, landlock)
+    listener: int | None = lockdown["lock_down"](settings, landlock)
+    return listener
 
 
 def check_identities(identities: Mapping[str, tuple[int, int]]) -> None:

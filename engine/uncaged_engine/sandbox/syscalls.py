@@ -174,6 +174,13 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "tgkill": (234, 131),
     "connect": (42, 203),
     "bind": (49, 200),
+    "execveat": (322, 281),
+    "chdir": (80, 49),
+    "statfs": (137, 43),
+    "mkdir": (83, None),
+    "mkdirat": (258, 34),
+    "sendto": (44, 206),
+    "sendmsg": (46, 211),
 }
 
 

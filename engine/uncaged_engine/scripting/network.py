@@ -1,4 +1,4 @@
-"""A script reaches no host, any host, or the hosts that the policy names; in the last case a proxy outside is all that it can reach.
+"""The network of a script: none, the hosts of its policy, or the machine's own. For hosts, a proxy outside is all that it can reach.
 
 The script has a network of its own with nothing in it. A socket that listens there is opened by a small process that enters that network,
 and is handed out to the proxy: so nothing of the proxy runs inside, and nothing else leads out.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -18,11 +18,10 @@ from uncaged_bundles.errors import SandboxUnavailable
 from ..sandbox.interpreter import find_interpreter
 from ..sandbox.mechanism import Mechanism
 from ..web.problems import WebProblem
-from ..web.rules import read_patterns
+from ..web.rules import Rules, read_patterns
 from .proxy import Proxy
-from .wish import Refused
+from .wish import Limits, Refused
 
-ANY = "*"
 PORT = 3128
 PROXY = f"http://127.0.0.1:{PORT}"
 VARIABLES = {name: PROXY for word in ("http_proxy", "https_proxy", "all_proxy") for name in (word, word.upper())}
@@ -46,36 +45,36 @@ socket.send_fds(socket.socket(fileno=int(sys.argv[3])), [b"x"], [listening.filen
 class Network:
     """shared: the script uses the machine's own network. variables: for its environment. enter: to be called with its process 1.
 
-    refused: sentences about hosts that it was denied; complete once the script has ended.
+    refused: hosts that it was denied, with a sentence about each; complete once the script has ended.
     """
 
     shared: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
     enter: Callable[[int], None] | None = None
-    refused: list[str] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
 
 
 @contextmanager
-def opened(hosts: Sequence[str], mechanism: Mechanism) -> Iterator[Network]:
+def opened(limits: Limits, mechanism: Mechanism) -> Iterator[Network]:
     """Yield the network of one run.
 
     Raises:
-        SandboxUnavailable: named hosts alone cannot be allowed here. Refused: the policy names something that is no host.
+        SandboxUnavailable: hosts alone cannot be allowed here. Refused: the policy names something that is no host.
     """
-    if not hosts or ANY in hosts:
-        yield Network(shared=bool(hosts))
+    if limits.host_network or not limits.network:
+        yield Network(shared=limits.host_network)
         return
     if mechanism.name != "bubblewrap":
         raise SandboxUnavailable(
-            f"the {mechanism.name} sandbox cannot limit a script to the hosts {', '.join(hosts)}; install bubblewrap, "
-            'or declare any host: "network": ["*"]'
+            f"the {mechanism.name} sandbox cannot keep a script to the network of its policy ({', '.join(limits.network)}); install "
+            f'bubblewrap, or let the script use the machine\'s own: "network": "host"'
         )
     try:
-        patterns = read_patterns(hosts)
+        rules = Rules(kind="script", hosts=read_patterns(limits.network), private=limits.private)
     except WebProblem as exc:
         raise Refused(str(exc)) from exc
-    refused: list[str] = []
-    with Proxy(hosts, patterns, refused) as proxy:
+    refused: list[tuple[str, str]] = []
+    with Proxy(rules, refused) as proxy:
         yield Network(variables=VARIABLES, enter=lambda pid: proxy.serve(listen_inside(pid, PORT)), refused=refused)
 
 

@@ -1,10 +1,11 @@
-"""A small HTTP proxy connects only to the hosts that a policy names, and to no address that is not public, unless it stands there itself.
+"""A small HTTP proxy that connects only where the policy's rules allow, and to the addresses that they have checked (``web.rules``).
 
-Hosts are written as for the http effect (``web.rules``). What travels inside an encrypted connection is not looked at.
+What travels inside an encrypted connection is not looked at.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import select
 import socket
 import threading
@@ -13,14 +14,13 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
-from ..web.address import judge
-from ..web.host import canonical, literal
+from ..web.host import canonical
 from ..web.problems import WebProblem
-from ..web.rules import HostPattern
+from ..web.rules import Rules
 from ..web.target import Target, read_target
-from .wish import declared
 
 HEAD_BYTES = 64 << 10
+MAX_CHARACTERS = 300
 TIMEOUT_S = 30.0
 MOST_CONNECTIONS = 32
 CHUNK_BYTES = 64 << 10
@@ -33,9 +33,8 @@ class Denied(Exception):
 class Proxy:
     """Serves until its ``with`` block is left; each connection in a thread of its own."""
 
-    def __init__(self, hosts: Sequence[str], patterns: Sequence[HostPattern], refused: list[str]) -> None:
-        self._hosts = tuple(hosts)
-        self._patterns = tuple(patterns)
+    def __init__(self, rules: Rules, refused: list[tuple[str, str]]) -> None:
+        self._rules = rules
         self._refused = refused
         self._wake, self._woken = socket.socketpair()
         self._open: set[socket.socket] = set()
@@ -89,11 +88,13 @@ class Proxy:
         head, rest = _read_head(client)
         first, *fields = head.split(b"\r\n")
         method, _, address = first.partition(b" ")
+        wanted = address.partition(b" ")[0].decode("latin-1")
         try:
-            target = _target_of(method, address.partition(b" ")[0].decode("latin-1"))
+            target = _target_of(method, wanted)
+            wanted = target.authority
             server = self._connect(target)
         except (Denied, WebProblem) as exc:
-            self._refused.append(str(exc))
+            self._refused.append((wanted[:MAX_CHARACTERS], str(exc)))
             _say(client, "403 Forbidden", str(exc))
             return
         except OSError as exc:
@@ -108,12 +109,12 @@ class Proxy:
             _relay(client, server)
 
     def _connect(self, target: Target) -> socket.socket:
-        if not any(pattern.covers(target) for pattern in self._patterns):
-            example = declared("network", [*self._hosts, target.authority])
-            raise Denied(f"the host {target.authority!r} is not among the policy's network; {example}")
+        self._rules.check(target)
         problem = OSError("it has no address")
-        for family, kind, protocol, _, address in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
-            check_address(target.host, str(address[0]))
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        for *_, address in found:  # all of them before the first is used, as for requests
+            self._rules.check_address(target.host, ipaddress.ip_address(str(address[0]).partition("%")[0]))
+        for family, kind, protocol, _, address in found:
             server = socket.socket(family, kind, protocol)
             server.settimeout(TIMEOUT_S)
             try:
@@ -146,15 +147,6 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
         data += chunk
     head, _, rest = data.partition(b"\r\n\r\n")
     return head, rest
-
-
-def check_address(host: str, text: str) -> None:
-    """Refuse an address that is not public, unless the policy names it, or ``localhost``, as such."""
-    address = literal(text.partition("%")[0])
-    verdict = None if address is None else judge(address)
-    if verdict is None or (verdict.reach != "public" and host not in (text, "localhost")):
-        what = "no address" if verdict is None else verdict.words
-        raise Denied(f"the host {host!r} is at {text}, {what}; a policy has to name such an address itself under network")
 
 
 def _target_of(method: bytes, text: str) -> Target:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from uncaged_bundles.policy import HOST_NETWORK
+
 KEYS = frozenset({"language", "body", "arguments", "parameters", "timeout_s", "repeat"})
 LANGUAGES = ("bash", "python", "powershell")
 DEFAULT_TIMEOUT_S = 60.0
@@ -33,13 +35,21 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The policy's limits of the script effect. network: hosts; ``*`` is any."""
+    """The policy's limits of the script effect.
+
+    network: hosts; ``*`` is any public one. host_network: the machine's own instead. private: hosts may be ones that are not public.
+    tolerate: what may be refused without making the script fail. tolerate_all: anything may.
+    """
 
     executables: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
+    host_network: bool = False
+    private: bool = False
+    tolerate: tuple[str, ...] = ()
+    tolerate_all: bool = False
     environment: tuple[str, ...] = ()
     secrets: Mapping[str, tuple[str, ...]]
     timeout_s: float | None = None
@@ -65,7 +75,11 @@ class Limits:
             modules=texts("modules"),
             read=texts("read"),
             write=texts("write"),
-            network=texts("network"),
+            network=() if policy.get("network") == HOST_NETWORK else texts("network"),
+            host_network=policy.get("network") == HOST_NETWORK,
+            private=policy.get("private") is True,
+            tolerate=() if policy.get("tolerate") is True else texts("tolerate"),
+            tolerate_all=policy.get("tolerate") is True,
             environment=texts("environment"),
             secrets={name: tuple(commands) for name, commands in named.items()},
             timeout_s=None if timeout_s is None else float(cast("float", timeout_s)),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from uncaged_bundles.hosts import ANY_PORT, HostEntry, NoHost, read_entry
+from uncaged_bundles.hosts import ANY_PORT, LISTS, HostEntry, NoHost, read_entry
 
 from .address import Address, judge
 from .host import literal
@@ -70,6 +70,11 @@ class Rules:
         )
 
     @property
+    def _list(self) -> str:
+        """Where the policy of this kind names hosts."""
+        return LISTS.get(self.kind, "hosts")
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.bound)
 
@@ -79,7 +84,8 @@ class Rules:
             entry = target.authority
             raise WebProblem(
                 "policy",
-                f'the policy does not name the host {entry}; add "{entry}" to "{self.kind}": {{"hosts": [...]}} and add the bundle again',
+                f'the policy does not name the host {entry}; add "{entry}" to "{self.kind}": {{"{self._list}": [...]}} '
+                "and add the bundle again",
             )
         address = literal(target.host)
         if address is not None:
@@ -96,7 +102,9 @@ class Rules:
         if not self.private:
             raise WebProblem("refused-address", f'{what}; only a policy with "{self.kind}": {{"private": true}} reaches it')
         if verdict.reach == "close" and not any(pattern.host == str(address) and not pattern.below for pattern in self.hosts or ()):
-            raise WebProblem("refused-address", f'{what}; besides "private" the policy has to name "{address}" itself under hosts')
+            raise WebProblem(
+                "refused-address", f'{what}; besides "private" the policy has to name "{address}" itself under {LISTS[self.kind]}'
+            )
 
     def binds(self, name: str, target: Target) -> bool:
         """Whether the secret *name* may travel to *target*."""

@@ -145,12 +145,12 @@ def test_a_script_types_into_no_terminal(machine: str) -> None:
 def test_where_nothing_hides_sockets_a_script_makes_none(machine: str) -> None:
     """Without bubblewrap local sockets are refused always, internet ones unless the network is allowed."""
     for network, internet in ((False, REFUSE), (True, ALLOW)):
-        rules = script_rules(network=network, unix_sockets=False)
+        rules = script_rules(network=network, mounted=False)
         assert decision(rules, "socket", AF_INET, machine=machine) == internet
         assert decision(rules, "socket", 1, machine=machine) == REFUSE
         assert decision(rules, "socket", 16, machine=machine) == REFUSE
         assert decision(rules, "socketpair", 1, machine=machine) == ALLOW
-    assert decision(script_rules(network=False, unix_sockets=True), "socket", 1, machine=machine) == ALLOW
+    assert decision(script_rules(network=False, mounted=True), "socket", 1, machine=machine) == ALLOW
 
 
 def test_an_unknown_processor_gets_no_filter() -> None:
