@@ -122,8 +122,8 @@ def _in_words(kind: str, limits: Mapping[str, object]) -> Mapping[str, object]:
     """The same, where a script's limit says little by itself: the machine's network, and refusals that do not make it fail."""
     if kind != "script":
         return limits
-    words = {"network": {HOST_NETWORK: WHOLE_NETWORK}, "tolerate": {True: "any"}}
-    return {key: words[key].get(limit, limit) if key in words and isinstance(limit, str | bool) else limit for key, limit in limits.items()}
+    named = {("network", HOST_NETWORK): WHOLE_NETWORK, ("tolerate", True): "any"}
+    return {key: named.get((key, limit), limit) if isinstance(limit, str | bool) else limit for key, limit in limits.items()}
 
 
 def _spelled_out(limits: Mapping[str, object]) -> str:
@@ -203,9 +203,9 @@ def _script_network(value: object, path: shapes.Path) -> None:
         shapes.texts(value, path)
 
 
-def _tolerated(value: object, path: shapes.Path) -> None:
-    if value is not True:
-        shapes.texts(value, path)
+def tolerated(value: object, path: shapes.Path) -> object:
+    """Return what a script may be refused without failing: ``True`` for anything, else a list of texts."""
+    return value if value is True else shapes.texts(value, path)
 
 
 _SHAPES: Mapping[str, Callable[[object, shapes.Path], object]] = {
@@ -213,7 +213,7 @@ _SHAPES: Mapping[str, Callable[[object, shapes.Path], object]] = {
     "secrets": _hosts_by_secret,
     "private": shapes.truth,
     "network": _script_network,
-    "tolerate": _tolerated,
+    "tolerate": tolerated,
     **dict.fromkeys(("hosts", "models", "names"), shapes.texts),
     **dict.fromkeys(("executables", "modules", "read", "write", "environment"), shapes.texts),
     **dict.fromkeys(("timeout_s", "maxBytes", "maxDepth", "memoryBytes", "processes"), shapes.positive),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from uncaged_bundles import hosts, shapes
+from uncaged_bundles.policy import HOST_NETWORK, tolerated
 from uncaged_bundles.shapes import Path, ShapeError
 
 from ..inference.inference import infer_commands
@@ -14,6 +15,7 @@ LONGEST_S = 24 * 3600.0
 COMMAND_KEYS = ("allowedCmdlets", "allowedCommands")
 SANDBOX_KEYS = frozenset(
     {*COMMAND_KEYS, "allowedPaths", "writePaths", "allowedModules", "maxExecutionTime", "networkAccess", "allowedDomains", "environment"}
+    | {"privateNetwork", "tolerate"}
 )
 
 
@@ -39,16 +41,28 @@ def read_sandbox(
         values = shapes.texts(sandbox.get(key, []), (*path, key))
         if values:
             policy[limit] = [portable_path(value) for value in values] if limit in ("read", "write") else values
-    domains = shapes.texts(sandbox.get("allowedDomains", []), (*path, "allowedDomains"))
-    hosts.check_entries(domains, (*path, "allowedDomains"))
-    if domains or shapes.truth(sandbox.get("networkAccess", False), (*path, "networkAccess")):
-        policy["network"] = domains or ["*"]
+    policy |= _network(sandbox, path)
+    if "tolerate" in sandbox:
+        policy["tolerate"] = tolerated(sandbox["tolerate"], (*path, "tolerate"))
     if "maxExecutionTime" in sandbox:
         limit_s = shapes.positive(sandbox["maxExecutionTime"], (*path, "maxExecutionTime"))
         if limit_s > LONGEST_S:
             raise ShapeError((*path, "maxExecutionTime"), f"is in seconds, and at most {LONGEST_S:.0f} of them")
         policy["timeout_s"] = limit_s
     return policy, notes
+
+
+def _network(sandbox: Mapping[str, object], path: Path) -> dict[str, object]:
+    """The limits that open the network."""
+    domains = shapes.texts(sandbox.get("allowedDomains", []), (*path, "allowedDomains"))
+    hosts.check_entries(domains, (*path, "allowedDomains"))
+    access = sandbox.get("networkAccess", False)
+    if access == HOST_NETWORK:
+        return {"network": HOST_NETWORK}
+    if not (shapes.truth(access, (*path, "networkAccess")) or domains):
+        return {}
+    private = shapes.truth(sandbox.get("privateNetwork", False), (*path, "privateNetwork"))
+    return {"network": domains or ["*"], **({"private": True} if private else {})}
 
 
 def path_parameters(parameters: Mapping[str, object]) -> list[str]:
