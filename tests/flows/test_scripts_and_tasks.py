@@ -58,6 +58,16 @@ async def execute(api, params):
     assert "did you mean 'more'" in unknown
 
 
+def test_a_task_whose_child_failed_unseen_is_unsuccessful(engine: Engine) -> None:
+    """A task that never looked at its child's failure completes without success, and its message names the child and its error."""
+    add_task(engine, "broken", "async def execute(api, params):\n    return {'success': False, 'message': 'no disc'}\n", {})
+    add_task(engine, "parent", "async def execute(api, params):\n    await api.call_action('broken')\n", {"flow": {}})
+    thread = engine.run("parent", prompt="")
+    assert finish(engine, thread)["message"].startswith("flow broken: no disc (the script did not look at this error")
+    assert engine.thread(thread).summary.success is False
+    assert engine.verify(thread).ok
+
+
 def test_a_granted_directory_is_remembered_across_workers(engine: Engine, tmp_path: Path) -> None:
     """A directory that is swapped while a thread waits and no worker lives is refused by the next worker; the thread verifies."""
     (tmp_path / "in").mkdir()

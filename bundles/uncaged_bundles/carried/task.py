@@ -1,6 +1,7 @@
 """What a task flow's script is given is defined here once, and the builder copies it word for word into each bundle.
 
 A script awaits steps. Each is an effect, and what came of it always has `text`, `data` and `error`: a failure is looked at, not caught.
+A failure that the script never looked at makes its result unsuccessful.
 No import but of the pure standard library may stand here. Types for checkers are in ``task.pyi``.
 """
 
@@ -13,12 +14,58 @@ LOG_LINES = 1000
 LOG_CHARACTERS = 2000
 
 kept_lines = []
+unseen_failures = []
 
 
 def print(*values, sep=" ", end="\n", file=None, flush=False):  # noqa: ARG001 - the built-in's signature
     """Keep a line for the `log` of the result; a script has no terminal."""
     if len(kept_lines) < LOG_LINES:
         kept_lines.append(f"{(sep or ' ').join(map(str, values))}{'' if end == chr(10) else end or ''}"[:LOG_CHARACTERS])
+
+
+class Answer(View):
+    """What a step came to; reading its `error`, or all of it, is to look at a failure."""
+
+    def __getitem__(self, key):
+        if key not in self:
+            raise KeyError(key)
+        return self.get(key)
+
+    def get(self, key, default=None):
+        if key == "error":
+            mark_seen(self)
+        return dict.get(self, key, default)
+
+    def keys(self):
+        mark_seen(self)
+        return dict.keys(self)
+
+    def values(self):
+        mark_seen(self)
+        return dict.values(self)
+
+    def items(self):
+        mark_seen(self)
+        return dict.items(self)
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __repr__(self):
+        return repr(dict(self.items()))
+
+
+def mark_seen(answer):
+    unseen_failures[:] = [(other, what) for other, what in unseen_failures if other is not answer]
+
+
+def to_answer(what, fields):
+    """Make what a script sees of a step; `what` names the step if it failed."""
+    answer = Answer(fields)
+    error = fields["error"]
+    if error is not None:
+        unseen_failures.append((answer, f"{what}: {error}"))
+    return answer
 
 
 class Wanted(list):
@@ -41,7 +88,7 @@ class Api:
         """Ask a language model. parse_json: `data` is the JSON in its answer. schema: `data` fits this JSON Schema."""
         body = {"prompt": prompt, "input": input, "model": model, "schema": schema, "retry": retry}
         answer = await take_step("llm", body, read_llm)
-        return with_json(answer) if parse_json and answer.error is None and answer.data is None else answer
+        return with_json(answer) if parse_json and dict.get(answer, "error") is None and answer.data is None else answer
 
     async def web_search(self, query, limit=None, retry=None):
         """Search the web; `data` is a list of `title`, `url` and `snippet`."""
@@ -108,10 +155,12 @@ async def as_coroutine(awaitable):
 async def take_step(kind, body, read):
     """Wait for one effect and return what a script sees of it."""
     fields = {key: value for key, value in body.items() if value is not None}
+    what = f"{kind} {fields.get('name') or fields.get('url') or ''}".strip()
     [answer] = await Wanted([{kind: fields}])
     if "error" in answer:
-        return View({"text": "", "data": None, "error": answer["error"].get("message") or answer["error"].get("kind")})
-    return View({"error": None, **read(answer["outcome"])})
+        error = answer["error"].get("message") or answer["error"].get("kind") or "it failed"
+        return to_answer(what, {"text": "", "data": None, "error": error})
+    return to_answer(what, {"error": None, **read(answer["outcome"])})
 
 
 def read_value(value):
@@ -157,9 +206,9 @@ def with_json(answer):
     if "```" in text:
         text = text.split("```")[1].removeprefix("json").strip()
     try:
-        return View({**answer, "data": json.loads(text)})
+        return to_answer("llm", {**answer, "data": json.loads(text)})
     except ValueError as exception:
-        return View({**answer, "error": f"the model's answer is not JSON ({exception}): {answer.text[:200]}"})
+        return to_answer("llm", {**answer, "error": f"the model's answer is not JSON ({exception}): {answer.text[:200]}"})
 
 
 def drive_task(execute, input, name):
@@ -170,7 +219,8 @@ def drive_task(execute, input, name):
         try:
             wanted = script.send(answers)
         except StopIteration as stop:
-            result = to_result(stop.value, name)
+            unseen = [what for _, what in unseen_failures]
+            result = with_unseen(to_result(stop.value, name), unseen)
             break
         except Exception as exception:
             result = to_failure(name, f"{type(exception).__name__}: {exception}", f"after {last}", str(exception))
@@ -213,6 +263,14 @@ def to_result(value, name):
         return {"success": True, "message": str(value), "data": value}
     said = value.get("message", value.get("error"))
     return {"data": None, **value, "success": bool(value["success"]), "message": "" if said is None else str(said)}
+
+
+def with_unseen(result, unseen):
+    """Make a result unsuccessful if a step failed and the script never looked at that."""
+    if not unseen or not result["success"]:
+        return result
+    own = f"; its own message was: {result['message']}" if result["message"] else ""
+    return {**result, "success": False, "message": f"{'; '.join(unseen)} (the script did not look at this error{own})"}
 
 
 def to_failure(name, cause, where, message):

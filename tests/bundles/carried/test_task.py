@@ -299,3 +299,74 @@ def test_an_engine_error_that_is_none_of_ours_goes_through() -> None:
     """What the driver does not know ends the bundle: only failures of effects become answers."""
     with pytest.raises(MemoryError):
         drive("async def execute(api, params):\n    await api.now()\n", MemoryError())
+
+
+LOOKED = [
+    "found.error",
+    "found['error']",
+    "found.get('error')",
+    "dict(found)",
+    "{**found}",
+    "list(found.items())",
+    "str(found)",
+    "[key for key in found]",
+]
+IGNORED = ["found.text", "found.data", "bool(found)", "'error' in found", "len(found)"]
+CALL = 'api.call_action("player", "create")'
+
+
+def ignoring(look: str, call: str = CALL) -> str:
+    result = {"success": True, "message": "all well", "data": 7}
+    return f"async def execute(api, params):\n    found = await {call}\n    {look}\n    return {result}\n"
+
+
+@pytest.mark.parametrize("look", IGNORED)
+def test_a_failed_call_that_the_script_never_looked_at_makes_it_unsuccessful(look: str) -> None:
+    """A child flow that failed is named in the message, and the result is no success, whatever the script says."""
+    _, result = drive(ignoring(look), {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
+    assert result == {
+        "success": False,
+        "message": "flow player: no disc (the script did not look at this error; its own message was: all well)",
+        "data": 7,
+    }
+    _, thrown = drive(ignoring(look), fails("player killed: no message", "flow"))
+    assert (thrown["success"], "flow player: player killed: no message (" in thrown["message"]) == (False, True)
+
+
+@pytest.mark.parametrize("look", LOOKED)
+def test_a_failed_call_that_the_script_looked_at_is_its_own_affair(look: str) -> None:
+    """A script that reads the error, or all of the answer, decides by itself what it comes to."""
+    _, result = drive(ignoring(look), {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
+    assert (result["success"], result["message"]) == (True, "all well")
+
+
+def test_a_failed_call_that_is_returned_as_it_came_is_named() -> None:
+    """A script that hands an answer on without a look has not looked; a successful one is handed on as ever."""
+    script = f"async def execute(api, params):\n    return await {CALL}\n"
+    _, failed = drive(script, {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
+    assert (failed["success"], failed["message"].startswith("flow player: no disc (the script did not look at this error")) == (False, True)
+    _, done = drive(script, {"success": True, "message": "made", "data": 7, "threadId": "x", "hash": "y"})
+    assert done["success"] is True
+
+
+def test_every_failed_call_of_a_gather_is_named() -> None:
+    """Of several calls, those that failed and were not looked at are named, in order."""
+    script = """
+    async def execute(api, params):
+        good, bad, seen, worse = await api.gather(
+            api.http("GET", "http://a/"), api.http("GET", "http://b/"), api.now(), api.call_action("player")
+        )
+        return seen.error
+    """
+    ok = {"outcome": {"status": 200, "headers": {}, "json": 1}}
+    answers = [ok, {"outcome": {"status": 503, "headers": {}, "body": "busy"}}, {"error": {"kind": "now"}}, {"error": {"message": "gone"}}]
+    _, result = drive(script, answers)
+    assert result["success"] is False
+    assert result["message"].startswith("http http://b/: HTTP 503: busy; flow player: gone (the script did not look at")
+
+
+def test_a_script_that_says_itself_that_it_failed_keeps_its_message() -> None:
+    """An unsuccessful result is left as the script made it."""
+    script = f"async def execute(api, params):\n    await {CALL}\n    return {{'success': False, 'message': 'mine'}}\n"
+    _, result = drive(script, {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
+    assert (result["success"], result["message"]) == (False, "mine")
