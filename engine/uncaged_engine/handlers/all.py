@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from uncaged_bundles.validation.validate import Bundle
 
@@ -18,6 +19,7 @@ from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
 
 KEYS = frozenset({"effects", "limit", "onFailure"})
+NOT_BEGUN: Mapping[str, object] = {"kind": "not-begun", "message": "an effect beside it failed first"}
 MOST_AT_ONCE = 64
 MOST_EFFECTS = 10_000
 RESULT: Mapping[str, object] = {
@@ -70,7 +72,7 @@ class Together:
         self._stop_early = stop_early
         self._stopped = threading.Event()
         self._results: dict[int, Mapping[str, object]] = {
-            index: _result(record) for index, record in context.done.items() if index < len(effects)
+            index: result_of(record) for index, record in context.done.items() if index < len(effects)
         }
         self._void: Void | None = None
 
@@ -87,27 +89,37 @@ class Together:
         kind, body = self._effects[index]
         if self._stopped.is_set() or self._context.cancel.requested:
             if self._context.cancel.requested and self._void is None:
-                self._void = Void(word="killed", message="killed before all effects were performed")
-            self._results[index] = {"error": {"kind": "not-begun", "message": "an effect beside it failed first"}}
+                self._void = Void(word="killed", message="killed before all effects were performed", begun=False)
+            self._results[index] = {"error": NOT_BEGUN}
             return
         outcome = self._context.perform_sub(index, kind, body)
         match outcome:
             case Answer():
-                self._results[index] = _result(outcome.fields)
+                self._results[index] = result_of(outcome.fields)
             case Failure():
                 self._results[index] = {"error": outcome.error}
                 if self._stop_early:
                     self._stopped.set()
             case Void():
-                self._void = outcome
+                self._void = replace(outcome, begun=False)  # the performer knows which parts had begun
                 self._stopped.set()
             case Wait():
-                self._results[index] = {
-                    "error": {"kind": "effect", "message": f"{kind} waits for a person, which cannot happen inside all"}
-                }
+                self._results[index] = {"error": waits(kind)}
 
 
-def _result(record: Mapping[str, object]) -> Mapping[str, object]:
+def waits(kind: str) -> Mapping[str, object]:
+    """Return the error of a part that would wait for a person."""
+    return {"kind": "effect", "message": f"{kind} waits for a person, which cannot happen inside all"}
+
+
+def lineless(results: list[Mapping[str, object]], body: Mapping[str, object], index: int, kind: str) -> bool:
+    """Whether part *index* may have its result without a line: it would have waited for a person, or one beside it failed first."""
+    error = results[index].get("error")
+    failed = any("error" in result and result["error"] != NOT_BEGUN for result in results)
+    return error == waits(kind) or (error == NOT_BEGUN and body.get("onFailure") == "stop" and failed)
+
+
+def result_of(record: Mapping[str, object]) -> Mapping[str, object]:
     return {"error": record["error"]} if "error" in record else {"outcome": record.get("outcome")}
 
 

@@ -19,6 +19,7 @@ from ..journal.recover import History, recover_strictly
 from ..known_effects import KNOWN
 from ..sandbox.mechanism import choose
 from . import tails
+from .parts import find_difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,8 @@ def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History,
         message = f"{where} at line {history.damage.line}: {history.damage.reason}"
         return Verdict(ok=False, steps=count, mechanism="none", message=message)
     bundle = store.load_bundle(bundle_hash, KNOWN)
+    if difference := find_difference(history, data, Blobs(store.blobs)):
+        return Verdict(ok=False, steps=count, mechanism="none", message=difference)
     if bundle.trusted:
         return Verdict(
             ok=True,

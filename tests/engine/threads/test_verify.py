@@ -147,3 +147,36 @@ def test_the_order_of_an_output_s_keys_is_not_its_meaning(store: Store) -> None:
     verdict = proof_of(store, script, PLANNED)
     assert verdict.ok, verdict.message
     assert json.loads(script.sealed[1])["meta"] == {"z": 1, "a": 2}
+
+
+TWO = {"all": {"effects": [{"null": {"value": 1}}, {"null": {"value": 2}}]}}
+STOPPED = {"all": {"effects": [{"null": {"fail": "no"}}, {"null": {"value": 2}}], "onFailure": "stop", "limit": 1}}
+NOT_BEGUN = {"error": {"kind": "not-begun", "message": "an effect beside it failed first"}}
+FAILED = {"error": {"kind": "null", "message": "no"}}
+ONE, OTHER = {"outcome": 1}, {"outcome": 2}
+LINES: dict[str, tuple[object, list[dict[str, object]], list[object], str]] = {
+    "both parts": (TWO, [{"sub": 0, **ONE}, {"sub": 1, **OTHER}], [ONE, OTHER], ""),
+    "in another order": (TWO, [{"sub": 1, **OTHER}, {"sub": 0, **ONE}], [ONE, OTHER], ""),
+    "a failed part": (TWO, [{"sub": 0, **ONE}, {"sub": 1, **FAILED}], [ONE, FAILED], ""),
+    "a part that was not begun": (STOPPED, [{"sub": 0, **FAILED}], [FAILED, NOT_BEGUN], ""),
+    "another result": (TWO, [{"sub": 0, **ONE}, {"sub": 1, **OTHER}], [ONE, ONE], "the line of part 1 holds {'outcome': 2}"),
+    "a result without a line": (TWO, [{"sub": 0, **ONE}], [ONE, OTHER], "for part 1, which has no line"),
+    "not begun, though nothing stops it": (TWO, [{"sub": 0, **ONE}], [ONE, NOT_BEGUN], "for part 1, which has no line"),
+    "two lines of one part": (TWO, [{"sub": 0, **ONE}, {"sub": 0, **OTHER}], [ONE, OTHER], "line of part 0, a second one"),
+    "a line of no part": (TWO, [{"sub": 0, **ONE}, {"sub": 5, **OTHER}], [ONE, OTHER], "line of part 5"),
+    "a result too few": (TWO, [{"sub": 0, **ONE}], [ONE], "it has 2 parts"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_outcome_of_an_all_is_what_the_lines_of_its_parts_say(name: str, store: Store) -> None:
+    """A sealed journal whose `all` has other results than its parts' lines is no proof."""
+    effect, parts, results, problem = LINES[name]
+    text = PLANNED.replace(b"'policy': {'null': {}}", b"'policy': {'null': {}, 'all': {}}")
+    script = script_of(granted(store, text), params={"plan": [effect]}).intent(1, effect)
+    for part in parts:
+        script.step(1, **part)
+    script.step(1, outcome=results).end("completed", result={"success": True, "message": "1", "data": [results]})
+    verdict = proof_of(store, script, text)
+    assert verdict.ok == (not problem)
+    assert problem in verdict.message
