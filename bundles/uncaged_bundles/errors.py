@@ -43,14 +43,16 @@ class EnvironmentLacks(UncagedError):
     """The machine lacks something (no agent, no credentials, a login expired); mend it, then resume.
 
     what: the message without the next step. remedy: the next step alone, if it is known apart.
+    begun: False if the effect that met the lack had certainly not begun, so that it may be performed again without a question.
     """
 
     exit_code = 4
 
-    def __init__(self, what: str, *, remedy: str = "") -> None:
+    def __init__(self, what: str, *, remedy: str = "", begun: bool = True) -> None:
         super().__init__(f"{what}; {remedy}, then resume" if remedy else what)
         self.what = what
         self.remedy = remedy
+        self.begun = begun
 
 
 def os_problem(problem: OSError, place: object = "") -> str:

@@ -201,7 +201,7 @@ class Engine:
         Lines that a failed flush left in doubt are brought to disk first; the thread may have ended with them.
 
         Args:
-            redo, skip: what to do with an effect of which nobody knows whether it was performed. note: told to the next role.
+            redo, skip: what to do with an effect that may have been performed and has no outcome. note: told to the next role.
             options: its limits replace the thread's; its directory and environment are the children's. Its agents, workspace, links and
                 test command bind an imported thread.
             accept: is asked with plain sentences what an imported thread would use here, before it is bound.
@@ -216,7 +216,7 @@ class Engine:
         if settled and found.end is not None and not states.allowed(found.summary.status, "resume"):
             return thread  # it had ended, and only its last lines were in doubt
         chosen = options or RunOptions()
-        fields, decided = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.limits())
+        fields = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.limits())
         if not (found.unbound and found.summary.status == "waiting"):
             require(found.summary, "resume")
         bundle = granted_bundle(self.store, self.registry, bundle_hash)
@@ -231,7 +231,7 @@ class Engine:
             archive.restore(path)
         if found.summary.status == "waiting":
             self.pause(thread)  # the bundle itself puts its question again
-        self._drive(bundle_hash, thread, chosen, resume={**fields, **decided}, **decided)
+        self._drive(bundle_hash, thread, chosen, resume=fields)
         return thread
 
     def due(self) -> list[ThreadId]:

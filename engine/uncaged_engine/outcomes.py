@@ -53,11 +53,16 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
-    """The effect came to nothing that the bundle may see: it was killed, a limit cut it off, or the machine lacks something."""
+    """The effect came to nothing that the bundle may see: it was killed, a limit cut it off, or the machine lacks something.
+
+    begun: False only if nothing outside can have seen the effect. parts: the parts of an ``all`` that had begun and have no outcome.
+    """
 
     word: VoidWord
     message: str
     more: Mapping[str, object] = field(default_factory=dict)
+    begun: bool = True
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from uncaged_engine.worker.wire import pack, receive_line
 pytestmark = pytest.mark.slow
 
 SENT = "outcome on disk, not yet sent; replay sends it"
-OPEN = "the intent is open, and nobody knows whether it was performed"
+OPEN = "the intent is open, and whether it was performed is unknown"
 TORN = "or a full disk: a torn tail, which the next owner cuts"
 CUT = "the tail is kept aside and still there; the next owner cuts it again"
 LEAVING = "or a caller that connected just now: nobody new can come, whoever came is still served"

@@ -112,7 +112,7 @@ def test_a_killed_thread_goes_on_from_its_journal(engine: Engine) -> None:
     engine.kill(thread)
     assert settle(engine, thread)["status"] == "killed"
     assert [record for record in written(engine, thread) if "void" in record] == [
-        {"seq": 2, "void": "killed", "message": "the null effect was killed while it slept"}
+        {"seq": 2, "void": "killed", "begun": True, "message": "the null effect was killed while it slept"}
     ]
     engine.resume(thread, note="now")
     assert finish(engine, thread)["data"] == [1, 2]
@@ -149,7 +149,7 @@ def test_what_only_a_person_can_settle_is_left_to_one(engine: Engine, word: str,
     wait_for(engine, thread, intent_of(2))
     end_workers(engine.store.root)
     assert engine.thread(thread).summary.status == "unknown"
-    with pytest.raises(RefusedError, match=r"is unknown: `resume --redo` .* `resume --skip`"):
+    with pytest.raises(RefusedError, match=r"is unknown: step 2 \(null\) was begun .*; `resume --redo` .* `resume --skip`"):
         engine.resume(thread)
     engine.resume(thread, redo=word == "redo", skip=word == "skip")
     found = finish(engine, thread)["data"][1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -78,8 +78,12 @@ class Script:
     def attempt(self, seq: int, number: int, **fields: object) -> Self:
         return self.add(lines.attempt(seq, number, fields, NOW_MS))
 
-    def void(self, seq: int, word: str = "killed", message: str = "stopped") -> Self:
-        return self.add(lines.void(seq, word, message, {}, NOW_MS))
+    def void(
+        self, seq: int, word: str = "killed", message: str = "stopped", *, begun: bool | None = False, parts: Sequence[int] = ()
+    ) -> Self:
+        """begun: None leaves the field out, as engines did before they wrote it."""
+        body = lines.void(seq, word, message, {}, NOW_MS, begun=bool(begun), parts=parts)
+        return self.add(body if begun is not None else body.replace(b'"begun":false,', b""))
 
     def control(self, word: str, **fields: object) -> Self:
         return self.add(lines.control(word, fields, NOW_MS))

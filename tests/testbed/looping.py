@@ -130,10 +130,13 @@ class Table:
         return recover(self.script.data, self.script.bundle, self.script.thread)
 
     def play(self, run: Run, *, redo: bool = False, skip: bool = False) -> str:
-        """Take the thread up and drive it until it is left."""
-        return self.play_with(Puppet(run, self.blobs), redo=redo, skip=skip)
+        """Take the thread up and drive it until it is left. redo, skip: as a person who resumes it decides."""
+        for word, is_said in (("redo", redo), ("skip", skip)):
+            if is_said:
+                self.script.control("resume", **{word: True})
+        return self.play_with(Puppet(run, self.blobs))
 
-    def play_with(self, puppet: Speaker, *, redo: bool = False, skip: bool = False) -> str:
+    def play_with(self, puppet: Speaker) -> str:
         """The same with another bundle than a plain generator."""
         history = self.history()
         self.flushed = len(self.script.sealed)  # whoever wrote before us flushed, or lost it
@@ -145,8 +148,6 @@ class Table:
             rounds=history.rounds,
             pending=history.pending,
             answered=history.answer is not None,
-            redo=redo,
-            skip=skip,
         )
         loop = run_loop(position, said, self)
         reply: object = None

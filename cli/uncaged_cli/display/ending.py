@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -70,6 +70,7 @@ def ending(
     repository: str | None,
     wants_fields: bool = False,
     used: Mapping[str, float] = NOTHING_USED,
+    undecided: Sequence[str] = (),
     report: Path | None = None,
     failure: BundleFailure | None = None,
     only_branch: str | None = None,
@@ -83,6 +84,7 @@ def ending(
         repository: the directory to name in git commands; None when the person stands in it already.
         wants_fields: it waits for a person who answers for a role, field by field.
         used: how much of each limit was used up, as far as it is known.
+        undecided: effects that may have been performed, about which a person has to decide; *message* names them.
         report: what the worker wrote when it left the thread because of a bug of ours.
         failure: the error with which its bundle ended.
         only_branch: the only branch that the result may name; None for any. An imported thread's result may name another's.
@@ -97,7 +99,7 @@ def ending(
     return Ending(
         word="unsuccessful" if status == "completed" and not successful else status,
         exit_code=_exit_code(status, successful=successful, last_void=last_void) if report is None else EngineBug.exit_code,
-        message=_message(result, end, message) if report is None else f"the worker met a bug of ours; the report is in {report}",
+        message=_message(result, {} if undecided else end, message) if report is None else _bug_message(report),
         branch=branch,
         commands=_next_commands(
             thread_id=thread_id,
@@ -109,6 +111,7 @@ def ending(
             repository=repository,
             wants_fields=wants_fields,
             used=used,
+            undecided=bool(undecided),
         ),
         details=() if failure is None else tuple(_failure_lines(failure)),
     )
@@ -132,6 +135,10 @@ def _exit_code(status: str, *, successful: bool, last_void: str) -> int:
     return EXIT_CODES.get(status, EXIT_UNSUCCESSFUL)
 
 
+def _bug_message(report: Path) -> str:
+    return f"the worker met a bug of ours; the report is in {report}"
+
+
 def _message(result: Mapping[str, object], end: Mapping[str, object] | None, message: str) -> str:
     if result.get("message"):
         return clean(str(result["message"])).strip()
@@ -152,8 +159,11 @@ def _next_commands(
     repository: str | None,
     wants_fields: bool,
     used: Mapping[str, float],
+    undecided: bool,
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
+    resume = f"{program} resume {thread_id}{f' {_raised(end or {}, used)}' if status == 'limit' else ''}"
+    resumes = (f"{resume} --redo", f"{resume} --skip") if undecided or status == "unknown" else (resume,)
     match status:
         case "completed" if successful:
             git = f"git -C {shlex.quote(repository)}" if repository else "git"
@@ -162,16 +172,12 @@ def _next_commands(
             return (f"{program} thread {thread_id} --full",)
         case "failed":
             return (f"{program} fork {thread_id}",)
-        case "limit":
-            return (f"{program} resume {thread_id} {_raised(end or {}, used)}",)
-        case "unknown":
-            return (f"{program} resume {thread_id} --redo", f"{program} resume {thread_id} --skip")
         case "corrupt":
             return (f"{program} verify {thread_id}", f"{program} fork {thread_id} --at N")
         case "paused" if last_void == "environment":
-            return (f"{program} doctor", f"{program} resume {thread_id}")
-        case "paused" | "interrupted" | "killed":
-            return (f"{program} resume {thread_id}",)
+            return (f"{program} doctor", *resumes)
+        case "paused" | "interrupted" | "killed" | "limit" | "unknown":
+            return resumes
         case "waiting":
             return (f"{program} answer {thread_id}{'' if wants_fields else ' TEXT'}",)
         case "running":

@@ -60,6 +60,7 @@ def summary_document(thread: ThreadSummary) -> Mapping[str, object]:
         "success": thread.success,
         "used": thread.spent.document(),
         "message": thread.message,
+        "undecided": thread.undecided,
         "problem": thread.problem,
         "imported": thread.imported,
     }

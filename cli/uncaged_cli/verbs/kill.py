@@ -6,7 +6,8 @@ import click
 from uncaged_bundles.errors import RefusedError
 
 from ..display import jsonout
-from ..display.screen import next_step, result
+from ..display.follow import ending_of
+from ..display.screen import next_step, note, result
 from ..given.arguments import json_option, threads_argument
 from ..session import open_engine
 
@@ -25,6 +26,10 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
             raise RefusedError(f"thread {thread_id} is {last.body['status']}: it came to that before it could be killed")
         if not as_json:
             result(f"killed {thread_id}")
-            next_step(f"uncaged-workflow resume {thread_id}")
+            killed = ending_of(engine.thread(thread_id), engine.store)
+            if killed.message:
+                note(killed.message)
+            for command_line in killed.commands:
+                next_step(command_line)
     if as_json:
         jsonout.document({"killed": ids})

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 @click.argument("thread", required=False, metavar="[THREAD]", shell_complete=complete_threads)
 @click.option("--due", is_flag=True, help="All interrupted threads whose sleep is over; for a timer to call.")
 @limit_options
-@click.option("--redo", is_flag=True, help="Perform again the effect that a crash left open.")
-@click.option("--skip", is_flag=True, help="Go on without the effect that a crash left open.")
+@click.option("--redo", is_flag=True, help="Perform the effect again that was begun and has no outcome.")
+@click.option("--skip", is_flag=True, help="Go on without the effect that was begun and has no outcome.")
 @click.option("--note", "remark", metavar="TEXT", help="Something to tell the next agent.")
 @agent_option
 @workspace_options

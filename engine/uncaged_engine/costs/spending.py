@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from ..effects import Cancel
 from ..outcomes import Answer, Failure, Outcome, Void
@@ -114,8 +115,8 @@ class Spending:
             return outcome
         more = {**outcome.more, **({"usage": used} if used else {})}
         if over is not None and outcome.word in ("killed", "limit"):
-            return Void(word="limit", message=str(over["message"]), more={**more, **over})
-        return Void(word=outcome.word, message=outcome.message, more=more)
+            return replace(outcome, word="limit", message=str(over["message"]), more={**more, **over})
+        return replace(outcome, more=more)
 
     def _in_all(self) -> Spent:
         with self._lock:

@@ -19,6 +19,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..costs.accounting import NOTHING, SPENDING_LIMITS, usage_of
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void
+from ..state.reason import doubt_about
 
 if TYPE_CHECKING:
     from ..api import Engine
@@ -142,7 +143,11 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
         status = heard(engine, child, context)
         if context.cancel.requested:
             return Void(word="killed", message=f"killed, and its child {child} with it")
-        if status == "interrupted" or (again and is_stopped(engine, child, status)):
+        if status in ("killed", "limit") and again and (names := engine.thread(child).summary.undecided):
+            context.progress({"child": child, "text": f"{child} needs `resume --redo` or `--skip`: {doubt_about(names)}"})
+            if context.cancel.wait(POLL_S):
+                return Void(word="killed", message=f"killed while its child {child} needed a decision")
+        elif status == "interrupted" or (again and is_stopped(engine, child, status)):
             again = False
             try:
                 engine.resume(child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000))

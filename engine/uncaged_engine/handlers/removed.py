@@ -27,9 +27,10 @@ class OpenEffect:
     intended_ms: int
     done: Container[int] = ()
 
-    def rule(self, handler: Handler, body: object, bundle: Bundle) -> Rule:
-        """What its handler declares, or `ask` if a child of it was removed."""
-        if any(self.store.was_removed(child) for child in self.children(handler.kind, body)):
+    def rule(self, handler: Handler, body: object, bundle: Bundle, *, part: int | None = None) -> Rule:
+        """What the handler of the effect, or of a part of it, declares; `ask` if it is a flow whose thread was removed."""
+        key = f"{self.thread}/{self.seq}{'' if part is None else f'.{part}'}"
+        if handler.kind == "flow" and self.store.was_removed(derived_id(key, self.intended_ms)):
             return "ask"
         return handler.rule(body, bundle)
 

@@ -76,11 +76,14 @@ class ScriptHandler:
         except (Refused, RefusedError) as exc:
             return Failure.of("policy", f"script: {exc}")
         except SandboxUnavailable as exc:
-            raise EnvironmentLacks(str(exc)) from exc
+            raise EnvironmentLacks(str(exc), begun=run is not None and run.has_started) from exc
+        except EnvironmentLacks as exc:  # programs and secrets are looked for before the script starts
+            exc.begun = run is not None and run.has_started
+            raise
         except OSError as exc:
             if run is not None and run.has_started:
                 raise
-            raise EnvironmentLacks(f"the script was not started: {os_problem(exc)}", remedy="correct that") from exc
+            raise EnvironmentLacks(f"the script was not started: {os_problem(exc)}", remedy="correct that", begun=False) from exc
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
         return None
@@ -136,7 +139,7 @@ class Run:
                 watch_path=None if limits.tolerate_all else self._path,
             )
         if context.cancel.requested:
-            return Void(word="killed", message="the script was killed")
+            return Void(word="killed", message="the script was killed", begun=self.has_started)
         answer = self._answer(result, script, tuple(findings(result.refused, network.refused, limits)))
         return Answer(fields={"outcome": secrets.redact(answer, known)})
 

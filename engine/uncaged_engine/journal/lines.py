@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from .codec import encode
@@ -69,8 +69,12 @@ def step(seq: int, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
     return _open({"seq": seq, **fields, "timestamp": timestamp_ms})
 
 
-def void(seq: int, word: str, message: str, more: Mapping[str, object], timestamp_ms: int) -> bytes:
-    return _open({"seq": seq, "void": word, "message": message, **more, "timestamp": timestamp_ms})
+def void(
+    seq: int, word: str, message: str, more: Mapping[str, object], timestamp_ms: int, *, begun: bool, parts: Sequence[int] = ()
+) -> bytes:
+    """*begun*: the effect may have been performed since a person last decided about it; *parts*: which parts of it, if not all."""
+    which = {"parts": list(parts)} if parts else {}
+    return _open({"seq": seq, "void": word, "begun": begun, **which, "message": message, **more, "timestamp": timestamp_ms})
 
 
 def control(word: str, fields: Mapping[str, object], timestamp_ms: int) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from _blake2 import blake2b
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
@@ -31,6 +31,8 @@ class Pending:
     tries: how often it was asked so far. voided: the void that closed it, if one did (then it is not open, only unanswered).
     first: its first intent; a later one follows a void.
     attempts: sealed attempt lines. subs: sealed sub-step lines, by their place.
+    decided: what a person said last with ``resume --redo`` or ``--skip``. tried: a try may have begun since then (or at all).
+    begun: a try that a void closed had begun, and no decision followed. parts: which parts of it had; None: any of them.
     """
 
     seq: int
@@ -42,11 +44,58 @@ class Pending:
     voided: str | None = None
     attempts: list[bytes] = field(default_factory=list)
     subs: list[bytes] = field(default_factory=list)
+    decided: Literal["redo", "skip"] | None = None
+    tried: bool = True
+    begun: bool = False
+    parts: frozenset[int] | None = frozenset()
 
     @property
     def intended_ms(self) -> int:
         """When it was first asked for; the same for whoever asks again."""
         return _timestamp(self.first)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it may have been performed, with no outcome, and no person decided about it since."""
+        return self.begun or self._in_flight
+
+    @property
+    def doubtful_parts(self) -> frozenset[int] | None:
+        """The parts of which the same is true; None: any part without an outcome. A crash does not tell which had begun."""
+        return None if self._in_flight else self.parts
+
+    def finished_parts(self) -> frozenset[int]:
+        """The parts that have an outcome."""
+        return frozenset(map(lines.part_of, self.subs))
+
+    def blob_name(self) -> str:
+        """Raises: DamagedError: the intent names no blob."""
+        note = lines.blob_of(self.line)
+        if note is None:
+            raise DamagedError(f"step {self.seq}: its effect is not in the journal")
+        return str(note["hash"])
+
+    @property
+    def _in_flight(self) -> bool:
+        return self.voided is None and self.tried
+
+    def try_again(self) -> None:
+        """Note that a further try may have begun. A skipped effect is never tried."""
+        self.tried = self.decided != "skip"
+
+    def close(self, record: Mapping[str, Any]) -> None:
+        """Take in a void. One that says nothing about it counts as begun; one that had not begun hides no earlier one that had."""
+        self.voided = str(record["void"])
+        if record.get("begun") is False:
+            return
+        parts = record.get("parts")
+        had = frozenset(parts) if isinstance(parts, list) and all(type(part) is int for part in parts) else None
+        self.parts = None if had is None or self.parts is None else self.parts | had
+        self.begun = True
+
+    def decide(self, word: Literal["redo", "skip"]) -> None:
+        """Take in a person's decision. It holds until a try begins, however often the thread is interrupted before."""
+        self.decided, self.tried, self.begun, self.parts = word, False, False, frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,10 +266,11 @@ def _take(history: History, line: bytes) -> None:
             pending.attempts.append(line)
             if b'"because":' in line and "because" in (record := _parsed(line)):
                 pending.tries += 1
+                pending.try_again()
                 history.spent = history.spent.plus(usage_of(record))  # of a try that failed; a step's own answers are summed up in it
         case "void":
             record = _parsed(line)
-            _pending(history, seq).voided = str(record["void"])
+            _pending(history, seq).close(record)
             history.spent = history.spent.plus(record.get("usage"))
         case "control":
             _take_control(history, _parsed(line))
@@ -273,7 +323,10 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
     first = before.first if before else line
     history.pending = Pending(seq=seq, effect=None if spilt else effect, mark=mark, line=line, first=first, tries=tries)
     if before:
-        history.pending.attempts, history.pending.subs = before.attempts, before.subs
+        pending = history.pending
+        pending.attempts, pending.subs = before.attempts, before.subs
+        pending.decided, pending.begun, pending.parts = before.decided, before.begun, before.parts
+        pending.try_again()
 
 
 def _take_control(history: History, record: Mapping[str, Any]) -> None:
@@ -296,6 +349,8 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
             for name in LIMITS:
                 if name in record:
                     history.limits[name] = record[name]
+            if history.pending is not None and (record.get("redo") or record.get("skip")):
+                history.pending.decide("redo" if record.get("redo") else "skip")
         case "paths":
             if not isinstance(record["paths"], dict):
                 raise ValueError("paths are no mapping")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,21 @@ from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
 from uncaged_bundles.storage.files import read_range
 from uncaged_bundles.storage.store import Store
-from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.accounting import NOTHING, Spent
-from ..handlers import handler_for
-from ..handlers.removed import OpenEffect
 from ..journal import archive, chain, durable, lines, lock, origin, trouble
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
-from ..journal.recover import History, Pending, recover
+from ..journal.recover import History, recover
 from ..journal.trouble import Trouble
-from ..known_effects import KNOWN
 from .failure import BundleFailure, bundle_failure
 from .reason import end_message, reason
 from .states import Facts, State, status
+from .undecided import undecided
 
 WINDOW_BYTES = 4096
+RESUMABLE = frozenset(("killed", "limit"))
+"""Ends that `resume` goes on from; the effect that one of them cut off may need a decision."""
 _TIMESTAMP = b',"timestamp":'
 
 
@@ -39,6 +37,7 @@ class ThreadSummary:
     steps: finished ones. success: what a completed thread's result says (True if it says nothing), None for others.
     spent: what it used up, without what a fork inherited. problem: why the thread cannot be read in full, if it cannot.
     imported: its first steps were recorded on another machine.
+    undecided: effects that may have been performed without an outcome; `resume` needs a decision about them, whatever the status is.
     """
 
     thread_id: ThreadId
@@ -53,6 +52,7 @@ class ThreadSummary:
     spent: Spent = NOTHING
     problem: str | None = None
     imported: bool = False
+    undecided: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,35 +190,19 @@ def step_records(history: History, blobs: Blobs) -> list[dict[str, Any]]:
 
 
 def facts_of(history: History, store: Store, bundle: BundleHash) -> Facts:
+    return _facts(history, bool(undecided(history, store, bundle)))
+
+
+def _facts(history: History, is_undecided: bool) -> Facts:
     return Facts(
         end=None if history.end is None else str(history.end["end"]),
         paused=history.paused,
         waiting=history.waiting,
         lacking=history.lacking,
-        open_rule=None if history.open is None else rule_of(history.open, store, bundle, ThreadId(str(history.start["threadId"]))),
+        undecided=is_undecided,
         unsettled=history.unsettled,
         corrupt=history.corrupt,
     )
-
-
-def rule_of(pending: Pending, store: Store, bundle: BundleHash, thread: ThreadId) -> str | None:
-    """What happens to an open intent; None if its effect stands in a blob (the driver reads it then)."""
-    if pending.effect is None:
-        return None
-    try:
-        [(kind, body)] = decode(pending.effect).items()  # type: ignore[attr-defined]  # anything but a mapping is caught below
-        found = store.bundle_path(bundle).stat()
-        done = {lines.part_of(line) for line in pending.subs}
-        place = OpenEffect(store=store, thread=thread, seq=pending.seq, intended_ms=pending.intended_ms, done=done)
-        return place.rule(handler_for(kind), body, _bundle(store, bundle, (found.st_ino, found.st_size, found.st_mtime_ns)))
-    except (AttributeError, ValueError, OSError, UncagedError):
-        return None
-
-
-@lru_cache(maxsize=16)
-def _bundle(store: Store, bundle: BundleHash, _file: tuple[int, int, int]) -> Bundle:
-    """A listing asks for the same bundle again and again; *_file* says that its file is still the same."""
-    return store.load_bundle(bundle, KNOWN)
 
 
 def summary_of(
@@ -232,7 +216,8 @@ def summary_of(
     why: Trouble | None = None,
 ) -> ThreadSummary:
     """Sum up a journal that was read. why: what its last owner, or a reader, met."""
-    state = status(facts_of(history, store, bundle), locked=locked)
+    names = () if locked and history.end is None else undecided(history, store, bundle)
+    state = status(_facts(history, bool(names)), locked=locked)
     problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
     return ThreadSummary(
         thread_id=thread,
@@ -242,10 +227,11 @@ def summary_of(
         steps=len(history.steps),
         started_ms=int(history.start["timestamp"]),
         updated_ms=_last_timestamp(data[: history.good_bytes]),
-        message=reason(history, state, data, why.message if why is not None else ""),
+        message=reason(history, state, data, undecided=names, why=why.message if why is not None else ""),
         success=_success(history.end),
         spent=history.spent.minus(history.inherited_spent),
         problem=problem,
+        undecided=names,
     )
 
 
@@ -270,7 +256,7 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
     if _ends_settled(tail, last):
         end = decode(tail[last:-1])
         steps = _last_step(tail, last)
-        if isinstance(end, dict) and steps is not None:
+        if isinstance(end, dict) and steps is not None and (end["end"] not in RESUMABLE or _follows_step(tail, last)):
             return ThreadSummary(
                 thread_id=thread,
                 hash=bundle,
@@ -294,6 +280,15 @@ def _ends_settled(tail: bytes, last: int) -> bool:
         return False
     stated = chain.stated(tail[before:last])
     return stated is not None and chain.check(stated, tail[last:]) is not None
+
+
+def _follows_step(tail: bytes, last: int) -> bool:
+    """Whether nothing but controls stands between the line at *last* and a finished step, so that no effect was left behind."""
+    while last := _line_start(tail, last):
+        shape, _ = lines.shape_of(tail[last : last + 64])
+        if shape != "control":
+            return shape == "step" and not lines.is_sub_step(tail[last : last + 64])
+    return False
 
 
 def _last_step(tail: bytes, last: int) -> int | None:

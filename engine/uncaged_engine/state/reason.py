@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..journal.codec import decode
@@ -12,26 +12,38 @@ from .states import State
 
 _WAIT = b'"control":"wait"'
 _VOID = b'"void":'
+NAMED = 3
+"""So many effects are named one by one."""
 
 
-def reason(history: History, state: State, data: bytes, why: str = "") -> str:
+def reason(history: History, state: State, data: bytes, *, undecided: Sequence[str] = (), why: str = "") -> str:
     """Return what its end says, what it lacks, what it asks, or which effect was left open; nothing if there is nothing to say.
 
     Args:
+        undecided: the effects about which a person has to decide before it goes on.
         why: what made its last owner leave it; said of a thread that has not stopped in order.
     """
+    doubt = doubt_about(undecided)
     if history.end is not None:
-        return end_message(history.end)
+        return "; ".join(filter(None, (end_message(history.end), doubt)))
     if history.lacking:
-        return _said(_last_line(data, _VOID), "message")
+        return "; ".join(filter(None, (_said(_last_line(data, _VOID), "message"), doubt)))
     if state == "waiting":
         return _said(_last_line(data, _WAIT), "question")
     if state == "unknown" and history.pending is not None:
-        return "; ".join(filter(None, (f"{_begun(history.pending)}, and nobody knows whether it was performed", why)))
+        return "; ".join(filter(None, (doubt or f"{_begun(history.pending)} and may have been performed", why)))
     if state == "interrupted":
         begun = f"{_begun(history.open)} and has no outcome yet" if history.open is not None else ""
         return "; ".join(filter(None, (begun, why)))
     return ""
+
+
+def doubt_about(undecided: Sequence[str]) -> str:
+    """Return the words for effects that may have been performed; nothing for none."""
+    if not undecided:
+        return ""
+    named = ", ".join(undecided[:NAMED]) + (f" and {len(undecided) - NAMED} more" if len(undecided) > NAMED else "")
+    return f"{named} {'was' if len(undecided) == 1 else 'were'} begun and may have been performed"
 
 
 def end_message(end: Mapping[str, Any]) -> str:

@@ -45,7 +45,7 @@ NEXT_STEP: dict[State, str] = {
     "paused": "`resume` continues it",
     "waiting": "`answer` continues it",
     "interrupted": "`resume` continues it",
-    "unknown": "`resume --redo` performs the open effect again, `resume --skip` goes on without it",
+    "unknown": "`resume --redo` performs it again, `resume --skip` goes on without it",
     "completed": "`fork` starts a new thread from one of its steps",
     "failed": "`fork` starts a new thread from one of its steps",
     "killed": "`resume` continues it",
@@ -59,14 +59,15 @@ class Facts:
     """What a journal says of itself at its end.
 
     end: the word of an end record that nothing followed. paused, waiting: the last control that is still in force.
-    lacking: the last line is a void of the environment. open_rule: the crash rule of an intent that nothing closed.
+    lacking: the last line is a void of the environment.
+    undecided: an effect may have been performed, and only a person can decide about it.
     """
 
     end: str | None = None
     paused: bool = False
     waiting: bool = False
     lacking: bool = False
-    open_rule: str | None = None
+    undecided: bool = False
     unsettled: bool = False
     corrupt: bool = False
 
@@ -79,7 +80,7 @@ def status(facts: Facts, *, locked: bool) -> State:
         return _ended(facts.end)
     if locked:
         return "running"
-    if facts.open_rule == "ask" or facts.unsettled:
+    if (facts.undecided and not facts.lacking) or facts.unsettled:
         return "unknown"
     if facts.paused or facts.lacking:  # before waiting: a pause that came while the question was put is still in force
         return "paused"

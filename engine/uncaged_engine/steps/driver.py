@@ -31,6 +31,7 @@ from ..settings.config import Config
 from ..state.observe import facts_of
 from ..state.states import NEXT_STEP, allowed, status
 from ..state.states import refusal as state_refusal
+from ..state.undecided import require_decision, undecided
 from .commands import Ask, Command, Flush, Perform, Probe, Spill, Write
 from .loop import Position, run_loop
 from .performer import Performer
@@ -91,10 +92,13 @@ class Driver:
         resume, history = self._request.resume, self._journal.history
         if resume is None and history.end is None and history.paused:
             raise RefusedError(f"thread {self.thread} was paused just now; {NEXT_STEP['paused']}")
-        state = status(facts_of(history, self._around.store, self._bundle.hash), locked=False)
+        store, bundle = self._around.store, self._bundle.hash
+        state = status(facts_of(history, store, bundle), locked=False)
         if history.end is not None if resume is None else not allowed(state, "resume"):
             raise RefusedError(state_refusal(state, "resume", self.thread))
         self._refuse_unbound(resume or {})
+        if resume is not None:
+            require_decision(self.thread, state, undecided(history, store, bundle), resume)
         if resume is not None:
             extend(history, self._journal.append(lines.control("resume", resume, self.now_ms())))
             self._journal.flush()
@@ -171,7 +175,8 @@ class Driver:
         with suppress(UncagedError):  # a broken disk: the thread stays as it is
             pending = journal.reread(self._bundle.hash, self.thread).open
             if pending is not None:
-                journal.append(lines.void(pending.seq, "killed", "killed as it was being left", {}, self.now_ms()))
+                message = "killed as it was being left"
+                journal.append(lines.void(pending.seq, "killed", message, {}, self.now_ms(), begun=pending.doubtful))
             usage = self.usage()
             journal.append(lines.end("killed", {"usage": usage} if usage else {}, self.now_ms()))
             journal.flush()
@@ -285,14 +290,11 @@ class Driver:
 
     def _execute(self, said: Said, history: History, seat: Seat) -> str:
         """Hand the loop's commands to journal, handlers and cell until it returns."""
-        request = self._request
         position = Position(
             steps=len(history.steps),
             rounds=history.rounds,
             pending=history.pending,
             answered=history.answer is not None,
-            redo=request.redo,
-            skip=request.skip,
         )
         loop = run_loop(position, said, self)
         journal, performer = self._journal, self._performing()

@@ -35,8 +35,6 @@ class Position:
     rounds: int
     pending: Pending | None = None
     answered: bool = False
-    redo: bool = False
-    skip: bool = False
 
 
 class Desk(Protocol):
@@ -68,9 +66,7 @@ def run_loop(position: Position, said: Said, desk: Desk) -> Generator[Command, A
         if stop is not None:
             return (yield from _stop(stop, pending, desk))
         seq += 1
-        turn = _Turn(
-            seq=seq, rounds=rounds, raw=said.body, pending=pending, answered=position.answered, redo=position.redo, skip=position.skip
-        )
+        turn = _Turn(seq=seq, rounds=rounds, raw=said.body, pending=pending, answered=position.answered)
         line = yield from _take(turn, desk)
         if isinstance(line, str):
             return line
@@ -90,12 +86,10 @@ class _Turn:
     raw: bytes
     pending: Pending | None
     answered: bool
-    redo: bool
-    skip: bool
 
     @property
     def reopened(self) -> bool:
-        """An intent is open already, and nobody knows whether it was performed."""
+        """An intent is open already: an earlier owner of the thread wrote it."""
         return self.pending is not None and self.pending.voided is None
 
 
@@ -159,24 +153,26 @@ def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Comm
     """Write what has to stand before the effect, and perform it; None: only a person can say what became of it."""
     seq, pending = turn.seq, turn.pending
     intended_ms = desk.now_ms() if pending is None else pending.intended_ms
+    refused = desk.refusal(kind)
+    again = pending is not None and refused is None and not turn.answered
+    rule = desk.rule(kind, body) if again and pending is not None and (pending.doubtful or pending.decided == "redo") else None
+    if rule == "ask" and pending is not None and pending.doubtful:
+        return None  # before a further intent: the question is about the one that stands there
     if not turn.reopened:
         yield from _write_intent(seq, turn.raw, intended_ms if pending is None else desk.now_ms())
-    refused = desk.refusal(kind)
     if refused is not None:
         return Failure.of("policy", refused)
-    if pending is not None and turn.skip:
-        return Failure.of("skipped", f"step {seq} ({kind}) was skipped by a person; nobody knows whether it was performed")
+    if pending is not None and pending.decided == "skip":
+        return Failure.of("skipped", f"step {seq} ({kind}) was skipped by a person; it may have been performed")
     attempt = 1 if pending is None else pending.tries + 1
+    if pending is not None and rule == "probe":
+        found: Outcome | None = yield Probe(seq, kind, body, pending.tries)
+        if found is not None:
+            return found
     if pending is not None and turn.reopened and not turn.answered:
-        rule = desk.rule(kind, body)
-        if rule == "ask" and not turn.redo:
-            return None
-        if rule == "probe":
-            found: Outcome | None = yield Probe(seq, kind, body, pending.tries)
-            if found is not None:
-                return found
-        yield Write(lines.attempt(seq, attempt, {"because": "redo" if turn.redo else "interrupted"}, desk.now_ms()), flush=True)
-    # crash here: the intent is open, and nobody knows whether it was performed
+        because = "redo" if pending.decided == "redo" else "interrupted"
+        yield Write(lines.attempt(seq, attempt, {"because": because}, desk.now_ms()), flush=True)
+    # crash here: the intent is open, and whether it was performed is unknown
     performed: Outcome = yield Perform(seq, kind, body, attempt, intended_ms)
     return performed
 
@@ -234,7 +230,7 @@ def _spilt(fields: Mapping[str, object]) -> Generator[Command, Any, Mapping[str,
 
 def _write_void(seq: int, void: Void, desk: Desk) -> Generator[Command, Any, str]:
     flush = void.word == "environment"
-    yield Write(lines.void(seq, void.word, void.message, void.more, desk.now_ms()), flush=flush)
+    yield Write(lines.void(seq, void.word, void.message, void.more, desk.now_ms(), begun=void.begun, parts=void.parts), flush=flush)
     match void.word:
         case "environment" if desk.stop_word() == "kill":  # it came while the effect was on its way back
             yield Write(_end(desk, "killed", {}), flush=True)
@@ -254,7 +250,8 @@ def _write_void(seq: int, void: Void, desk: Desk) -> Generator[Command, Any, str
 def _stop(word: str, pending: Pending | None, desk: Desk) -> Generator[Command, Any, str]:
     if word == "kill":
         if pending is not None and pending.voided is None:
-            yield Write(lines.void(pending.seq, "killed", "killed before it was asked again", {}, desk.now_ms()))
+            message = "killed before it was asked again"
+            yield Write(lines.void(pending.seq, "killed", message, {}, desk.now_ms(), begun=pending.doubtful))
         yield Write(_end(desk, "killed", {}), flush=True)
         return "killed"
     yield Flush()  # whoever asked for the pause wrote its line at once, so that it survives us

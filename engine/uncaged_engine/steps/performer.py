@@ -24,13 +24,13 @@ from ..costs.prices import priced
 from ..costs.spending import Spending
 from ..effects import Cancel, EffectContext, Handler, Rule
 from ..handlers import handler_for
-from ..handlers.removed import OpenEffect
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.journal import Journal, JournalBroken
 from ..journal.recover import History
-from ..outcomes import Answer, Failure, Outcome, TryLater, Void
+from ..outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..settings.config import Config
+from ..state.undecided import Doubt
 from .commands import Perform, Probe
 from .finished import FinishedSteps
 
@@ -88,6 +88,18 @@ class Retry:
 NO_RETRY = Retry(times=0, on=frozenset(), pause_s=0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What an earlier owner of the thread left of the effect that comes next, and of no other.
+
+    doubt: whether it may have been performed. answer: what a person answered to it. done: the records of its finished parts, by index.
+    """
+
+    doubt: Doubt
+    answer: object
+    done: Mapping[int, Mapping[str, object]]
+
+
 class Performer:
     """Performs one thread's effects through their handlers."""
 
@@ -123,29 +135,32 @@ class Performer:
         self._finished = FinishedSteps(journal, self._blobs)
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
-        self._answer: object = None
-        self._done: Mapping[int, Mapping[str, object]] = {}
+        self._taken: _Taken | None = None
+        self._begun_parts: set[int] = set()  # of the effect under way: begun, and without an outcome
         self._intended_ms = 0
         self._is_asked_again = False
-        self._open: OpenEffect | None = None
         self._paths: dict[str, object] = {}
         self._remembering = threading.Lock()
 
     def take_over(self, history: History) -> None:
         """Remember what the journal holds for the effect that comes next: a note, an answer, sub-steps, and when it was intended."""
-        self._note, self._answer = history.note, history.answer
+        self._note, pending = history.note, history.pending
         self._paths = dict(history.paths)
-        if history.pending is not None:
-            records = [json.loads(self._blobs.expand(line)) for line in history.pending.subs]
-            self._done = {int(record["sub"]): record for record in records}
-            self._intended_ms = history.pending.intended_ms
-            self._open = OpenEffect(
-                store=self._store, thread=self._thread, seq=history.pending.seq, intended_ms=self._intended_ms, done=self._done
-            )
+        if pending is not None:
+            records = [json.loads(self._blobs.expand(line)) for line in pending.subs]
+            done = {int(record["sub"]): record for record in records}
+            self._taken = _Taken(doubt=Doubt.about(pending, self._store, self._thread), answer=history.answer, done=done)
+            self._intended_ms = pending.intended_ms
 
     def rule(self, kind: str, body: object) -> Rule:
-        handler = self._handler(kind)
-        return handler.rule(body, self._bundle) if self._open is None else self._open.rule(handler, body, self._bundle)
+        """What happens to the effect that an earlier owner left behind; one of a kind unknown here is not performed, so it may be tried."""
+        try:
+            if self._taken is not None and any(self._taken.doubt.names(kind, body, self._bundle)):
+                return "ask"
+            rule = self._handler(kind).rule(body, self._bundle)
+        except NotFoundError:
+            return "repeat"
+        return "repeat" if rule == "ask" else rule  # nothing of it is left to ask about
 
     def probe(self, command: Probe) -> Outcome | None:
         return self._handler(command.kind).probe(command.body, self._context(command.seq, command.kind, command.attempt))
@@ -153,6 +168,7 @@ class Performer:
     def perform(self, command: Perform) -> Outcome:
         """One outcome for one effect; anything raised from here is a bug of the engine."""
         self._intended_ms, self._is_asked_again = command.intended_ms, command.attempt > 1
+        self._begun_parts.clear()
         context = self._context(command.seq, command.kind, command.attempt)
         if self._spending.timed:
             with self._spending.watch():
@@ -160,14 +176,22 @@ class Performer:
         else:
             outcome = self._try(command.kind, command.body, context)
         outcome = self._spending.settle(outcome)
-        if isinstance(outcome, Void) and outcome.word == "killed" and self._cancel.only_paused:
-            outcome = Void(word="environment", message="paused before it was done; `resume` asks again", more=outcome.more)
-        self._answer, self._done = None, {}
+        if isinstance(outcome, Void):
+            outcome = self._voided(outcome)
         if command.kind == "role":
             self._note = None  # it was said for the next prompt
         return outcome
 
+    def _voided(self, void: Void) -> Void:
+        """The void with the parts that had begun; what only a pause cut off is asked again by `resume`."""
+        if self._begun_parts:
+            void = replace(void, begun=True, parts=tuple(sorted(self._begun_parts)))
+        if void.word == "killed" and self._cancel.only_paused:
+            return replace(void, word="environment", message="paused before it was done; `resume` asks again")
+        return void
+
     def _try(self, kind: str, body: object, context: EffectContext, part: int | None = None) -> Outcome:
+        """Enter the handler, as often as the effect's ``retry`` says. A void says that it had begun, unless the handler knows better."""
         retry = Retry.of(body)
         if isinstance(retry, str):
             return Failure.of("effect", f"{kind}: {retry}")
@@ -177,16 +201,21 @@ class Performer:
         try:
             handler = self._handler(kind)
         except NotFoundError as exc:
-            return Void(word="environment", message=str(exc))
+            return Void(word="environment", message=str(exc), begun=False)
+        if self._cancel.requested:
+            return Void(word="killed", message="killed before it was begun", begun=False)
         while True:
             try:
                 outcome = self._priced(handler.perform(bare, context))
             except JournalBroken:
                 raise  # nothing can be written behind the intent, a void neither
             except (EnvironmentLacks, StorageError) as exc:
-                return Void(word="environment", message=str(exc))
+                had_begun = exc.begun if isinstance(exc, EnvironmentLacks) else True
+                outcome = Void(word="environment", message=str(exc), begun=had_begun)
             except OSError as exc:  # a full or broken disk, no process to be had: the machine's fault, wherever the handler met it
-                return Void(word="environment", message=f"{kind}: {os_problem(exc)}; correct that, then resume")
+                outcome = Void(word="environment", message=f"{kind}: {os_problem(exc)}; correct that, then resume")
+            if isinstance(outcome, Void) and tried >= context.attempt:  # a try before this one was sent
+                return replace(outcome, begun=True)
             error = retry.error(outcome) if tried < retry.times else None
             if error is None or not isinstance(outcome, Answer | Failure):
                 return outcome
@@ -203,7 +232,7 @@ class Performer:
             outcome: Outcome = Failure.of("policy", refused)
         else:
             context = self._context(seq, kind, 1, index)
-            outcome = self._probed(kind, body, context) or self._try(kind, body, context, index)
+            outcome = self._probed(kind, body, context) or self._begin_part(kind, body, context, index)
         if isinstance(outcome, Answer | Failure):
             self._spending.settle_part(index, outcome)
             body_line = lines.step(seq, {"sub": index, **outcome.fields}, self._clock_ms())
@@ -211,6 +240,15 @@ class Performer:
                 body_line = lines.step(seq, {"sub": index, **self._blobs.spilt(outcome.fields)}, self._clock_ms())
             self._journal.append(body_line)
             self._journal.flush()
+            self._begun_parts.discard(index)
+        return outcome
+
+    def _begin_part(self, kind: str, body: object, context: EffectContext, index: int) -> Outcome:
+        """Perform a part; it counts as begun from here until its line is on disk, unless it says that it had not begun."""
+        self._begun_parts.add(index)
+        outcome = self._try(kind, body, context, index)
+        if isinstance(outcome, Wait) or (isinstance(outcome, Void) and not outcome.begun):
+            self._begun_parts.discard(index)
         return outcome
 
     def _probed(self, kind: str, body: object, context: EffectContext) -> Outcome | None:
@@ -226,6 +264,7 @@ class Performer:
     def _context(self, seq: int, kind: str, attempt: int, index: int | None = None) -> EffectContext:
         numbers = count(attempt + 1)
         place = f"{self._thread}/{seq}" if index is None else f"{self._thread}/{seq}.{index}"
+        taken = self._taken if self._taken is not None and self._taken.doubt.pending.seq == seq else None
         return EffectContext(
             store=self._store,
             bundle=self._bundle,
@@ -243,9 +282,9 @@ class Performer:
             record_attempt=lambda fields: self._record_attempt(seq, next(numbers), fields),
             progress=lambda fields: self._tell(seq, kind, index, fields),
             note=self._note,
-            answer=self._answer if index is None else None,
+            answer=taken.answer if taken is not None and index is None else None,
             perform_sub=lambda sub, sub_kind, body: self._sub(seq, sub, sub_kind, body),
-            done=self._done,
+            done=taken.done if taken is not None else {},
             remember_paths=self._remember_paths,
             left=self._spending.left,
             clock_ms=self._clock_ms,

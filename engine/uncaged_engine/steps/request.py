@@ -23,8 +23,6 @@ class Request:
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: Path = field(default_factory=Path)
     resume: Mapping[str, Any] | None = None
-    redo: bool = False
-    skip: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from uncaged_bundles.errors import RefusedError, UsageError
 
-from ..state import states
 from ..state.observe import ThreadView
+from ..state.undecided import require_decision
 
 FLAGS = {
     "maxRounds": "--max-rounds",
@@ -20,21 +19,19 @@ FLAGS = {
 MAX_NOTE_CHARACTERS = 100_000
 
 
-def resume_fields(
-    found: ThreadView, *, redo: bool, skip: bool, note: str | None, limits: Mapping[str, object]
-) -> tuple[dict[str, object], dict[str, Any]]:
-    """What the resume record says, and what was decided of an effect that nobody knows to be performed.
+def resume_fields(found: ThreadView, *, redo: bool, skip: bool, note: str | None, limits: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of the resume record.
 
     Raises:
-        UsageError: a note that is too long. RefusedError: none where one is needed, or a limit that is no higher.
+        UsageError: a note that is too long. RefusedError: no decision where one is needed, or a limit that is no higher.
     """
     if note is not None and len(note) > MAX_NOTE_CHARACTERS:
         raise UsageError(f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file")
-    if found.summary.status == "unknown" and not (redo or skip):
-        raise RefusedError(f"thread {found.summary.thread_id} is unknown: {states.NEXT_STEP['unknown']}")
-    fields = {**limits, **({} if note is None else {"note": note})}
+    decided = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
+    require_decision(found.summary.thread_id, found.summary.status, found.summary.undecided, decided)
+    fields = {**limits, **({} if note is None else {"note": note}), **decided}
     _require_higher(found, fields)
-    return fields, {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
+    return fields
 
 
 def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:

@@ -39,7 +39,7 @@ def steer(store: Store, text: str, event: states.Event, written: Callable[[int],
         now_ms = clock_ms()
         pending = journal.history.open
         if event == "kill" and pending is not None:
-            journal.append(lines.void(pending.seq, "killed", "killed while nobody ran it", {}, now_ms))
+            journal.append(lines.void(pending.seq, "killed", "killed while no worker ran it", {}, now_ms, begun=pending.doubtful))
         journal.append(written(now_ms))
         journal.flush()
         if event == "kill":

@@ -60,6 +60,6 @@ def run(
     except WebProblem as exc:
         return Failure.of(exc.kind, str(credentials.redact(f"{kind}: {errand.request.method} {target.url}: {exc}")))
     except Stopped:
-        return Void(word="killed", message=f"killed during a request to {target.authority}")
+        return Void(word="killed", message=f"killed during a request to {target.authority}", begun=session.has_sent)
     except EnvironmentLacks as exc:
-        raise EnvironmentLacks(str(credentials.redact(str(exc)))) from None
+        raise EnvironmentLacks(str(credentials.redact(str(exc))), begun=session.has_sent) from None

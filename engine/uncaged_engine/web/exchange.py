@@ -55,9 +55,9 @@ class Received:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Session:
-    """What all hops of an exchange share. environment: the caller's, for proxies and certificates."""
+    """What all hops of an exchange share. environment: the caller's, for proxies and certificates. has_sent: a server may know of it."""
 
     rules: Rules
     credentials: Credentials
@@ -65,6 +65,7 @@ class Session:
     clients: Clients
     cancel: Cancel
     environment: Mapping[str, str]
+    has_sent: bool = False
 
     def exchange(self, request: Request) -> Received:
         """Send *request* and follow where it is led.
@@ -111,6 +112,7 @@ class Session:
 
         target = request.target
         with self.clients.borrowed(self._way(target), deadline_s, self.cancel) as client:
+            self.has_sent = True
             try:
                 answer = client.send(prepared)
             except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as exc:

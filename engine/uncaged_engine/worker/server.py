@@ -243,8 +243,6 @@ class Server:
             environment=dict(message.get("environment") or {}),
             directory=Path(str(message.get("directory") or "/")),
             resume=message.get("resume"),
-            redo=bool(message.get("redo")),
-            skip=bool(message.get("skip")),
         )
         self._slots += 1
         try:

@@ -83,7 +83,7 @@ def test_what_the_bundle_never_sees_ends_all(desk: Desk) -> None:
         begun.append(index)
         return Void(word="environment", message="nothing there")
 
-    assert perform(desk, lacks, {"effects": effects(3), "limit": 1}) == Void(word="environment", message="nothing there")
+    assert perform(desk, lacks, {"effects": effects(3), "limit": 1}) == Void(word="environment", message="nothing there", begun=False)
     assert begun == [0]
     desk.cancel.request()
     killed = perform(desk, value, {"effects": effects(3)})

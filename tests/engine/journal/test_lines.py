@@ -21,7 +21,7 @@ SHAPES = {
     "error": (lines.step(4, {"error": {"kind": "k", "message": "m"}}, NOW_MS), "step", 4),
     "role": (lines.step(10_000, {"role": "r", "content": "", "meta": {}, "by": "bundle"}, NOW_MS), "step", 10_000),
     "sub": (lines.step(5, {"sub": 0, "outcome": 1}, NOW_MS), "step", 5),
-    "void": (lines.void(6, "killed", "stopped", {}, NOW_MS), "void", 6),
+    "void": (lines.void(6, "killed", "stopped", {}, NOW_MS, begun=True, parts=(1, 2)), "void", 6),
     "control": (lines.control("pause", {}, NOW_MS), "control", 0),
     "end": (lines.end("completed", {"result": None}, NOW_MS), "end", 0),
 }

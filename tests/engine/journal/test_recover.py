@@ -291,7 +291,7 @@ def test_the_time_already_used_is_in_the_journal(read: Read) -> None:
     script.add(lines.step(1, {"outcome": {"ranMs": 7}}, NOW_MS + 3000))
     assert history_of(script, read).ran_ms == 2900, "a step states nothing; its timestamp counts"
     assert ran(lines.intent(2, effect, NOW_MS - 3_600_000), 3100) == 3100, "the clock was set back"
-    script.add(lines.void(2, "killed", "", {}, NOW_MS - 3_599_500)).add(lines.end("killed", {}, NOW_MS - 3_599_500))
+    script.add(lines.void(2, "killed", "", {}, NOW_MS - 3_599_500, begun=False)).add(lines.end("killed", {}, NOW_MS - 3_599_500))
     script.add(lines.control("resume", {}, NOW_MS))
     assert history_of(script, read).ran_ms == 3600, "the time in which no worker ran it does not count"
 
@@ -304,3 +304,34 @@ def test_a_fork_inherits_no_running_time(read: Read) -> None:
         lines.step(1, {"outcome": 1}, NOW_MS - 1000)
     )
     assert history_of(script, read).ran_ms == 0
+
+
+PARTS: dict[str, tuple[Callable[[Script], Script], frozenset[int] | None]] = {
+    "a crash": (lambda s: s, None),
+    "a void that names them": (lambda s: s.void(1, begun=True, parts=[1, 2]), frozenset({1, 2})),
+    "two voids": (lambda s: s.void(1, begun=True, parts=[1]).control("resume").intent(1).void(1, begun=True, parts=[2]), frozenset({1, 2})),
+    "a void that names none": (lambda s: s.void(1, begun=True), None),
+    "a void of an older engine": (lambda s: s.void(1, begun=None), None),
+    "one that names none, then one that does": (
+        lambda s: s.void(1, begun=True).control("resume").intent(1).void(1, begun=True, parts=[2]),
+        None,
+    ),
+    "a decision": (lambda s: s.void(1, begun=True, parts=[1]).control("resume", redo=True), frozenset()),
+    "a decision, then another void": (
+        lambda s: s.void(1, begun=True, parts=[1]).control("resume", redo=True).intent(1).void(1, begun=True, parts=[2]),
+        frozenset({2}),
+    ),
+    "parts that are no numbers": (
+        lambda s: s.add(b'{"seq":1,"void":"killed","begun":true,"parts":["x",true],"message":"","timestamp":1'),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_journal_tells_which_parts_may_have_been_performed(name: str) -> None:
+    """Voids name the parts that had begun; what no void names counts as begun; a decision settles what was before it."""
+    build, parts = PARTS[name]
+    pending = recover(build(Script.begun().intent(1)).data, BUNDLE, THREAD).pending
+    assert pending is not None
+    assert (pending.doubtful, pending.doubtful_parts) == (parts != frozenset(), parts)

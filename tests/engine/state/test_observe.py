@@ -19,7 +19,7 @@ from uncaged_engine.state import observe
 from uncaged_engine.state.observe import ThreadSummary, summarise, view
 
 NO_OUTCOME = "(null) was begun and has no outcome yet"
-NOBODY_KNOWS = "(null) was begun, and nobody knows whether it was performed"
+MAYBE_PERFORMED = "(null) was begun and may have been performed"
 ASKING = {"null": {"value": 1, "mark": True, "rule": "ask"}}
 
 
@@ -43,8 +43,8 @@ def long(script: Script, steps: int = 60) -> Script:
 STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
     "started": (lambda s: s, "interrupted", 0, ""),
     "in flight": (lambda s: s.done(1).intent(2), "interrupted", 1, f"step 2 {NO_OUTCOME}"),
-    "in flight, and only a person can tell": (lambda s: s.intent(1, ASKING), "unknown", 0, f"step 1 {NOBODY_KNOWS}"),
-    "left unknown": (lambda s: s.intent(1, ASKING).control("unknown", seq=1), "unknown", 0, f"step 1 {NOBODY_KNOWS}"),
+    "in flight, and only a person can tell": (lambda s: s.intent(1, ASKING), "unknown", 0, f"step 1 {MAYBE_PERFORMED}"),
+    "left unknown": (lambda s: s.intent(1, ASKING).control("unknown", seq=1), "unknown", 0, f"step 1 {MAYBE_PERFORMED}"),
     "paused": (lambda s: s.done(1).control("pause"), "paused", 1, ""),
     "paused and resumed": (lambda s: s.done(1).control("pause").control("resume"), "interrupted", 1, ""),
     "waiting": (lambda s: s.intent(1).control("wait", question="which?"), "waiting", 0, "which?"),
@@ -62,6 +62,49 @@ STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
     "killed in flight": (lambda s: s.done(1).intent(2).void(2).end("killed"), "killed", 1, ""),
     "at its limit": (lambda s: s.output(1).end("limit", limit="maxRounds", value=1, message="enough"), "limit", 1, "enough"),
     "resumed after an end": (lambda s: s.output(1).end("limit", limit="maxRounds").control("resume"), "interrupted", 1, ""),
+    "killed in a begun effect of rule ask": (
+        lambda s: s.done(1).intent(2, ASKING).void(2, begun=True).end("killed"),
+        "killed",
+        1,
+        f"step 2 {MAYBE_PERFORMED}",
+    ),
+    "killed in one by an older engine": (
+        lambda s: s.intent(1, ASKING).void(1, begun=None).end("killed"),
+        "killed",
+        0,
+        f"step 1 {MAYBE_PERFORMED}",
+    ),
+    "killed before one had begun": (lambda s: s.intent(1, ASKING).void(1).end("killed"), "killed", 0, ""),
+    "killed again before one was asked again": (
+        lambda s: s.intent(1, ASKING).void(1, begun=True).end("killed").control("resume").intent(1, ASKING).void(1).end("killed"),
+        "killed",
+        0,
+        f"step 1 {MAYBE_PERFORMED}",
+    ),
+    "killed after a decision about one": (
+        lambda s: s.intent(1, ASKING).void(1, begun=True).end("killed").control("resume", redo=True).end("killed"),
+        "killed",
+        0,
+        "",
+    ),
+    "at a limit in a begun effect of rule ask": (
+        lambda s: s.intent(1, ASKING).void(1, "limit", begun=True).end("limit", limit="maxSeconds", value=1, message="enough"),
+        "limit",
+        0,
+        f"enough; step 1 {MAYBE_PERFORMED}",
+    ),
+    "lacking in a begun effect of rule ask": (
+        lambda s: s.intent(1, ASKING).void(1, "environment", "no key", begun=True),
+        "paused",
+        0,
+        f"no key; step 1 {MAYBE_PERFORMED}",
+    ),
+    "resumed without a decision by an older engine": (
+        lambda s: s.intent(1, ASKING).void(1, begun=None).end("killed").control("resume"),
+        "unknown",
+        0,
+        f"step 1 {MAYBE_PERFORMED}",
+    ),
     "killed among sub-steps": (lambda s: s.intent(1, {"all": {}}).step(1, sub=0, outcome=1).void(1).end("killed"), "killed", 0, ""),
 }
 
@@ -91,6 +134,7 @@ def test_a_listing_of_a_long_journal_is_that_of_a_full_reading(name: str, store:
     found = summary(store, bundle, script)
     full = view(store, bundle.hash, script.thread, store.data_path(bundle.hash, script.thread)).summary
     assert found == full
+    assert bool(found.undecided) == (MAYBE_PERFORMED in found.message)
     assert (found.status, found.steps) == (STATES[name][1], STATES[name][2] + 60)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from testbed.journals import Script, fields_of, records_of
-from testbed.looping import Crash, EffectError, Table
+from testbed.looping import Crash, EffectError, Table, answer_with_its_value
 from uncaged_engine.cells.said import Said
 from uncaged_engine.effects import Rule
 from uncaged_engine.journal import lines
@@ -205,7 +205,7 @@ def test_a_kill_between_effects_ends_the_thread() -> None:
     assert written(table) == [{"end": "killed"}]
     reopened = Table(script=Script.begun().intent(1), stops=lambda _asked: "kill")
     assert reopened.play(two_effects) == "killed"
-    assert [sorted(record)[0] for record in written(reopened)] == ["intent", "message", "end"]
+    assert [sorted(record)[0] for record in written(reopened)] == ["intent", "begun", "end"]
     assert reopened.history().open is None
 
 
@@ -293,6 +293,145 @@ def test_a_skipped_effect_is_a_failure_for_the_bundle() -> None:
     assert table.play(run, skip=True) == "completed"
     assert table.performed == []
     assert written(table)[-1]["result"] == "skipped"
+
+
+BEGUN = Void(word="killed", message="stopped")
+UNBEGUN = Void(word="killed", message="stopped", begun=False)
+
+
+def voided(*voids: Void) -> Table:
+    """A thread whose first effect has the rule `ask` and came to these voids, each of another resume."""
+    table = Table(rules={"null": "ask"})
+    for void in voids:
+        table.perform = lambda _command, void=void: void  # type: ignore[misc]  # a default is the usual way to bind it
+        assert table.play(two_effects, redo=table.performed != []) == "killed"
+    table.perform = answer_with_its_value
+    table.script.control("resume")
+    return table
+
+
+def test_an_effect_that_a_kill_cut_off_waits_for_a_decision() -> None:
+    """A begun effect of rule `ask` is not performed again after a void: no intent is written, and redo performs it as attempt 2."""
+    table = voided(BEGUN)
+    assert table.play(two_effects) == "unknown"
+    assert [next(iter(set(record) - {"seq"})) for record in written(table)[-2:]] == ["control", "control"]
+    assert table.performed == [(1, 1)]
+    assert table.play(two_effects, redo=True) == "completed"
+    assert table.performed == [(1, 1), (1, 2), (2, 1)]
+
+
+def test_an_effect_that_had_not_begun_needs_no_decision() -> None:
+    """A void with begun: false lets `resume` perform the effect."""
+    table = voided(UNBEGUN)
+    assert table.play(two_effects) == "completed"
+    assert table.performed == [(1, 1), (1, 2), (2, 1)]
+
+
+def test_a_void_that_had_not_begun_hides_no_earlier_one_that_had() -> None:
+    """The doubt about an effect stays until a person decides, however many voids follow."""
+    script = Script.begun().intent(1).void(1, begun=True).end("killed").control("resume").intent(1).void(1, begun=False).end("killed")
+    table = Table(script=script.control("resume"), rules={"null": "ask"})
+    assert table.play(two_effects) == "unknown"
+    assert table.performed == []
+
+
+def test_a_void_without_the_field_counts_as_begun() -> None:
+    """Journals of engines that did not write `begun` are read on the safe side."""
+    script = Script.begun().intent(1).void(1, begun=None).end("killed").control("resume")
+    assert b"begun" not in script.data
+    assert Table(script=script, rules={"null": "ask"}).play(two_effects) == "unknown"
+
+
+@pytest.mark.parametrize("cut", ["crash", "kill", "void"])
+def test_a_decision_holds_until_a_try_begins(cut: str) -> None:
+    """Redo, then an interruption before the effect is performed: the next resume does not ask again."""
+    table = reopened("ask")
+    if cut == "crash":
+        table.crash_at = 0
+        with pytest.raises(Crash):
+            table.play(two_effects, redo=True)
+        table.crash_at = None
+    elif cut == "kill":
+        table.stops = lambda _asked: "kill"
+        assert table.play(two_effects, redo=True) == "killed"
+        assert written(table)[-2] == {"seq": 1, "void": "killed", "begun": False, "message": "killed before it was asked again"}
+        table.stops = lambda _asked: None
+    else:
+        table.perform = lambda _command: UNBEGUN
+        assert table.play(two_effects, redo=True) == "killed"
+        table.perform = answer_with_its_value
+    table.script.control("resume")
+    assert table.play(two_effects) == "completed"
+    assert [seq for seq, _ in table.performed] == ([1, 1, 2] if cut == "void" else [1, 2])
+
+
+def test_a_decision_counts_for_one_try() -> None:
+    """Redo, and the worker dies while the effect is performed again: the next resume asks again."""
+    table = reopened("ask")
+
+    def dies(_command: Perform) -> Outcome:
+        raise Crash
+
+    table.perform = dies
+    with pytest.raises(Crash):
+        table.play(two_effects, redo=True)
+    table.perform = answer_with_its_value
+    table.script.control("resume")
+    assert table.play(two_effects) == "unknown"
+    assert len(table.performed) == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_skip_holds_through_every_crash(place: int) -> None:
+    """Skip, then a crash at any command before the step: the effect is skipped all the same, and never performed."""
+
+    def run() -> Flow:
+        try:
+            yield {"null": {"value": 1}}
+        except EffectError as exc:
+            return exc.error["kind"]
+
+    table = voided(BEGUN)
+    table.crash_at = len(table.commands) + place
+    with pytest.raises(Crash):
+        table.play(run, skip=True)
+    table.crash_at = None
+    assert table.play(run) == "completed"
+    assert written(table)[-1]["result"] == "skipped"
+    assert table.performed == [(1, 1)]
+
+
+def test_a_kill_of_an_unknown_effect_leaves_the_question() -> None:
+    """The void that closes an intent which a crash left open says that the effect may have been performed."""
+    table = reopened("ask", stops=lambda _asked: "kill")
+    assert table.play(two_effects) == "killed"
+    assert written(table)[-2]["begun"] is True
+    table.stops = lambda _asked: None
+    table.script.control("resume")
+    assert table.play(two_effects) == "unknown"
+
+
+def test_a_begun_effect_is_probed_after_a_void() -> None:
+    """A kill is no reason not to look at the other side: what was performed there is not performed again."""
+    table = voided(BEGUN)
+    table.rules, table.probe = {"null": "probe"}, lambda _command: Answer(fields={"outcome": 1})
+    assert table.play(two_effects) == "completed"
+    assert table.performed == [(1, 1), (2, 1)]
+    assert table.history().damage is None
+
+
+def test_a_refused_effect_needs_no_decision() -> None:
+    """What the policy refuses was never performed, whatever a crash left open."""
+
+    def run() -> Flow:
+        try:
+            yield {"null": {"value": 1}}
+        except EffectError as exc:
+            return exc.error["kind"]
+
+    table = reopened("ask", refused=frozenset({"null"}))
+    assert table.play(run) == "completed"
+    assert written(table)[-1]["result"] == "policy"
 
 
 def test_a_person_s_word_counts_for_the_open_effect_only() -> None:
