@@ -83,7 +83,7 @@ def by_time(engine: Engine, thread: ThreadId) -> None:
 
 WAYS: dict[str, tuple[Callable[[Engine, ThreadId], None], float | None, str]] = {
     "a kill in flight": (by_kill, None, "killed"),
-    "a limit of time that is raised": (by_time, 2.0, "limit"),
+    "a limit of time that is raised": (by_time, 8.0, "limit"),
     "a crash of the worker and a kill of the unknown thread": (by_crash, None, "killed"),
 }
 
