@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from testbed.bundles import PLANNED, granted, source
+from testbed.journals import NOW_MS
 from testbed.processes import end_workers
 from testbed.steering import finish, intent_of, settle, wait_for, written
 from testbed.webserver import Reply, Seen, WebServer, data, serving
@@ -257,7 +258,7 @@ def test_a_thread_that_was_imported_asks_too(engine: Engine) -> None:
         parcel = engine.store.root / "thread.tar.zst"
         export_thread(engine, thread, parcel)
         engine.remove_thread(thread)
-        assert import_thread(engine, parcel) == thread
+        assert import_thread(engine, parcel, now_ms=NOW_MS) == thread
         with pytest.raises(RefusedError, match="--redo"):
             engine.resume(thread)
 
