@@ -6,11 +6,35 @@ import re
 from typing import NewType
 
 from .errors import UsageError
+from .ids import is_bundle_hash
 
 FlowName = NewType("FlowName", str)
 
 MAX_NAME_CHARACTERS = 60
 _KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+_HEADS_AND_THREADS = ("head", "latest")
+_VERBS = (
+    *("add", "agents", "answer", "archive", "build", "completion", "demo", "diff", "disable", "doctor", "edit", "enable", "export"),
+    *("fork", "graph", "history", "import", "init", "keys", "kill", "list", "mcp", "pause", "prune", "ps", "remove", "resume"),
+    *("rollback", "run", "show", "test", "thread", "threads", "tools", "verify"),
+)
+RESERVED = frozenset((*_HEADS_AND_THREADS, *_VERBS))
+"""The verbs of the command, and the words that stand for a version or a thread."""
+
+
+def new_flow_name(text: str) -> FlowName:
+    """A name that a flow may be given: a flow name that means nothing else on a command line.
+
+    An entry that an older version made under such a name is still read, and can be removed.
+    """
+    name = parse_flow_name(text)
+    if name in RESERVED:
+        raise UsageError(f"{text!r} cannot name a flow: the command means something else by this word; choose another, such as 'my-{text}'")
+    if is_bundle_hash(text.upper()):
+        raise UsageError(f"{text!r} cannot name a flow: it could be the hash of a bundle; choose another name, such as 'my-{text}'")
+    return name
 
 
 def parse_flow_name(text: str) -> FlowName:

@@ -10,10 +10,16 @@ if TYPE_CHECKING:
 
 
 def open_engine() -> Engine:
-    """Open the person's store."""
+    """Open the person's store, and say what could not be added to it."""
     from uncaged_engine.api import Engine
 
-    return Engine.open()
+    engine = Engine.open()
+    if engine.problems:
+        from .display.screen import Styled, note
+
+        for problem in engine.problems:
+            note(Styled("warning: ", "yellow"), problem)
+    return engine
 
 
 def now_ms() -> int:

@@ -1,4 +1,4 @@
-"""How often a flow was used is counted from its threads' journals, and nothing else is kept about it."""
+"""The use of a flow: the number of its threads and the start of the newest, counted from the heads of their journals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import BundleHash, thread_created_ms
 from uncaged_bundles.storage.snapshot import Flow
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.journal import archive, lines
 
 from .display.durations import ago
 from .display.screen import Piece, Styled
@@ -28,18 +30,27 @@ class Use:
 NEVER = Use()
 
 
-def count_uses(store: Store) -> Mapping[BundleHash, Use]:
-    """Return the use of each bundle, from the names of the journals alone."""
-    counted: dict[BundleHash, Use] = {}
-    for bundle, thread, _ in store.find_threads():
-        former = counted.get(bundle, NEVER)
-        counted[bundle] = Use(count=former.count + 1, last_ms=max(former.last_ms or 0, thread_created_ms(thread)))
+def count_uses(store: Store) -> Mapping[str | BundleHash, Use]:
+    """Return the use of each flow's name; threads whose start does not tell it are counted under their bundle's hash."""
+    counted: dict[str | BundleHash, Use] = {}
+    for bundle, thread, path in store.find_journals():
+        key = flow_of(path) or bundle
+        former = counted.get(key, NEVER)
+        counted[key] = Use(count=former.count + 1, last_ms=max(former.last_ms or 0, thread_created_ms(thread)))
     return counted
 
 
-def used_by(flow: Flow, counted: Mapping[BundleHash, Use]) -> Use:
-    """Return the use of all versions of a flow."""
-    uses = [counted.get(version.hash, NEVER) for version in (flow.head, *flow.history)]
+def flow_of(path: str) -> str | None:
+    """Return the flow's name at the head of a journal, plain or archived; None if it does not stand there."""
+    try:
+        return lines.flow_in(archive.head(path, lines.HEAD_BYTES))
+    except (UncagedError, OSError, ValueError):
+        return None
+
+
+def used_by(flow: Flow, counted: Mapping[str | BundleHash, Use]) -> Use:
+    """Return the use of a flow: what its name began, and damaged threads of its versions."""
+    uses = [counted.get(key, NEVER) for key in (flow.name, *(version.hash for version in flow.versions))]
     return Use(count=sum(use.count for use in uses), last_ms=max((use.last_ms for use in uses if use.last_ms is not None), default=None))
 
 

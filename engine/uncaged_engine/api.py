@@ -9,7 +9,8 @@ for event in engine.follow(thread):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
-from uncaged_bundles.names import FlowName, parse_flow_name
+from uncaged_bundles.names import FlowName, new_flow_name
 from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
-from uncaged_bundles.version import __version__
 
 from .handlers.sleep import is_due
 from .journal import archive, lines
@@ -32,7 +32,7 @@ from .known_effects import KNOWN
 from .sandbox.mechanism import choose
 from .settings.config import Config
 from .settings.loading import load
-from .shipped import shipped_flows
+from .shipped import add_shipped_flows
 from .state import states
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer
@@ -68,13 +68,14 @@ class Engine:
     def __init__(self, store: Store, chance: Chance | None = None) -> None:
         self.store = store
         self.registry = Registry(store)
+        self.problems: tuple[str, ...] = ()  # what opening the store could not do
         self._chance = chance or Chance()
 
     @classmethod
     def open(cls, root: Path | None = None, chance: Chance | None = None) -> Engine:
-        """Open (or make) a store; at the first open of an engine version the shipped flows are put in."""
+        """Open (or make) a store, and add the flows of template packages that were installed since the last time."""
         engine = cls(Store.open(root), chance)
-        engine.registry.seed(__version__, shipped_flows, now_ms=engine._chance.clock_ms())
+        engine.problems = add_shipped_flows(engine.store, engine.registry, engine._chance.clock_ms())
         return engine
 
     @property
@@ -91,10 +92,10 @@ class Engine:
         Raises:
             BundleError: the bundle is not valid. RefusedError: not accepted; nothing was stored.
         """
-        flow = parse_flow_name(name)
-        bundle = read_bundle(source, KNOWN, check_schemas=True)
         snapshot = self.registry.read()
-        former = snapshot.flows.get(flow)
+        former = snapshot.flows.get(name)
+        flow = new_flow_name(name) if former is None else former.name
+        bundle = read_bundle(source.removeprefix(BOM_UTF8), KNOWN, check_schemas=True)  # what is hashed is what is stored
         before = self.store.load_bundle(former.hash, KNOWN).descriptor.policy if former is not None else None
         widened = () if self.registry.granted(bundle) else widening(before, bundle.descriptor.policy)
         if widened and not accept(widened):
@@ -166,7 +167,8 @@ class Engine:
                 summaries.append(summarise(self.store, bundle, thread, path))
         if flow is not None:
             name, bundle_hash = self.registry.resolve(flow)
-            summaries = [one for one in summaries if (one.name == name if name else one.hash == bundle_hash)]
+            versions = {version.hash for version in self.registry.read().flows[name].versions} if name else set()
+            summaries = of_flow(summaries, name, versions) if name else [one for one in summaries if one.hash == bundle_hash]
         order = self.store.start_order()
         return sorted(summaries, key=lambda one: (order.get(one.thread_id, -1), one.thread_id), reverse=True)
 
@@ -368,4 +370,10 @@ class Engine:
         client.request(self.store, bundle, message, start=True, launching=launching)
 
 
-__all__ = ["Added", "Cut", "Engine", "Event", "Instead", "RunOptions", "ThreadSummary", "ThreadView"]
+def of_flow(summaries: list[ThreadSummary], name: str, versions: Collection[BundleHash] = ()) -> list[ThreadSummary]:
+    """The threads that a flow's name began, and those of its versions whose damaged start does not tell the name."""
+    hashes = {*versions, *(one.hash for one in summaries if one.name == name)}
+    return [one for one in summaries if one.name == name or (not one.name and one.hash in hashes)]
+
+
+__all__ = ["Added", "Cut", "Engine", "Event", "Instead", "RunOptions", "ThreadSummary", "ThreadView", "of_flow"]

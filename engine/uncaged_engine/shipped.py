@@ -1,23 +1,111 @@
-"""Flows that come with a distribution are found through its entry points, ours like everybody else's."""
+"""Flows that come with a distribution, ours or another, found through its entry points and added to a store once.
+
+Every open compares the installed template packages with those that were added before. As long as no directory on the
+module path has changed, that is one small file; no package is imported unless it is new.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import sys
+from _blake2 import blake2b
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.names import FlowName, parse_flow_name
+from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.names import FlowName, new_flow_name
+from uncaged_bundles.storage.files import read_if_there, write_atomically
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
+from uncaged_bundles.version import __version__
 
 from .known_effects import KNOWN
+from .plugins import loaded
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 TEMPLATES = "uncaged_workflow.templates"
+OURS = "uncaged-workflow"
+STAMPS = "templates-"
+"""Begins the name of a file in `run`: what the module path looked like, and the keys of the template packages on it."""
+
+
+def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[str, ...]:
+    """Add the flows of template packages that are new; return why the flows of some could not be had."""
+    directories = _module_path()
+    stamp_path = store.run / f"{STAMPS}{_digest(directories)}"
+    stamp = _digest([__version__, *map(_seen, directories)])
+    before = (read_if_there(stamp_path) or b"").decode("utf-8", "replace").splitlines()
+    if before[:1] == [stamp] and registry.read().seeded.issuperset(before[1:]):
+        return ()
+    points = _points()
+    problems = []
+    for key, found in points.items():
+        if key in registry.read().seeded:
+            continue
+        try:
+            flows = [flow for point in found for flow in _flows_of(point)]
+        except (UncagedError, ImportError, AttributeError, TypeError, ValueError, LookupError, OSError) as exc:
+            problems.append(f"the flows of {key} cannot be added: {exc}; update or uninstall that package")
+            continue
+        registry.seed(key, _just(flows), now_ms=now_ms)
+    known = registry.read().seeded
+    write_atomically(stamp_path, "\n".join([stamp, *(key for key in points if key in known), ""]).encode())
+    return tuple(problems)
 
 
 def shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
-    from importlib.metadata import entry_points
+    """The flows of all template packages that are installed."""
+    for points in _points().values():
+        for point in points:
+            yield from _flows_of(point)
 
+
+def _flows_of(point: EntryPoint) -> Iterable[tuple[FlowName, Bundle]]:
     from uncaged_bundles.builders import build_workflow
 
-    for entry in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
-        found = entry.load()
-        for name, source in found() if callable(found) else [(entry.name, found)]:  # a function gives several flows, each with its name
-            yield parse_flow_name(name), read_bundle(source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN)
+    found: Any = loaded(point)
+    pairs = found() if callable(found) else [(point.name, found)]  # a function gives several flows, each with its name
+    for name, source in pairs:
+        yield new_flow_name(name), read_bundle(source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN)
+
+
+def _points() -> dict[str, list[EntryPoint]]:
+    """The entry points of template packages by a key that changes with the package's version; ours is the version alone."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, list[EntryPoint]] = {}
+    for point in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
+        package = f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"
+        is_ours = point.dist is not None and point.dist.name == OURS
+        found.setdefault(__version__ if is_ours else f"{package}: {point.name} = {point.value}", []).append(point)
+    return found
+
+
+def _module_path() -> list[str]:
+    """Where packages may be installed: the module path without the working directory, which is another one at each call."""
+    try:
+        here = str(Path.cwd())
+    except OSError:  # it was removed
+        here = ""
+    return [directory for directory in dict.fromkeys(sys.path) if directory not in ("", here)]
+
+
+def _seen(directory: str) -> str:
+    """What changes about a directory when a package is installed in it or removed from it."""
+    try:
+        found = os.stat(directory)  # noqa: PTH116 - a plain text of the module path, at every start
+    except OSError:
+        return f"{directory} -"
+    return f"{directory} {found.st_dev} {found.st_ino} {found.st_mtime_ns}"
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return blake2b("\0".join(texts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
+def _just(flows: list[tuple[FlowName, Bundle]]) -> Callable[[], Iterable[tuple[FlowName, Bundle]]]:
+    return lambda: flows

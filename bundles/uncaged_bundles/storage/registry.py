@@ -132,13 +132,13 @@ class Registry:
             raise self._unknown(snapshot, text)
         return None, stored[0]
 
-    def seed(self, version: str, flows: Callable[[], Iterable[tuple[FlowName, Bundle]]], *, now_ms: int) -> None:
-        """Once per *version*: add the shipped flows, granted, except names that are taken and names that a person removed."""
-        if self.read().seeded == version:
+    def seed(self, key: str, flows: Callable[[], Iterable[tuple[FlowName, Bundle]]], *, now_ms: int) -> None:
+        """Once per *key*: add these shipped flows, granted, except names that are taken and names that a person removed."""
+        if key in self.read().seeded:
             return
         with self._changing() as document:
             snapshot = Snapshot.of(document, self._where)
-            if snapshot.seeded == version:
+            if key in snapshot.seeded:
                 return  # another process was quicker
             taken = {entry.key for entry in document.section(FLOWS)} | removed_names(document, self._where)
             for name, bundle in flows():
@@ -146,7 +146,7 @@ class Registry:
                     self._store.put_bundle(bundle)
                     _put_grant(document, bundle)
                     document.put(FLOWS, parse_flow_name(name), _new_flow(name, bundle, now_ms, "sample").fields())
-            document.put_top(SEEDED, version)
+            document.put_top(SEEDED, sorted({*snapshot.seeded, key}))
 
     @contextmanager
     def _changing(self) -> Iterator[Document]:

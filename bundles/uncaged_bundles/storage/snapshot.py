@@ -45,6 +45,11 @@ class Flow:
     def head(self) -> Version:
         return Version(hash=self.hash, timestamp_ms=self.timestamp_ms)
 
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        """All of them, the head first."""
+        return (self.head, *self.history)
+
     def fields(self) -> dict[str, object]:
         """The entry as it is written."""
         return {
@@ -65,7 +70,7 @@ class Snapshot:
     problems: tuple[str, ...]
     grants: Mapping[BundleHash, Mapping[str, object]]
     removed: frozenset[str]
-    seeded: str | None
+    seeded: frozenset[str]
 
     @classmethod
     def of(cls, document: Document, where: str) -> Self:
@@ -90,14 +95,25 @@ class Snapshot:
             removed = removed_names(document, where)
         except DamagedError as exc:
             problems.append(str(exc))
-        seeded = document.top(SEEDED)
         return cls(
             flows=flows,
             problems=tuple(problems),
             grants=grants,
             removed=removed,
-            seeded=None if seeded is None else seeded.text(),
+            seeded=seeded_keys(document),
         )
+
+
+def seeded_keys(document: Document) -> frozenset[str]:
+    """Which sets of shipped flows were added before; a single one may stand there as a text."""
+    entry = document.top(SEEDED)
+    try:
+        found = None if entry is None else entry.value()
+    except ValueError:
+        found = None
+    if isinstance(found, str):
+        return frozenset((found,))
+    return frozenset(str(key) for key in found) if isinstance(found, list) else frozenset()
 
 
 def removed_names(document: Document, where: str) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -62,6 +63,12 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
 
                 return FlowSource(source=build_definition(file, KNOWN), built=True)
             return FlowSource(source=data)
+        case ".js" | ".mjs":
+            raise UsageError(
+                f"{str(file)!r} is a JavaScript bundle, which is not run here. Write its roles and its moderator as a Python definition "
+                f"('uncaged-workflow init DIRECTORY' writes one to begin with), or its steps as a bundle (docs/bundles.md), "
+                f"then: uncaged-workflow add NAME FILE.py"
+            )
         case suffix:
             if b"descriptor" in data and kind_of(data) == "bundle":
                 return FlowSource(source=data)
@@ -69,8 +76,8 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
 
 
 def read_flow(file: Path) -> bytes:
-    """Return the bytes of a flow's file, if there are some and not too many."""
-    data = read_bytes(file, max_bytes=MAX_FILE_BYTES)
+    """Return the bytes of a flow's file, if there are some and not too many, without a byte order mark: the rest is hashed and stored."""
+    data = read_bytes(file, max_bytes=MAX_FILE_BYTES).removeprefix(BOM_UTF8)
     if not data.strip():
         raise UsageError(f"{str(file)!r} is empty")
     return data

@@ -62,7 +62,7 @@ def read(value: str | None, file: Path | None) -> str | None:
         raise UsageError("say TEXT or --file, not both")
     if file is not None:
         return read_text(file)
-    return sys.stdin.read() if value == "-" else value
+    return sys.stdin.read().removeprefix("\ufeff") if value == "-" else value
 
 
 def typed(said: object, asked: Mapping[str, object]) -> object:

@@ -30,7 +30,7 @@ def set_key(name: str, as_json: bool) -> None:
 
     keys.checked(name)
     asked = is_terminal(sys.stdin)
-    value = str(click.prompt(f"value of {name}", hide_input=True, err=True)) if asked else sys.stdin.read().strip()
+    value = str(click.prompt(f"value of {name}", hide_input=True, err=True)) if asked else sys.stdin.read().removeprefix("\ufeff").strip()
     engine = open_engine()
     path = keys.put(engine.store.root / "keys", name, value)
     if as_json:

@@ -139,6 +139,6 @@ def read_prompt() -> str:
     if is_terminal(sys.stdin):
         note("the prompt, then Ctrl-D:")
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise UsageError(f"the prompt on standard input is not UTF-8: {problem}") from problem

@@ -54,7 +54,9 @@ def of_flow(engine: Engine, flow: str) -> list[ThreadSummary]:
     try:
         return engine.threads(flow)
     except NotFoundError:
-        left = [thread for thread in engine.threads() if thread.name == flow]
+        from uncaged_engine.api import of_flow as named
+
+        left = named(engine.threads(), flow)
         if not left:
             raise
         return left

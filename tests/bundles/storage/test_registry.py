@@ -34,7 +34,7 @@ def test_a_missing_or_blank_registry_is_an_empty_one(registry: Registry, store: 
     if blank is not None:
         store.registry_path.write_text(blank)
     snapshot = registry.read()
-    assert (snapshot.flows, snapshot.problems, snapshot.grants, snapshot.removed, snapshot.seeded) == ({}, (), {}, frozenset(), None)
+    assert (snapshot.flows, snapshot.problems, snapshot.grants, snapshot.removed, snapshot.seeded) == ({}, (), {}, frozenset(), frozenset())
     assert registry.add("demo", versions[0], now_ms=1)
 
 
@@ -325,15 +325,15 @@ def shipped(*bundles: tuple[str, Bundle]) -> Callable[[], Iterator[tuple[FlowNam
     return lambda: ((parse_flow_name(name), bundle) for name, bundle in bundles)
 
 
-def test_a_store_is_filled_once_per_version(registry: Registry, store: Store, make_bundle: MakeBundle) -> None:
-    """Shipped flows come granted; the second open of the same version does not even ask for them."""
+def test_a_store_is_filled_once_per_key(registry: Registry, store: Store, make_bundle: MakeBundle) -> None:
+    """Shipped flows come granted; the second open with the same key does not even ask for them."""
     bundle = make_bundle(policy={"null": {}})
     registry.seed("1", shipped(("sample", bundle)), now_ms=5)
     flow = registry.read().flows["sample"]
     assert (flow.hash, flow.source, flow.created_ms, registry.granted(bundle)) == (bundle.hash, "sample", 5, True)
     assert store.load_bundle(bundle.hash) == bundle
     registry.seed("1", lambda: pytest.fail("built again"), now_ms=6)
-    assert registry.read().seeded == "1"
+    assert registry.read().seeded == {"1"}
 
 
 def test_a_removed_sample_does_not_come_back(registry: Registry, versions: list[Bundle]) -> None:
