@@ -26,6 +26,9 @@ WORK = source(
     policy={"role": {}},
     parameters={},
 )
+DEEP: dict[str, Any] = {}
+for _ in range(100):
+    DEEP = {"not": DEEP}
 TASK = "Mend the parser in /srv/app, please."
 
 
@@ -83,6 +86,7 @@ def test_without_an_extractor_there_is_no_such_tool(engine: Engine) -> None:
         ({"text": "x", "schema": {"properties": {"a": {"pattern": "(a+)+$"}}}}, "pattern cannot be used here"),
         ({"text": "x", "schema": {"$ref": "http://127.0.0.1/x"}}, "$ref cannot be used here"),
         ({"text": "x", "schema": {"description": "x" * 20_001}}, "longer than 20000 characters"),
+        ({"text": "x", "schema": DEEP}, "nested deeper than 32"),
         ("{", "not JSON"),
     ],
 )

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+MAX_FRAMES = 40
+"""More than a bundle's process writes; a journal from elsewhere may hold any number."""
 PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]{1,9}) in (?P<function>[^:]+)(?:: .*)?")
 """A frame of a trace as the bundle's process writes it: ``FILE:LINE in FUNCTION: SOURCE``."""
 
@@ -46,7 +48,7 @@ def bundle_failure(end: Mapping[str, Any] | None, file: str, source: bytes | Non
     error = end.get("error") if end is not None and end.get("end") == "failed" else None
     if not isinstance(error, Mapping) or not isinstance(error.get("type"), str):
         return None
-    trace = tuple(line for line in str(error.get("trace", "")).splitlines() if line)
+    trace = tuple(line for line in str(error.get("trace", "")).splitlines() if line)[-MAX_FRAMES:]
     own = [found for frame in trace if (found := PLACE.fullmatch(frame)) is not None and found["file"] == file]
     line = int(own[-1]["line"]) if own else None
     lines = source.decode("utf-8", "replace").splitlines() if source is not None else []

@@ -20,8 +20,8 @@ UNFINISHED_DIRECTORIES = ("rebase-merge", "rebase-apply", "sequencer")
 EMBEDDED = (("warning: adding embedded git repository: ", ""), ("error: '", "' does not have a commit checked out"))
 """What ``git add`` says of a repository inside the worktree: one with a commit, one without."""
 MAX_EMBEDDED = 100
-AS_MADE = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null"}
-"""Variables that show commits as they are, whatever was put in their place."""
+AS_MADE = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null", "GIT_NO_LAZY_FETCH": "1"}
+"""Variables that show commits as they are, whatever was put in their place, and fetch none from elsewhere."""
 TORN_INDEX = ("index file smaller", "index file corrupt", "bad signature", "bad index", "index uses", "index entry")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from uncaged_cli.display.clean import columns
@@ -53,6 +54,20 @@ def test_the_view_prints_finished_things_only(capsys: pytest.CaptureFixture[str]
     assert lines[2:] == ["completed after 9.0 s: fixed", "branch: uncaged/x"]
     assert capsys.readouterr().err == "next: git merge uncaged/x\n"
     assert "\x1b" not in stream.getvalue()
+
+
+def test_a_failed_try_is_shown_as_it_happens() -> None:
+    """A try of an outage is a line of its own, without being asked for; the trace of a failed bundle stands below the last words."""
+    stream = io.StringIO()
+    step = OpenStep(seq=2, label="llm", kind="llm", body=None, started_ms=0)
+    with PlainView(stream) as view:
+        view.heard(Heard(record={}, row=None, open=step))
+        view.progress({"text": "http://127.0.0.1:1 answered 503: busy; try 2 of 4 in 0.5 s", "try": 2})
+        view.ending(replace(ENDING, details=("ValueError at line 7", "     7 | raise")), {})
+    lines = stream.getvalue().splitlines()
+    assert lines[0].split()[:3] == ["2", "llm", "…"]
+    assert lines[0].endswith("answered 503: busy; try 2 of 4 in 0.5 s")
+    assert lines[2:4] == ["ValueError at line 7", "     7 | raise"]
 
 
 def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:

@@ -40,6 +40,13 @@ def test_a_trace_without_a_line_of_the_source_shows_none(trace: str, source: byt
     assert (found.line, found.source) == (line, "")
 
 
+def test_a_trace_of_any_length_is_shown_in_part() -> None:
+    """A journal from elsewhere cannot fill the screen; the innermost frames stay."""
+    found = bundle_failure(end(type="E", trace="\n".join(f"B.py:{n} in f" for n in range(1, 100_000))), "B.py", SOURCE)
+    assert found is not None
+    assert (len(found.trace), found.line) == (40, 99_999)
+
+
 @pytest.mark.parametrize("record", [None, {"end": "killed"}, end(message="took too long"), {"end": "failed", "error": "text"}])
 def test_an_end_without_an_exception_has_no_failure(record: dict[str, object] | None) -> None:
     """A limit, a kill and a bundle that did not answer raised nothing."""

@@ -15,10 +15,11 @@ from uncaged_bundles.validation.schemas import check_schema
 from ...costs.accounting import Spent
 from ...costs.prices import priced
 from ...effects import EffectContext
+from ...journal.codec import depth
 from ...models.client import Tool
 from ...models.conversation import Call, Result, clean
 from ...models.extractor import MAX_TEXT_CHARACTERS, take_out
-from ...prompts.extract import checker
+from ...prompts.extract import MAX_DEPTH, checker
 from ...prompts.history import cut
 from .toolbox import MAX_RESULT_CHARACTERS
 
@@ -97,6 +98,8 @@ class ExtractTool:
 
 def schema_problems(schema: Mapping[str, Any]) -> list[str]:
     """Return why a schema cannot be used; an empty list if it can."""
+    if depth(schema) > MAX_DEPTH:
+        return [f"schema: it is nested deeper than {MAX_DEPTH}"]
     if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
         return [f"schema: it is longer than {MAX_SCHEMA_CHARACTERS} characters"]
     refused = sorted(REFUSED.intersection(_keywords(schema)))
