@@ -12,11 +12,12 @@ from testbed.bundles import COUNT, PLANNED, Placed, granted, place, place_script
 from testbed.foreground import worker
 from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.processes import end_workers
-from testbed.steering import finish
+from testbed.steering import finish, intent_of, settle, wait_for
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.api import Engine
+from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.worker import client
+from uncaged_templates.demo import ISSUE, write_demo
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ def fill(directory: Path) -> Path:
 
 def grow(small: Engine) -> None:
     """A larger disk, as a person would make room."""
-    subprocess.run(["mount", "-o", f"remount,size={DISK_BYTES * 16}", str(small.store.root.parent)], check=True)
+    subprocess.run(["mount", "-o", f"remount,size={DISK_BYTES * 64}", str(small.store.root.parent)], check=True)
 
 
 def test_a_disk_that_fills_up_while_a_thread_runs(small: Engine) -> None:
@@ -116,6 +117,26 @@ def test_a_full_disk_while_a_blob_is_made(small: Engine) -> None:
         assert list(small.store.blobs.iterdir()) == []
         grow(small)
         judge_the_rest(small, placed, {"success": True, "message": "1", "data": ["v" * 600_000]})
+
+
+def test_a_full_disk_during_a_repair_pauses_the_thread(small: Engine, tmp_path: Path) -> None:
+    """The repair of `solve-issue` has no room for its copies: the thread pauses with the place and the reason; `resume` solves it."""
+    grow(small)
+    engine = Engine.open(small.store.root)
+    write_demo(tmp_path / "demo")
+    options = RunOptions(directory=tmp_path / "demo", agents={"": "repair"})
+    thread = engine.run("solve-issue", prompt=ISSUE, options=options)
+    wait_for(engine, thread, intent_of(2))  # the plan is made; now the disk fills up, but for a few lines of the journal
+    filler = fill(small.store.root)
+    os.truncate(filler, filler.stat().st_size - (20 << 10))
+    settle(engine, thread)
+    summary = engine.thread(thread).summary
+    assert (summary.status, summary.steps) == ("paused", 1), summary
+    assert "No space left" in summary.message or "disk" in summary.message
+    assert str(small.store.work) in summary.message
+    filler.unlink()
+    engine.resume(thread, options=RunOptions(directory=tmp_path / "demo"))
+    assert finish(engine, thread)["success"] is True
 
 
 def test_a_full_disk_while_adding(small: Engine) -> None:

@@ -29,6 +29,7 @@ from ..conversation.question import Binding, Question, bind, compose, is_part, r
 from ..effects import EffectContext, Rule
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
 from ..processes.leftovers import kill_leftovers, ledger_of
+from ..processes.shortage import full_disk, named_in
 from ..prompts.extract import checker
 from ..workspace import Workspace, last_snapshot, scratch_of
 
@@ -127,6 +128,10 @@ def consult(
     except AgentWaits as exc:
         return Wait(details=redacted({"role": role, **exc.details}, binding))
     except AgentFailed as exc:
+        worktree = [] if workspace is None else [workspace.tree]
+        shortage = named_in(str(exc), str(exc.more.get("stderr", ""))) or full_disk([scratch, *worktree])
+        if shortage is not None:
+            raise EnvironmentLacks(clean(f"{binding.name}: {shortage}", binding), remedy="make room or repair the disk") from None
         error = {"kind": exc.kind, "message": f"{binding.name}: {exc}", "role": role, "by": binding.name, **exc.more}
         outcome: Answer | Failure = Failure(error=redacted(error, binding))
     except EnvironmentLacks as exc:

@@ -83,7 +83,8 @@ class ScriptHandler:
         except OSError as exc:
             if run is not None and run.has_started:
                 raise
-            raise EnvironmentLacks(f"the script was not started: {os_problem(exc)}", remedy="correct that", begun=False) from exc
+            why = os_problem(exc, context.store.work)
+            raise EnvironmentLacks(f"the script was not started: {why}", remedy="correct that", begun=False) from exc
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
         return None

@@ -6,6 +6,7 @@ A process is ours when its number and its start time both stand in the thread's 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +53,13 @@ def start_recorded(
         bufsize=0,
         start_new_session=True,
     )
-    record_process(ledger, process.pid)
+    try:
+        record_process(ledger, process.pid)
+    except BaseException:  # a full disk: what is not on record must not run
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
     return process
 
 

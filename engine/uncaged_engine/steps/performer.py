@@ -29,6 +29,7 @@ from ..journal.blobs import Blobs
 from ..journal.journal import Journal, JournalBroken
 from ..journal.recover import History
 from ..outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
+from ..processes import shortage
 from ..settings.config import Config
 from ..state.undecided import Doubt
 from .commands import Perform, Probe
@@ -213,7 +214,8 @@ class Performer:
                 had_begun = exc.begun if isinstance(exc, EnvironmentLacks) else True
                 outcome = Void(word="environment", message=str(exc), begun=had_begun)
             except OSError as exc:  # a full or broken disk, no process to be had: the machine's fault, wherever the handler met it
-                outcome = Void(word="environment", message=f"{kind}: {os_problem(exc)}; correct that, then resume")
+                place = self._store.work if exc.errno in shortage.CODES else ""  # a write says not where it failed
+                outcome = Void(word="environment", message=f"{kind}: {os_problem(exc, place)}; correct that, then resume")
             if isinstance(outcome, Void) and tried >= context.attempt:  # a try before this one was sent
                 return replace(outcome, begun=True)
             error = retry.error(outcome) if tried < retry.times else None

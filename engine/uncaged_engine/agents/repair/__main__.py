@@ -10,7 +10,7 @@ import sys
 import time
 from types import FrameType
 
-from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UncagedError, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, StorageError, UncagedError, UsageError, os_problem
 
 from .coder import code
 from .committer import commit
@@ -52,6 +52,9 @@ def main() -> None:
         result = {"text": PLAYS[task.role](task, Reporter())}
     except (EnvironmentLacks, SandboxUnavailable, UsageError) as exc:
         result = {"lacks": str(exc)}
+    except (StorageError, OSError) as exc:
+        why = os_problem(exc, task.scratch) if isinstance(exc, OSError) else str(exc)
+        result = {"lacks": f"the built-in repair stopped at {why}; correct that, then resume"}
     except UncagedError as exc:
         result = {"failed": str(exc)}
     sys.stdout.buffer.write(json.dumps(result).encode() + b"\n")

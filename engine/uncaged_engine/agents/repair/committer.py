@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ...processes.shortage import named_in
 from ...workspace.git import IDENTITY, Git, GitError
 from .answers import FIRST_LINE, answer, listed
 from .changes import changed_paths
@@ -40,6 +41,8 @@ def commit(task: Task, progress: Progress) -> str:
         top.run("commit", "--no-verify", "--cleanup=verbatim", "--file=-", stdin=text.encode("utf-8", "replace"), more=_identity(top))
         sha = top.line("rev-parse", "HEAD")
     except GitError as exc:
+        if named_in(exc.words) is not None:
+            raise  # of the machine, not of the change: a person makes room and resumes
         return _failed(str(exc))
     lines = [
         f"Committed {sha[:12]} on {branch}: {', '.join(paths)}.",

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import EnvironmentLacks, RefusedError, UncagedError
 
+from ...processes.shortage import full_disk
 from ...sandbox.mechanism import Mechanism
 from ...sandbox.script import ScratchUser, ScriptBounds, ScriptProcess, scratch_copy, scratch_user, start_script
 from .paths import LEFT_OUT, environments
@@ -70,8 +71,12 @@ class Rooms:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Raises: EnvironmentLacks: the disk became full, so that no test result counts."""
+        problem = full_disk([self._place])
         shutil.rmtree(self._place, ignore_errors=True)
+        if problem is not None and (kind is None or issubclass(kind, UncagedError)):
+            raise EnvironmentLacks(problem, remedy="make room")
 
     def open(self, number: int) -> Room:
         """Make the room *number*."""
