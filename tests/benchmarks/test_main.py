@@ -18,6 +18,7 @@ def run(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("strace")
 def test_counted_figures_are_met(tmp_path: Path) -> None:
     """Flushes and bytes do not depend on the machine, so their verdict is the same everywhere."""
     done = run("--quick", "--json", "flushes", "sizes", directory=tmp_path)

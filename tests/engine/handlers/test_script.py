@@ -378,6 +378,7 @@ def open_place() -> Iterator[Path]:
         yield place
 
 
+@pytest.mark.needs("bubblewrap")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_needs_no_rights(open_place: Path) -> None:
     """As nobody, with the system's own Python: paths, writing, and the way into the script's network need no privilege."""

@@ -428,6 +428,7 @@ def test_cpu_time_is_bounded(mechanism: str, scratch: Path) -> None:
     assert result.exit_code in (128 + signal.SIGXCPU, 128 + signal.SIGKILL)
 
 
+@pytest.mark.needs("bubblewrap")
 def test_memory_file_systems_are_bounded(scratch: Path) -> None:
     """What bubblewrap mounts in memory has a size."""
     result = run("bubblewrap", scratch, "sh", "-c", "for i in 1 2 3; do head -c 900000 /dev/zero > /tmp/$i; done", file_bytes=1 << 20)
