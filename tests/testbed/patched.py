@@ -17,11 +17,11 @@ from typing import Any
 
 import filelock
 from uncaged_bundles.storage import registry, store
-from uncaged_engine.effects import EffectContext
+from uncaged_engine.effects import EffectContext, Rule
 from uncaged_engine.handlers import null
 from uncaged_engine.journal import journal, lock
 from uncaged_engine.outcomes import Outcome
-from uncaged_engine.steps import commands, loop
+from uncaged_engine.steps import commands, loop, performer
 
 
 def no_flush() -> None:
@@ -68,6 +68,17 @@ def in_place() -> None:
 def no_registry_lock() -> None:
     """Everybody changes the registry at once."""
     setattr(filelock, "FileLock", lambda *_arguments, **_named: nullcontext())  # noqa: B010 - it is imported when it is used
+
+
+def no_ask() -> None:
+    """Whatever was left open is performed again without a question."""
+    rule = performer.Performer.rule
+
+    def repeat(self: performer.Performer, kind: str, body: object) -> Rule:
+        found = rule(self, kind, body)
+        return "repeat" if found == "ask" else found
+
+    performer.Performer.rule = repeat  # type: ignore[method-assign]
 
 
 def flush_each_line() -> None:
@@ -124,6 +135,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "no-worker-lock": no_worker_lock,
     "late-intent": late_intent,
     "no-attempt-line": no_attempt_line,
+    "no-ask": no_ask,
     "in-place": in_place,
     "flush-each-line": flush_each_line,
     "no-registry-lock": no_registry_lock,

@@ -11,6 +11,8 @@ from uncaged_engine.cells.cell import Cell, CellLimits
 from uncaged_engine.cells.shared import start_cells
 from uncaged_engine.sandbox.mechanism import Mechanism, assume, choose
 
+pytestmark = pytest.mark.needs("bubblewrap")  # nothing is assumed of Landlock
+
 YIELDS = "def run(input, options):\n    yield {'null': 1}\n"
 
 

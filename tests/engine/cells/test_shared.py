@@ -20,7 +20,7 @@ SOURCE = "def run(input, options):\n    yield {'null': {}}\n"
 
 @pytest.fixture
 def cells() -> Iterator[Cells]:
-    cells = Cells(unchecked(SOURCE), choose("bubblewrap"), CellLimits())
+    cells = Cells(unchecked(SOURCE), choose(), CellLimits())
     yield cells
     cells.close()
 

@@ -1,0 +1,1 @@
+"""A soak test judged from outside: `python -m tests.soak --minutes 60`."""

@@ -1,0 +1,108 @@
+"""What must hold in a soak test, judged by what followers saw, what the server got, the journals on disk and the tracer's log."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_engine.journal import lock
+
+from .machine import Machine
+from .server import World
+
+CLOSING_S = 0.1
+CLOCK_S = 0.002  # a record's timestamp is whole milliseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A record that a follower printed, and when we read it. traced: the flushes of its journal are known."""
+
+    thread: str
+    record: Mapping[str, Any]
+    at_s: float
+    traced: bool
+
+
+@dataclass(slots=True)
+class Judge:
+    """Collects violations; each is printed when it is found."""
+
+    machine: Machine
+    world: World
+    place: Path
+    violations: list[str] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    allowed: Counter[str] = field(default_factory=Counter)
+    found: threading.Event = field(default_factory=threading.Event)
+
+    def report(self, violation: str) -> None:
+        self.violations.append(violation)
+        print(f"VIOLATION {violation}", file=sys.stderr, flush=True)  # noqa: T201 - the harness's output
+        self.found.set()
+
+    def note(self, record: Mapping[str, Any], thread: str, *, traced: bool) -> None:
+        """Remember what a follower was told just now."""
+        self.seen.append(Seen(thread=thread, record=record, at_s=time.time(), traced=traced))
+
+    def note_redo(self, thread: str) -> None:
+        """A person lets the open effect of a thread be performed again, and with it those of the threads below it."""
+        for below in (thread, *self.children(thread)):
+            seqs = [record["seq"] for record in self.machine.journal(below) if "intent" in record]
+            if seqs:
+                self.allowed[f"{below}/{seqs[-1]}"] += 1
+
+    def check_request(self, key: str, is_connected: Callable[[], bool]) -> None:
+        """Judge a request at the moment at which it arrives: its intent is on disk, and its worker holds the journal's lock."""
+        thread, _, seq = key.partition("/")
+        intents = {record["seq"] for record in self.machine.journal(thread) if "intent" in record}
+        if not seq or int(seq.partition(".")[0]) not in intents:
+            self.report(f"intent: request {key} came before its intent was on disk")
+        held = any(lock.is_live(path) for path in self.machine.journals(thread))
+        time.sleep(CLOSING_S)  # a worker that was killed just now has lost the lock, and soon its connection, too
+        if not held and is_connected():
+            self.report(f"lock: request {key} came while its journal was not locked")
+
+    def check_repeats(self) -> None:
+        """No effect of rule `ask` was performed more often than a person allowed."""
+        ran = self.place / "ran"
+        performed = Counter(ran.read_text().split() if ran.exists() else [])  # scripts name themselves by thread and step
+        performed.update(self.world.requests)
+        for key, times in performed.items():
+            if times > 1 + self.allowed[key.partition(".")[0]]:
+                self.report(f"ask: {key} was performed {times} times, with {self.allowed[key.partition('.')[0]]} times --redo")
+
+    def check_acknowledged(self) -> None:
+        """Every record that a follower printed is in its journal, and was flushed before it was printed."""
+        journals = {thread: self.machine.journal(thread) for thread in {one.thread for one in self.seen}}
+        kept = {thread: {_text(record) for record in records} for thread, records in journals.items()}
+        flushes = defaultdict(list)
+        for flush in self.machine.flushes():
+            flushes[Path(flush.path).name.partition(".")[0]].append(flush)
+        for one in self.seen:
+            if _text(one.record) not in kept[one.thread]:
+                self.report(f"lost: {one.thread} does not hold {_text(one.record)[:200]}")
+            written_s = one.record["timestamp"] / 1000 - CLOCK_S
+            if one.traced and not any(flush.begin_s >= written_s and flush.end_s <= one.at_s for flush in flushes[one.thread]):
+                self.report(f"flush: {one.thread} told a follower what was not flushed: {_text(one.record)[:200]}")
+
+    def check_journal(self, thread: str) -> None:
+        """Every journal verifies, and its lines are those of one writer."""
+        code, out, err = self.machine.run("verify", thread)
+        if code != 0:
+            self.report(f"verify: {thread}: {out.strip() or err.strip()}")
+
+    def children(self, thread: str) -> list[str]:
+        starts = {one: (self.machine.journal(one) or [{}])[0] for one in self.machine.threads()}
+        below = [one for one, start in starts.items() if start.get("parent", {}).get("threadId") == thread]
+        return below + [deeper for one in below for deeper in self.children(one)]
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    return repr(sorted((key, value) for key, value in record.items() if key != "chain"))
