@@ -19,6 +19,8 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 LONGEST_ASKED_S = 300.0
 """An endpoint that asks for a longer wait pauses the thread at once."""
+LAST_LINES = 3
+LAST_CHARACTERS = 2000
 REMEDY = "wait until it answers again"
 OUTAGE = re.compile(
     r"""(?:\b(?:status|error|http(?:/[0-9.]+)?|code)\W{1,3}(?:code\W{1,3})?(?:429|5[0-9][0-9])\b)
@@ -36,8 +38,9 @@ class Stopped(Exception):
 
 
 def is_outage(words: str) -> bool:
-    """Return whether an agent's error reports an outage of its service."""
-    return OUTAGE.search(words) is not None
+    """Return whether an agent's error reports, in its last lines, an outage of its service; what it logged before is its work."""
+    last = "\n".join(words.strip().splitlines()[-LAST_LINES:])
+    return OUTAGE.search(last[:LAST_CHARACTERS]) is not None
 
 
 def pause_after(tries: int) -> float:
