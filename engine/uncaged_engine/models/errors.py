@@ -100,7 +100,8 @@ class Endpoint:
         words = str(error) or type(error).__name__
         kinds = [type(cause).__name__ for cause in causes_of(error)]  # neither library is imported yet where no model is asked
         if any(kind.startswith("SSL") for kind in kinds):
-            return EnvironmentLacks(f"{self.url} is not trusted ({words})", remedy="set SSL_CERT_FILE to its certificate authority")
+            remedy = f"mend baseUrl in {self.mend}, or set SSL_CERT_FILE to its certificate authority"
+            return EnvironmentLacks(f"there is no secure connection with {self.url} ({words})", remedy=remedy)
         if "ProxyError" in kinds:
             return EnvironmentLacks(f"the proxy for {self.url} refuses it ({words})", remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY")
         return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or mend baseUrl in {self.mend}")

@@ -192,6 +192,23 @@ def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
         sight.talk.answer()
 
 
+def test_cannot_be_reached_is_said_only_of_what_cannot_be_reached(wire: Wire) -> None:
+    """A server that does not speak TLS and a proxy that refuses were reached; the message names what to change."""
+    with serving([]) as server:
+        secure = server.base_url(wire).replace("http:", "https:")
+        with talking(server, wire, baseUrl=secure) as sight, pytest.raises(EnvironmentLacks) as caught:
+            sight.talk.answer()
+        assert f"there is no secure connection with {secure} (" in str(caught.value)
+        refusing = {"HTTPS_PROXY": server.url}
+        with (
+            talking(server, wire, baseUrl="https://m.invalid/v1", environment=refusing) as sight,
+            pytest.raises(EnvironmentLacks) as by,
+        ):
+            sight.talk.answer()
+    assert "the proxy for https://m.invalid/v1 refuses it (501 " in str(by.value)
+    assert "cannot be reached" not in f"{caught.value} {by.value}"
+
+
 @pytest.mark.parametrize(
     "turn",
     [
