@@ -6,13 +6,14 @@ recurses without a bound, so the flat stream of events is looked at first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import yaml
 
 from ..errors import DamagedError
+from .rewriting import Rewriting
 
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 48
@@ -49,9 +50,11 @@ def load_yaml(data: bytes, where: str) -> object:
 class Document:
     """A mapping of sections, each a mapping of entries, held as syntax so that entries stay as they were written."""
 
-    def __init__(self, root: yaml.MappingNode, where: str) -> None:
+    def __init__(self, root: yaml.MappingNode, where: str, data: bytes = b"") -> None:
         self._root = root
         self._where = where
+        self._data = data
+        self._changes: list[Callable[[Rewriting], None]] = []
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> Self:
@@ -61,14 +64,35 @@ class Document:
             node = _represented({})
         if not isinstance(node, yaml.MappingNode):
             raise DamagedError(f"{where}:{_line(node)}: the file must hold a mapping such as 'workflows:' with entries")
-        document = cls(node, where)
+        document = cls(node, where, data)
         keys = [entry.key for entry in document._entries(node)]
         for entry in document._entries(node):
             if keys.count(entry.key) > 1:
                 raise DamagedError(f"{where}:{entry.line}: the key {entry.key!r} stands twice; join the two")
         return document
 
+    def rewritten(self) -> bytes:
+        """The text with its changes, and with every comment that a person wrote in it."""
+        if b"#" not in self._data:
+            return self.encode()
+        rewriting = Rewriting(self._data.decode("utf-8-sig"), lambda text: _composed(text.encode(), self._where), _pair_lines)
+        try:
+            for change in self._changes:
+                change(rewriting)
+            node = _composed(rewriting.text.encode(), self._where)
+        except (LookupError, DamagedError):
+            return self._with_comments_above()
+        if node is None or _shape(node) != _shape(self._root):
+            return self._with_comments_above()
+        return rewriting.text.encode()
+
+    def _with_comments_above(self) -> bytes:
+        """The plain text under all lines that are comments: where an entry is written in a way that is not changed line by line."""
+        comments = [line.strip() for line in self._data.decode("utf-8-sig").split("\n") if line.lstrip().startswith("#")]
+        return "".join(f"{line}\n" for line in comments).encode() + self.encode()
+
     def encode(self) -> bytes:
+        """The same without comments."""
         text = yaml.serialize(self._root, Dumper=_Dumper, allow_unicode=True, width=120, encoding="utf-8")
         return text if isinstance(text, bytes) else str(text).encode()
 
@@ -82,7 +106,9 @@ class Document:
         return [] if node is None else list(self._entries(node))
 
     def put_top(self, name: str, value: object) -> None:
-        _replace(self._root, name, _represented(value))
+        new = _represented(value)
+        _replace(self._root, name, new)
+        self._changes.append(lambda text: text.set((), name, new))
 
     def put(self, section: str, key: str, fields: Mapping[str, object]) -> None:
         """Set these fields of the entry; other fields of it stay as they are."""
@@ -94,14 +120,20 @@ class Document:
         if not isinstance(entry, yaml.MappingNode):
             entry = _represented({})
             _replace(parent, key, entry)
+        changed: dict[str, yaml.Node] = {}
         for field, value in fields.items():
-            _replace(entry, field, _represented(value))
+            new = _represented(value)
+            if not any(_key(key_node) == field and _shape(node) == _shape(new) for key_node, node in entry.value):
+                changed[field] = new
+            _replace(entry, field, new)
+        self._changes.append(lambda text: _put_into(text, (section, parent), (key, entry), changed))
 
     def drop(self, section: str, key: str) -> None:
         """Take the entry out, every time it stands there."""
         node = self._section_node(section)
         if node is not None:
             node.value = [pair for pair in node.value if _key(pair[0]) != key]
+            self._changes.append(lambda text: _drop_from(text, (section, node), key))
 
     def _section_node(self, name: str) -> Any:
         entry = self.top(name)
@@ -115,6 +147,40 @@ class Document:
     def _entries(self, node: yaml.MappingNode) -> Iterator[Entry]:
         for key, value in node.value:
             yield Entry(key=_key(key), line=_line(key), node=value)
+
+
+def _put_into(text: Rewriting, section: tuple[str, yaml.Node], entry: tuple[str, yaml.Node], fields: Mapping[str, yaml.Node]) -> None:
+    """Change as few lines as possible: the fields, else the entry, else the section."""
+    try:
+        for field, value in fields.items():
+            text.set((section[0], entry[0]), field, value)
+    except LookupError:
+        try:
+            text.set((section[0],), *entry)
+        except LookupError:
+            text.set((), *section)
+
+
+def _drop_from(text: Rewriting, section: tuple[str, yaml.Node], key: str) -> None:
+    try:
+        text.drop((section[0],), key)
+    except LookupError:
+        text.set((), *section)
+
+
+def _pair_lines(key: str, value: yaml.Node) -> list[str]:
+    """The lines of a pair, as they are written where nothing is indented."""
+    node = yaml.MappingNode("tag:yaml.org,2002:map", [(_represented(key), value)], flow_style=False)
+    return str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=120)).rstrip("\n").split("\n")
+
+
+def _shape(node: yaml.Node) -> object:
+    """What a node means, however it is written."""
+    if isinstance(node, yaml.MappingNode):
+        return [(_shape(key), _shape(value)) for key, value in node.value]
+    if isinstance(node, yaml.SequenceNode):
+        return [_shape(item) for item in node.value], "list"
+    return node.tag, node.value
 
 
 def _composed(data: bytes, where: str) -> yaml.Node | None:

@@ -161,7 +161,7 @@ class Registry:
                 former = document.encode()  # not the file's own bytes: what a person only spelled otherwise is no change
                 yield document
                 if document.encode() != former:
-                    write_atomically(path, document.encode())
+                    write_atomically(path, document.rewritten())
                 else:
                     sync_directory(path.parent)  # a former try may have renamed the file and failed there
         except Timeout as exc:

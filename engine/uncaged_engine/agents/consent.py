@@ -14,7 +14,7 @@ from .program.table import Row, table
 
 NO = "not "
 """Stands before a name in ``consent`` that a person said no to."""
-LINE = re.compile(rb"(?m)^consent:[ \t]*\[([^\]\[#\n]*)\][ \t]*$")
+LINE = re.compile(rb"(?m)^consent:[ \t]*\[([^\]\[#\n]*)\]([ \t]*|[ \t]+#[^\n]*)$")
 LOCK_TIMEOUT_S = 10.0
 
 
@@ -59,7 +59,7 @@ def keep(path: Path, name: str, *, yes: bool) -> None:
         found = LINE.search(before)
         if found is not None:
             words = [part for part in found.group(1).split(b",") if part.strip()]
-            line = b"consent: [" + b", ".join([*(part.strip() for part in words), word.encode()]) + b"]"
+            line = b"consent: [" + b", ".join([*(part.strip() for part in words), word.encode()]) + b"]" + found.group(2)
             after = before[: found.start()] + line + before[found.end() :]
         else:
             after = before + (b"" if not before or before.endswith(b"\n") else b"\n") + f"consent: [{word}]\n".encode()
