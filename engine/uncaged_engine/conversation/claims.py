@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from uncaged_bundles.errors import EnvironmentLacks
+
 from ..agents.request import AgentRequest
 from ..workspace import Workspace
 from ..workspace.git import on_disk
@@ -92,7 +94,7 @@ class Claims:
         if value is not True or command is None:
             return None
         from ..agents.tools.commands import Commands
-        from ..agents.tools.place import Place
+        from ..agents.tools.place import Place, ToolError
 
         request = self.request
         request.progress({"text": f"checking the claim that the tests pass: {command}"})
@@ -106,9 +108,12 @@ class Claims:
                 sandbox=request.sandbox,
                 cancel=request.cancel,
             )
-            done = commands.run(["sh", "-c", command], timeout_s=min(TESTS_S, request.timeout_s))
-        if done.exit_code == 0 or request.cancel.requested:
-            return None
+            try:
+                done = commands.run(["sh", "-c", command], timeout_s=min(TESTS_S, request.timeout_s))
+            except ToolError as exc:
+                raise EnvironmentLacks(f"the test command cannot be run: {exc}", remedy="set PATH") from exc
+        if done.exit_code == 0:
+            return None  # a run that a kill ended proves nothing
         said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-OUTPUT_CHARACTERS:]
         end = "takes too long" if done.timed_out else f"ends with exit code {done.exit_code}"
         return f"the tests do not pass: {command!r} {end}: {said}"

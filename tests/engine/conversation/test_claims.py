@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from testbed.repositories import git, make_repository, write
 from testbed.roles import THREAD, request
+from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.conversation.claims import Claims
 from uncaged_engine.workspace import Workspace, inspect
@@ -118,6 +120,16 @@ def test_claimed_tests_are_run_on_a_copy(claims: Claims) -> None:
     assert not (tree(claims) / "sub" / "made").exists()
     assert holds(writes, "tests", False)
     assert holds(replace(claims, request=replace(claims.request, test_command=None)), "tests", True)
+
+
+def test_tests_that_could_not_be_run_to_their_end_do_not_hold(claims: Claims) -> None:
+    """A kill during the check proves nothing, and a machine without a shell on PATH is a lack."""
+    slow = replace(claims, request=replace(claims.request, test_command="sleep 600"))
+    threading.Timer(0.3, slow.request.cancel.request).start()
+    assert not holds(slow, "tests", True)
+    bare = replace(claims, request=replace(claims.request, environment={"PATH": "/nonexistent"}))
+    with pytest.raises(EnvironmentLacks, match=r"the test command cannot be run: .*set PATH, then resume"):
+        bare.problem("tests", True)
 
 
 @pytest.mark.parametrize("claim", ["git.branch", "git.commit", "git.files", "tests"])
