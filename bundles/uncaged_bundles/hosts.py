@@ -16,6 +16,8 @@ from functools import lru_cache
 from . import shapes
 
 ANY_PORT = 0
+HOST_NETWORK = "host"
+"""The value of a script's ``network`` that means the machine's own, instead of a list of hosts."""
 MAX_CHARACTERS = 253
 FORMS = "write it as in api.example.com, *.example.com, api.example.com:8080 or api.example.com:*"
 LISTS: Mapping[str, str] = {"http": "hosts", "fetch": "hosts", "script": "network"}

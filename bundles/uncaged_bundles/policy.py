@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from . import rights, shapes
+from .hosts import HOST_NETWORK
 
 KNOWN_EFFECTS: Mapping[str, frozenset[str]] = {
     "role": frozenset({"workspace", "timeout_s"}) | rights.KEYS,
@@ -26,8 +27,6 @@ KNOWN_EFFECTS: Mapping[str, frozenset[str]] = {
     "sleep": frozenset(),
     "now": frozenset(),
 }
-HOST_NETWORK = "host"
-"""The value of a script's ``network`` that means the machine's own, instead of a list of hosts."""
 ALWAYS_ALLOWED = frozenset({"output"})
 TRUSTED = "trusted"
 WORKSPACE_LEVELS = ("none", "read", "write")

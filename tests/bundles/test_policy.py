@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.policy import KNOWN_EFFECTS, Policy, is_pure, parse_policy, refusal, widening
+from uncaged_bundles.shapes import ShapeError
 
 
 def policy(**limits: object) -> Policy:
@@ -134,3 +135,30 @@ def test_a_limit_cannot_paint_over_the_question() -> None:
     """Control characters in a limit are shown as Python writes them, in values and in names."""
     told = widening(None, policy(http={"hosts": ["\x1b[2J\nyes"], "secrets": {"\r": []}}))
     assert told == ("http: may send requests to web servers; hosts: '\\x1b[2J\\nyes'; secrets: '\\r' for nothing",)
+
+
+def test_a_scripts_network_is_told_in_words() -> None:
+    """The machine's own network, private addresses and tolerated refusals have words; a list of hosts is narrower than the machine's."""
+
+    def widening_of(before: object, after: object) -> list[str]:
+        policies = [None if limits is None else parse_policy({"script": limits}) for limits in (before, after)]
+        assert policies[1] is not None
+        return list(widening(policies[0], policies[1]))
+
+    [first] = widening_of(None, {"network": "host", "tolerate": True})
+    assert "network: the machine's own, with its local services, its neighbours" in first
+    assert first.endswith("tolerate: any")
+    assert widening_of({"network": "host", "tolerate": True}, {"network": ["a.example"], "tolerate": ["date"]}) == []
+    [wider] = widening_of({"network": ["*"]}, {"network": "host"})
+    assert wider.startswith("script: network is now the machine's own, ")
+    assert widening_of({"network": ["*"]}, {"network": ["*"], "private": True}) == [
+        "script: private is now set to yes (was left to the default)"
+    ]
+    assert widening_of({"tolerate": ["date"]}, {"tolerate": True}) == ["script: tolerate is now any (was date)"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("network", "*"), ("network", True), ("tolerate", False), ("tolerate", "date"), ("private", 1)])
+def test_a_wrong_limit_of_a_script_is_refused(key: str, value: object) -> None:
+    """A network that is neither ``host`` nor a list, and a tolerance that is neither true nor a list, have their place named."""
+    with pytest.raises(ShapeError, match=f"policy.script.{key}"):
+        parse_policy({"script": {key: value}})

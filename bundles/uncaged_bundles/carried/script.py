@@ -25,9 +25,11 @@ def drive_script(input, *, name, script, arguments, form):
         message = f"{name}: {exception.error.get('message')}; change it with 'uncaged-workflow edit {name}'"
         return {"success": False, "message": message, "data": exception.error}
     if not data["success"]:
-        why = (
-            f"its time was over after {data['durationMs'] // 1000} s" if data["timedOut"] else f"it ended with exit code {data['exitCode']}"
-        )
+        why = f"it ended with exit code {data['exitCode']}"
+        if data["timedOut"]:
+            why = f"its time was over after {data['durationMs'] // 1000} s"
+        elif data["exitCode"] == 0:
+            why = "it was refused something"
         said = "\n".join([data["stderr"].strip()[-SHOWN_CHARACTERS:], *data.get("refused", [])]).strip()
         message = f"{name}: {why}{': ' if said else ''}{said}\nchange it with 'uncaged-workflow edit {name}'"
         return {"success": False, "message": message, "data": data}

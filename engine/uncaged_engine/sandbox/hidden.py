@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from .bounds import View, above
 from .reach import FACTS
-from .watch import ANY_ADDRESS, SOCKET_TABLES, Attempt, Kind, listening_ports
+from .watch import ANY_ADDRESS, SOCKET_TABLES, Attempt, Interest, Kind, listening_ports
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/etc", "/sys", "/selinux", "/dev", "/proc")
 """Libraries and configuration: programs look there for much that they do without."""
@@ -53,19 +54,26 @@ class Walls:
     script_path: str
     machine_path: str
 
-    def ignored(self) -> Callable[[Kind, str], bool]:
-        """Return a quick decision whether an attempt at a path cannot be refused; in doubt it can."""
+    def interest(self) -> Callable[[Kind, str], Interest]:
+        """Return a quick decision how much an attempt at a path matters; in doubt it does."""
         programs = frozenset(self.script_path.split(":"))
-        roots = tuple(f"{path}/" for path in (*self.view.read, *self.view.write))
+        readable, writable = (tuple(f"{path}/" for path in places) for places in (self.view.read, self.view.write))
+        own = tuple(f"{path}/" for path in self.own)
         system = tuple(f"{path}/" for path in (*SYSTEM, *NAME_SERVICES))
         libraries = tuple(path for path in system if path != "/etc/")
 
-        def decide(kind: Kind, path: str) -> bool:
+        def decide(kind: Kind, path: str) -> Interest:
             if kind == "execute" or os.path.dirname(path) in programs:  # noqa: PTH120 - a hot path
-                return False
+                return Interest.HIGH
             if path.startswith("/proc/"):
-                return not (_of_the_network(path) if self.mounted else _of_the_machine(path))
-            return path.startswith(libraries if kind == "open" else system) or (kind in ("look", "room") and path.startswith(roots))
+                return Interest.HIGH if (_of_the_network if self.mounted else _of_the_machine)(path) else Interest.NONE
+            if path.startswith(libraries if kind == "open" else system):
+                return Interest.NONE
+            if path.startswith(writable if kind == "write" else readable + writable):
+                return Interest.LOW if kind == "open" else Interest.NONE  # it may be a link that leads out
+            if path.startswith(own) and kind != "write" and not os.path.lexists(path):
+                return Interest.NONE  # nothing of that name is hidden
+            return Interest.LOW if kind == "write" and path.startswith(own + readable) else Interest.HIGH
 
         return decide
 
@@ -81,10 +89,8 @@ class Walls:
 
         What the script made there is its own, whatever has the same name outside; the rest of the machine's is hidden by it.
         """
-        if self._covers(path, (*self.view.read, *self.view.write)):
-            return None
         own = next((place for place in self.own if path.startswith(f"{place}/")), None)
-        if own is None:
+        if own is None or self._covers(path, self.view.read) or self._covers(path, self.view.write):
             return None
         entry = path[: f"{path}/".index("/", len(own) + 1)]
         return None if self._leads_on(entry) else entry
@@ -179,8 +185,14 @@ class Walls:
             yield Refusal(kind="open", what=PROCESSES)
 
     @staticmethod
-    def _covers(path: str, places: Sequence[Path] | Sequence[str]) -> bool:
-        return _lies_in(path, [str(place) for place in places]) or _lies_in(path, [os.path.realpath(place) for place in places])
+    def _covers(path: str, places: tuple[Path, ...] | tuple[str, ...]) -> bool:
+        return _lies_in(path, _by_both_names(places))
+
+
+@lru_cache(maxsize=64)
+def _by_both_names(places: tuple[Path, ...] | tuple[str, ...]) -> tuple[str, ...]:
+    """Places as they are written, and where they lead."""
+    return tuple(dict.fromkeys((*map(str, places), *map(os.path.realpath, places))))
 
 
 def _of_the_network(path: str) -> bool:

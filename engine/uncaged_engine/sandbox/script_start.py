@@ -91,7 +91,7 @@ def start_script(
         machine_path=watch_path,
     )
     sockets = private is None or bounds.network
-    watch = Watch(listener, machine=mechanism.machine, user=user, ignored=walls.ignored(), sockets=sockets)
+    watch = Watch(listener, machine=mechanism.machine, user=user, interest=walls.interest(), sockets=sockets)
     return ScriptProcess(process, tree_fd=tree_fd, private=private, refusals=lambda: walls.refusals(watch.finish()))
 
 

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +29,7 @@ from .syscalls import number_of
 Kind = Literal["execute", "open", "write", "look", "room", "reach"]
 """room: how much space a file system has. reach: an address of the network."""
 
-MOST = 5_000
+MOST = 2_000
 PATH_BYTES = 4096
 PAGE_BYTES = 4096
 CLOSE_TIMEOUT_S = 10.0
@@ -66,24 +67,33 @@ class Attempt:
     what: str
 
 
+class Interest(IntEnum):
+    """How much an attempt matters: not at all, only if a path leads elsewhere than it says, or for certain. Of each, `MOST` are kept."""
+
+    NONE = 0
+    LOW = 1
+    HIGH = 2
+
+
 class Watch:
     """Looks at the calls of one script in a thread of its own, until no process of the script is left."""
 
-    def __init__(self, listener: int, *, machine: str, user: ScratchUser, ignored: Callable[[Kind, str], bool], sockets: bool) -> None:
+    def __init__(self, listener: int, *, machine: str, user: ScratchUser, interest: Callable[[Kind, str], Interest], sockets: bool) -> None:
         """Begin.
 
         Args:
             listener: what the script's filter shows calls at; owned from here on.
-            ignored: whether a path cannot be refused, decided quickly.
+            interest: how much an attempt at a path matters, decided quickly.
             sockets: internet sockets may be made; if not, the filter leaves it to us to refuse them.
         """
         self._listener = listener
         self._calls = {number: call for name, call in _CALLS.items() if (number := number_of(name, machine)) is not None}
         self._socket_number = number_of("socket", machine)
         self._user = user
-        self._ignored = ignored
+        self._interest = interest
         self._sockets = sockets
         self._attempts: dict[Attempt, None] = {}
+        self._room = {Interest.NONE: 0, Interest.LOW: MOST, Interest.HIGH: MOST}
         self._error: BaseException | None = None
         self._wake, self._woken = os.pipe()
         with suppress(OSError):
@@ -149,8 +159,10 @@ class Watch:
                 kind = "write" if flags & _WRITING else "look" if flags & os.O_PATH else kind
         if path is not None:
             what = _absolute(call.pid, kind, path)
-        if what is not None and len(self._attempts) < MOST and not (path is not None and self._ignored(kind, what)):
-            self._attempts[Attempt(kind=kind, what=what)] = None
+        interest = Interest.NONE if what is None else self._interest(kind, what) if path is not None else Interest.HIGH
+        if what is not None and self._room[interest] and (attempt := Attempt(kind=kind, what=what)) not in self._attempts:
+            self._attempts[attempt] = None
+            self._room[interest] -= 1
 
     def _address(self, call: _Call, place: int, more: int | None) -> str | None:
         """Where a socket is to lead: an address with its port, or a path; None if it cannot be refused."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from uncaged_bundles.policy import HOST_NETWORK
+from uncaged_bundles.hosts import HOST_NETWORK
 
 KEYS = frozenset({"language", "body", "arguments", "parameters", "timeout_s", "repeat"})
 LANGUAGES = ("bash", "python", "powershell")

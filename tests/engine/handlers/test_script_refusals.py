@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from testbed.scripting import Perform, told
+from uncaged_engine.sandbox.watch import MOST
 
 pytestmark = pytest.mark.slow
 
@@ -157,3 +163,51 @@ def test_hundreds_of_processes_are_watched(perform: Perform) -> None:
     """A refusal in one of many processes that run at once is found."""
     body = "for i in $(seq 1 200); do (cat /dev/null; [ $i = 150 ] && date) & done; wait; true"
     assert unnoticed(told(perform(body, {"executables": ["cat", "seq"], "processes": 400})))
+
+
+def test_many_open_files_hide_no_refusal(perform: Perform, place: Path) -> None:
+    """A hidden file is found after thousands of files that a script may read and write."""
+    for number in range(MOST + 100):
+        (place / "data" / f"f{number}").touch()
+    count = MOST + 100
+    body = (
+        f'for f in {place}/data/f*; do : < $f; done; for i in $(seq {count}); do : > "$TMPDIR/$i"; done; : < {place}/data2/file.txt; true'
+    )
+    [sentence] = unnoticed(told(perform(body, {"executables": ["seq"], "read": [str(place / "data")]})))
+    assert "data2/file.txt" in sentence
+
+
+PLAIN = """
+import json, sys
+from pathlib import Path
+from uncaged_engine.sandbox.mechanism import choose
+from uncaged_engine.sandbox.script import ScriptBounds, run_script
+place = Path(sys.argv[2])
+bounds = ScriptBounds(write=(place,), executables=(Path("/usr/bin/bash"), Path("/usr/bin/cat")))
+body = f"cat <<END\\n$(date)\\nEND\\ncat {place.parent}/hidden; true"
+done = run_script(["/usr/bin/bash", "-c", body], bounds, mechanism=choose(sys.argv[1]), cwd=place,
+                  environment={"PATH": "/usr/bin"}, watch_path="/usr/bin:/bin")
+print(json.dumps([done.exit_code, [[refusal.kind, Path(refusal.what).name] for refusal in done.refused]]))
+"""
+USERS = {
+    "plain": ("--reuid", "65534", "--regid", "65534", "--clear-groups"),
+    "root that may look into no process": ("--bounding-set", "-sys_ptrace"),
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("words", USERS.values(), ids=USERS)
+def test_refusals_are_found_by_every_user(mechanism: str, words: tuple[str, ...]) -> None:
+    """An ordinary user, and root without the capability to look into processes, find the same refusals."""
+    paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
+    with TemporaryDirectory() as name:
+        place = Path(name, "place")
+        place.mkdir()
+        Path(name).chmod(0o755)
+        Path(name, "hidden").touch()
+        os.chown(place, 65534, 65534)
+        command = ["/usr/bin/setpriv", *words, "/usr/bin/python3", "-B", "-c", PLAIN, mechanism, str(place)]
+        environment = {"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [0, [["execute", "date"], ["open", "hidden"]]]
