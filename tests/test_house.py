@@ -25,7 +25,20 @@ MAY_IMPORT = {
     "uncaged_cli": set(PARTS) - {"uncaged_cli"},
 }
 ROOMS = (
-    *("outcomes", "plugins", "settings", "effects", "costs", "processes", "journal", "web", "sandbox", "scripting", "workspace"),
+    *(
+        "outcomes",
+        "plugins",
+        "listening",
+        "settings",
+        "effects",
+        "costs",
+        "processes",
+        "journal",
+        "web",
+        "sandbox",
+        "scripting",
+        "workspace",
+    ),
     *("prompts", "models", "agents", "conversation", "handlers", "known_effects", "state", "cells", "steps", "worker", "threads"),
     *("shipped", "api", "tools", "mcp"),
 )

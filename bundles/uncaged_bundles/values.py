@@ -20,7 +20,7 @@ def convert(value: object, kind: str) -> object:
         case "number" | "integer" | "array" | "object":
             try:
                 found: object = json.loads(value)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return value
             return found if is_a(found, kind) else value
         case _:

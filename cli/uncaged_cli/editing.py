@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 
 from .catalog import nearest
+from .given.files import parse_json
 from .given.parameters import read_file
 from .given.sources import read_flow, read_script
 
@@ -217,7 +217,7 @@ def _value(field: str, text: str) -> object:
         return text.lower() == "true"
     if field == "allowedValues" and text.startswith("["):
         try:
-            return json.loads(text)
+            return parse_json(text)
         except ValueError as problem:
             raise UsageError(f"allowedValues is a JSON list or words with commas between, not {text!r}: {problem}") from problem
     return [word.strip() for word in text.split(",")] if field == "allowedValues" else text

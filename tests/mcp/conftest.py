@@ -12,11 +12,15 @@ from typing import TypeVar
 
 import anyio
 import pytest
+from httpx2 import AsyncClient
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from testbed.bundles import granted, source
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
+from uncaged_engine.listening.guard import token_of
 
 T = TypeVar("T")
 
@@ -68,6 +72,15 @@ def environment(engine: Engine) -> dict[str, str]:
     return {**kept, "UNCAGED_WORKFLOW_HOME": str(engine.store.root)}
 
 
+def authorization(engine: Engine) -> str:
+    return f"Bearer {token_of(engine.store)}"
+
+
+def with_token(engine: Engine) -> AsyncClient:
+    """A client of HTTP that may speak to the store's listeners."""
+    return create_mcp_http_client(headers={"Authorization": authorization(engine)})
+
+
 @contextmanager
 def http_server(engine: Engine) -> Iterator[str]:
     """A server on a free port of loopback; yields its address."""
@@ -95,6 +108,9 @@ def talk(request: pytest.FixtureRequest, filled: Engine) -> Iterator[Callable[[C
 
     def run(target: StdioServerParameters | str, talk: Callable[[Client], Awaitable[T]]) -> T:
         async def connected() -> T:
+            if isinstance(target, str):
+                async with with_token(filled) as http, Client(streamable_http_client(target, http_client=http)) as client:
+                    return await talk(client)
             async with Client(target, mode="legacy" if request.param == "legacy" else "auto") as client:
                 return await talk(client)
 

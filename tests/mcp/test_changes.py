@@ -11,10 +11,11 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from testbed.bundles import granted, source
 from uncaged_engine.api import Engine
 
-from .conftest import environment, http_server
+from .conftest import environment, http_server, with_token
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +49,10 @@ def test_who_listens_is_told(filled: Engine, transport: str) -> None:
     """Over both transports."""
 
     async def talk(target: StdioServerParameters | str) -> None:
+        if isinstance(target, str):
+            async with with_token(filled) as http, Client(streamable_http_client(target, http_client=http)) as client:
+                await heard_by_listening(client, filled)
+            return
         async with Client(target) as client:
             await heard_by_listening(client, filled)
 

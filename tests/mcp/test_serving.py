@@ -15,6 +15,8 @@ from uncaged_engine.mcp.server import make_server
 from uncaged_engine.mcp.serving import serve_http
 from uncaged_engine.mcp.snippets import CLIENTS, snippet
 
+from .conftest import authorization
+
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -34,17 +36,24 @@ def ask(url: str, **headers: str) -> int:
 
 
 @pytest.mark.slow
-def test_a_web_page_cannot_reach_the_server(http_url: str) -> None:
-    """A browser says where it comes from and whom it means: another host's name, or another page's origin, is refused."""
-    assert ask(http_url) == 200
-    assert ask(http_url, Host="evil.example") == 421
-    assert ask(http_url, Origin="https://evil.example") == 403
+def test_only_who_has_the_token_calls_tools_over_http(filled: Engine, http_url: str) -> None:
+    """Another user of the machine, a web page, and a page of another port of localhost are refused; the token alone opens."""
+    token = authorization(filled)
+    port = urlsplit(http_url).port
+    assert ask(http_url, Authorization=token) == 200
+    assert ask(http_url, Authorization=token, Origin=f"http://localhost:{port}", Host=f"localhost:{port}") == 200
+    assert ask(http_url) == 401
+    assert ask(http_url, Authorization="Bearer " + "x" * 43) == 401
+    assert ask(http_url, Authorization=token, Host="evil.example") == 421
+    assert ask(http_url, Authorization=token, Origin="https://evil.example") == 403
+    assert ask(http_url, Authorization=token, Origin="http://localhost:1") == 403
+    assert ask(http_url, Authorization=token, Origin="null") == 403
 
 
 def test_a_port_that_is_taken_is_told(engine: Engine) -> None:
     """Before anything is served."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match="choose another, or 0 for a free one"):
-        serve_http(make_server(engine), taken.getsockname()[1], lambda _: None)
+        serve_http(make_server(engine), taken.getsockname()[1], "x", lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -58,5 +67,18 @@ def test_a_port_that_is_taken_is_told(engine: Engine) -> None:
 def test_a_snippet_is_what_the_clients_file_wants(client: str, document: object) -> None:
     """The command as it is found here, or the address of a server that runs."""
     assert snippet(CLIENTS[client], ["/bin/x", "mcp"], {"A": "1"}, None) == document
-    [servers] = snippet(CLIENTS[client], ["/bin/x"], {}, "http://127.0.0.1:1/mcp").values()
-    assert servers == {"uncaged-workflow": {"type": "http", "url": "http://127.0.0.1:1/mcp"}}
+
+
+@pytest.mark.parametrize(
+    ("client", "token"),
+    [
+        ("claude", "Bearer ${UNCAGED_WORKFLOW_TOKEN}"),
+        ("cursor", "Bearer ${env:UNCAGED_WORKFLOW_TOKEN}"),
+        ("vscode", "Bearer ${input:uncaged-workflow}"),
+    ],
+)
+def test_a_snippet_for_a_running_server_names_the_token_and_does_not_hold_it(client: str, token: str) -> None:
+    """The client's file may be in a repository: the token comes from a variable, or from its person."""
+    servers = snippet(CLIENTS[client], ["/bin/x"], {}, "http://127.0.0.1:1/mcp")[CLIENTS[client].key]
+    entry = {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": token}}
+    assert servers == {"uncaged-workflow": entry}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError, UsageError
@@ -28,6 +29,14 @@ def read_bytes(file: Path, *, max_bytes: int | None = None) -> bytes:
 def read_text(file: Path) -> str:
     """Return a file's text; UsageError if it is not UTF-8."""
     return decoded(read_bytes(file), file)
+
+
+def parse_json(text: str) -> object:
+    """Return the value of JSON text; ValueError says what is wrong with it, nesting that no reader holds included."""
+    try:
+        return json.loads(text)
+    except RecursionError as problem:
+        raise ValueError("it is nested too deeply to be read") from problem
 
 
 def decoded(data: bytes, file: Path) -> str:

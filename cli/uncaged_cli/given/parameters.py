@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import UsageError
+from uncaged_bundles.errors import DamagedError, UsageError
 from uncaged_bundles.values import convert
 
 from ..catalog import nearest
-from .files import read_text
+from .files import parse_json, read_text
 
 LITERAL_TYPES = frozenset(("integer", "number", "boolean", "array", "object", "null"))
 
@@ -53,7 +53,7 @@ def read_file(file: Path) -> dict[str, object]:
 def read_json(file: Path) -> object:
     """Return the JSON value of a file."""
     try:
-        return json.loads(read_text(file))
+        return parse_json(read_text(file))
     except ValueError as exc:
         raise UsageError(f"{str(file)!r} is no JSON: {exc}") from exc
 
@@ -70,8 +70,8 @@ def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
     if "string" in types or (isinstance(declared, Mapping) and text in _list(declared.get("enum"))):
         return text
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as problem:
+        return parse_json(text)
+    except ValueError as problem:
         if types & LITERAL_TYPES:
             raise UsageError(f"parameter {name!r} must be {' or '.join(sorted(types))}; {text!r} is not") from problem
         return text
@@ -98,15 +98,17 @@ def _list(value: object) -> list[object]:
 def _load(file: Path, text: str) -> object:
     if file.suffix == ".json":
         try:
-            return json.loads(text)
+            return parse_json(text)
         except json.JSONDecodeError as problem:
             raise UsageError(f"{file}:{problem.lineno}: not JSON: {problem.msg}") from problem
-    import yaml
+        except ValueError as problem:
+            raise UsageError(f"{file}: not JSON: {problem}") from problem
+    from uncaged_bundles.storage.document import load_yaml
 
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as problem:
-        raise UsageError(f"{str(file)!r} is neither JSON nor YAML: {problem}") from problem
+        return load_yaml(text.encode(), str(file))
+    except DamagedError as problem:
+        raise UsageError(f"neither JSON nor YAML: {problem}") from problem
 
 
 def _listed(names: Iterable[str]) -> str:

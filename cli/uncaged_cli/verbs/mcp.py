@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -28,7 +29,7 @@ CLIENTS = ("claude", "cursor", "vscode")
 def command(context: click.Context, port: int | None, flows: tuple[str, ...]) -> None:
     """Serve the enabled flows as tools, and threads as resources, over standard input and output.
 
-    A call of a tool runs the flow as you, with what you granted it. Over HTTP everybody on this machine can call them.
+    A call of a tool runs the flow as you, with what you granted it. Over HTTP each request must bring the store's token: see `mcp config`.
     """
     if context.invoked_subcommand is not None:
         return
@@ -44,7 +45,10 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
             note("a client starts this by itself and speaks with it here: see 'uncaged-workflow mcp config CLIENT'; stop it with Ctrl-D")
         serve_stdio(server)
     else:
-        serve_http(server, port, lambda url: note(f"serving {url}; stop it with Ctrl-C"))
+        from uncaged_engine.listening.guard import token_of, token_path
+
+        place = token_path(engine.store)
+        serve_http(server, port, token_of(engine.store), lambda url: note(f"serving {url}, token in {place}; stop it with Ctrl-C"))
 
 
 @command.command("config")
@@ -52,7 +56,7 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
 @click.option("--http", "port", type=click.IntRange(1, 65535), metavar="PORT", help="For a server that runs with --http PORT.")
 @json_option
 def config(client: str, port: int | None, as_json: bool) -> None:
-    """Print what CLIENT has to be told to find this server."""
+    """Print what CLIENT has to be told to find this server; with --http also where the token is that its requests must bring."""
     from uncaged_engine.mcp.snippets import CLIENTS as known
     from uncaged_engine.mcp.snippets import NAME, snippet
 
@@ -64,5 +68,16 @@ def config(client: str, port: int | None, as_json: bool) -> None:
     jsonout.document(snippet(known[client], words, kept, url))
     if not as_json:
         note(f"put it into {known[client].file}")
+    if not as_json and url is not None:
+        from uncaged_engine.listening.guard import token_of, token_path
+        from uncaged_engine.mcp.snippets import VARIABLE
+
+        store = open_engine().store
+        token_of(store)  # it is there before anybody looks for it
+        path = token_path(store)
+        asked = known[client].asks
+        note(f"the token is in {path}: " + ("the client asks for it" if asked else "start the client with it in its environment:"))
+        if not asked:
+            note(f'export {VARIABLE}="$(cat {shlex.quote(str(path))})"')
     if not as_json and url is None:
         note("a client starts programs without your shell's variables, so add those that your flows need under env")

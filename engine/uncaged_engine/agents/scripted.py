@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_bundles.errors import DamagedError, EnvironmentLacks, UsageError
 
 from ..settings import agent as check
 from .request import AgentAnswer, AgentFailed, AgentRequest
@@ -58,14 +58,14 @@ class ScriptedAgent:
 
 def read_script(path: Path) -> list[Entry] | dict[str, list[Entry]]:
     """Read and check a script; EnvironmentLacks when there is none, UsageError with the entry's place when it is not one."""
-    import yaml
+    from uncaged_bundles.storage.document import load_yaml
 
     try:
-        raw = yaml.safe_load(path.read_bytes())
+        raw = load_yaml(path.read_bytes(), str(path))
     except OSError as exc:
         raise EnvironmentLacks(f"the script {path} cannot be read ({exc.strerror})", remedy="bring it back") from exc
-    except yaml.YAMLError as exc:
-        raise UsageError(f"{path}: not YAML: {' '.join(str(exc).split())}") from exc
+    except DamagedError as exc:
+        raise UsageError(str(exc)) from exc
     if isinstance(raw, list):
         return [check_entry(entry, f"{path}: entry {index + 1}", ordered=True) for index, entry in enumerate(raw)]
     if isinstance(raw, dict) and all(isinstance(entries, list) for entries in raw.values()):

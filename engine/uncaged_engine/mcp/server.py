@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from starlette.requests import Request
 from uncaged_bundles.errors import NotFoundError, UncagedError
 from uncaged_bundles.version import __version__
 
 from ..api import Engine
+from ..listening.asgi import GONE
 from ..tools import Called, Tool, find_tool, split, tools
 from . import resources, threads
 from .changes import Changes
@@ -61,6 +64,9 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
         return types.ListToolsResult(tools=[*(described(tool.name, tool.description, tool.schema) for tool in found), *own])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await while_there(context.request, lambda: use_tool(context, params))
+
+    async def use_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = params.arguments or {}
         try:
             if params.name in threads.THREAD_TOOLS and (flows is None or params.name != "run"):
@@ -91,6 +97,27 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+
+
+async def while_there(request: object, use: Callable[[], Awaitable[types.CallToolResult]]) -> types.CallToolResult:
+    """Return what a call comes to; a client of HTTP that hangs up cancels it, in every version of the protocol.
+
+    Without a store of events no later request could fetch its result.
+    """
+    gone = request.scope.get(GONE) if isinstance(request, Request) else None
+    if gone is None:
+        return await use()
+    result = types.CallToolResult(content=[types.TextContent(text="the client is gone")], is_error=True)
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            await gone.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        result = await use()
+        tasks.cancel_scope.cancel()
+    return result
 
 
 async def call_flow(

@@ -1,4 +1,4 @@
-"""The server speaks over standard input and output, or over HTTP on loopback to whoever is on this machine."""
+"""Transports of the MCP server: standard input and output, or HTTP on loopback for those who have the store's token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from uncaged_bundles.errors import UsageError
 
-LOOPBACK = "127.0.0.1"
+from ..listening.asgi import guarded
+from ..listening.guard import LOOPBACK, Guard
+
 PATH = "/mcp"
 GRACE_S = 2
 
@@ -27,11 +29,11 @@ def serve_stdio(server: Server[Any]) -> None:
     anyio.run(serve)
 
 
-def serve_http(server: Server[Any], port: int, ready: Callable[[str], None]) -> None:
+def serve_http(server: Server[Any], port: int, token: str, ready: Callable[[str], None]) -> None:
     """Serve any number of clients until interrupted.
 
     Args:
-        port: 0 takes a free one. ready: is told the address.
+        port: 0 takes a free one. token: what each request must bring. ready: is called with the address.
     Raises:
         UsageError: the port is taken.
     """
@@ -40,7 +42,8 @@ def serve_http(server: Server[Any], port: int, ready: Callable[[str], None]) -> 
     except OSError as exc:
         raise UsageError(f"port {port} cannot be served: {exc.strerror}; choose another, or 0 for a free one") from exc
     app = server.streamable_http_app(streamable_http_path=PATH, host=LOOPBACK)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S)
+    port = listener.getsockname()[1]
+    config = uvicorn.Config(guarded(app, Guard(token=token, port=port)), log_level="warning", timeout_graceful_shutdown=GRACE_S)
     with listener:
-        ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}{PATH}")
+        ready(f"http://{LOOPBACK}:{port}{PATH}")
         uvicorn.Server(config).run(sockets=[listener])

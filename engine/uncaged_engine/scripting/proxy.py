@@ -6,6 +6,7 @@ What travels inside an encrypted connection is not looked at.
 from __future__ import annotations
 
 import ipaddress
+import re
 import select
 import socket
 import threading
@@ -24,6 +25,9 @@ MAX_CHARACTERS = 300
 TIMEOUT_S = 30.0
 MOST_CONNECTIONS = 32
 CHUNK_BYTES = 64 << 10
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_REQUEST_LINE = re.compile(_TOKEN + rb" [!-~]+ HTTP/1\.[01]")
+_FIELD = re.compile(_TOKEN + rb":[\t -~\x80-\xff]*")
 
 
 class Denied(Exception):
@@ -90,6 +94,7 @@ class Proxy:
         method, _, address = first.partition(b" ")
         wanted = address.partition(b" ")[0].decode("latin-1")
         try:
+            check_head(first, fields)
             target = _target_of(method, wanted)
             wanted = target.authority
             server = self._connect(target)
@@ -147,6 +152,17 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
         data += chunk
     head, _, rest = data.partition(b"\r\n\r\n")
     return head, rest
+
+
+def check_head(first: bytes, fields: Sequence[bytes]) -> None:
+    """Refuse a head that another reader could divide differently, such as at a bare line feed: it could hide a second request."""
+    if not _REQUEST_LINE.fullmatch(first):
+        raise Denied("the request's first line is not METHOD ADDRESS HTTP/1.1")
+    if any(not _FIELD.fullmatch(field) for field in fields):
+        raise Denied("a header of the request is not NAME: VALUE on one line")
+    lengths = [field for field in fields if field.lower().startswith((b"content-length:", b"transfer-encoding:"))]
+    if len(lengths) > 1:
+        raise Denied("the request states its length twice")
 
 
 def _target_of(method: bytes, text: str) -> Target:

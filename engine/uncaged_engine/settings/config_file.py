@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
-from uncaged_bundles.errors import UsageError
+from uncaged_bundles.errors import DamagedError, UsageError
+from uncaged_bundles.storage.document import load_yaml
 
 from ..web.problems import WebProblem
 from ..web.target import read_target
@@ -109,19 +109,6 @@ class ConfigSection(Section):
     test_command: str | None = None
 
 
-class StrictLoader(yaml.SafeLoader):
-    """YAML as people mean it: a key that stands twice is a slip, not a choice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
-        seen = set()
-        for key_node, _ in node.value:
-            if key_node.value in seen and key_node.tag != "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key_node.value!r} stands twice", key_node.start_mark)
-            if isinstance(key_node.value, str):
-                seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
-
-
 def parse_config(data: bytes, path: Path) -> Config:
     """Check the bytes of a config file; relative paths in it are relative to its directory.
 
@@ -129,9 +116,9 @@ def parse_config(data: bytes, path: Path) -> Config:
         UsageError: see ``config.load``.
     """
     try:
-        raw = yaml.load(data, Loader=StrictLoader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, UnicodeDecodeError) as exc:
-        raise UsageError(f"{path}: not YAML: {' '.join(str(exc).split())}") from exc
+        raw = load_yaml(data, str(path))
+    except DamagedError as exc:
+        raise UsageError(str(exc)) from exc
     if raw is None:
         return Config(path=path)
     if not isinstance(raw, dict):

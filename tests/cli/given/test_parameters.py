@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import NotFoundError, UsageError
-from uncaged_cli.given.parameters import gather, parse_value, read_file
+from uncaged_cli.given.parameters import gather, parse_value, read_file, read_json
 
 SCHEMA = {
     "type": "object",
@@ -85,3 +85,19 @@ def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
     """Its exit code is that of things that are not there."""
     with pytest.raises(NotFoundError, match=r"none\.json"):
         read_file(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(("name", "data"), [("deep.yaml", "[" * 20_000), ("deep.json", "[" * 200_000), ("deep.json", '{"a":' * 200_000)])
+def test_a_file_of_parameters_that_is_nested_too_deeply_is_refused(tmp_path: Path, name: str, data: str) -> None:
+    """A parameter file from elsewhere ends in a message with its name, not in a bug report."""
+    (tmp_path / name).write_text(data)
+    with pytest.raises(UsageError, match=name):
+        gather(tmp_path / name, (), {})
+    with pytest.raises(UsageError, match=name):
+        read_json(tmp_path / name)
+
+
+def test_a_parameter_that_is_nested_too_deeply_is_refused() -> None:
+    """The same for one on the command line."""
+    with pytest.raises(UsageError, match="must be array"):
+        parse_value("list", "[" * 200_000, {"properties": {"list": {"type": "array"}}})

@@ -98,6 +98,7 @@ def test_a_delay_ends_with_a_kill(tmp_path: Path) -> None:
     [
         ("just text", "must be a list of answers, or for each role a list"),
         ("[", "not YAML"),
+        ("[" * 20_000, "nested deeper than 48 levels"),
         ("- {answer: x}", "entry 1 must name its role"),
         ("- x", "entry 1 must be a mapping"),
         ("- {role: a}", "entry 1 must have one of answer, meta, fail, lack"),

@@ -69,6 +69,41 @@ def test_what_is_not_declared_is_refused_in_words(request_line: bytes, words: st
     assert words in refused[0][1]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "G\nET {url} HTTP/1.1",
+        "GET {url} HTTP/1.1\nX: y",
+        "GET / HTTP/1.1\nHost: inside\n\nGET {url} HTTP/1.1",
+        "GET {url} HTTP/1.1\r\nX: y\nGET /admin HTTP/1.1",
+        "GET {url} HTTP/1.1\r\nX: y\rGET /admin HTTP/1.1",
+        "GET {url} HTTP/1.1\r\nX: y\0z",
+        "GET {url} HTTP/1.1\r\nX: y\r\n folded",
+        "GET {url} HTTP/1.1\r\nContent-Length : 5",
+        "GET {url} HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked",
+        "GET {url} HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6",
+        "GET {url} HTTP/0.9",
+        "GET {url}",
+    ],
+)
+def test_a_head_that_hides_a_second_request_reaches_no_server(head: str) -> None:
+    """A bare line feed in method or headers, a folded line, two lengths: another reader would see another request, so it is refused."""
+    asked: list[str] = []
+
+    def note(seen: Seen) -> object:
+        asked.append(seen.path)
+        return text("served")
+
+    with serving(note) as server, proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused):  # type: ignore[arg-type]  # a page is a reply
+        url = f"http://127.0.0.1:{server.port}/"
+        answer = ask(port, head.format(url=url).encode() + b"\r\n\r\n")
+        control = ask(port, f"GET {url}control HTTP/1.1\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+    assert refused
+    assert control.endswith(b"served")
+    assert asked == ["/control"]
+
+
 CLOSE = ("169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "100.100.100.200")
 
 

@@ -1,0 +1,109 @@
+"""Guard of every listener on loopback: a request must bring the store's token, name this listener as its host, and come from no web page.
+
+Rule 1: the token is a file of the person's, made once; whoever can read it may call, and nobody else on the machine.
+Rule 2: the token is in no address, no log and no error; it is compared in constant time.
+Rule 3: a header that could be read in two ways (twice, or missing) is refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from uncaged_bundles.errors import DamagedError, StorageError
+from uncaged_bundles.storage.store import Store
+
+LOOPBACK = "127.0.0.1"
+NAMES = (LOOPBACK, "localhost", "[::1]")
+TOKEN_BYTES = 32
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denial:
+    """The HTTP status and the words for a request that is not served."""
+
+    status: int
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """What requests to one listener are compared with. token is never shown."""
+
+    token: str = field(repr=False)
+    port: int
+
+    def denial(self, headers: Iterable[tuple[bytes, bytes]]) -> Denial | None:
+        """Return why a request with these headers is not served, or None. Names of headers are compared in any case."""
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            found.setdefault(name.lower(), []).append(value)
+        hosts = {f"{name}:{self.port}".encode() for name in NAMES}
+        if len(found.get(b"host", ())) != 1 or found[b"host"][0].lower() not in hosts:
+            return Denial(status=421, message="this address serves another host")
+        origins = {b"http://" + host for host in hosts}
+        if any(origin not in origins for origin in found.get(b"origin", ())):
+            return Denial(status=403, message="web pages of other origins are not served")
+        given = found.get(b"authorization", [])
+        if len(given) != 1 or not hmac.compare_digest(given[0], b"Bearer " + self.token.encode()):
+            said = "the token is missing or wrong; `uncaged-workflow mcp config` says where it is"
+            return Denial(status=401, message=said, headers={"WWW-Authenticate": "Bearer"})
+        return None
+
+
+def token_path(store: Store) -> Path:
+    """Return where the token of all listeners of a store is."""
+    return store.run / "token"
+
+
+def token_of(store: Store) -> str:
+    """Return the store's token; it is made at the first call, once, whoever calls at the same time.
+
+    Raises:
+        DamagedError: the file is a link, belongs to another user, can be read by others, or holds no token.
+        StorageError: it cannot be made or read.
+    """
+    path = token_path(store)
+    try:
+        if not path.exists():
+            _make(path)
+        return _read(path)
+    except OSError as exc:
+        raise StorageError(f"cannot use the token {path}: {exc.strerror or exc}") from exc
+
+
+def _make(path: Path) -> None:
+    """Link a whole file to the name; the first of several makers wins."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, secrets.token_urlsafe(TOKEN_BYTES).encode())
+        os.fsync(handle)
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        os.close(handle)
+        temporary.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> str:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise DamagedError(f"{path} is not a file that you alone can read; remove it, then start again")
+        data = os.read(handle, 1024)
+    finally:
+        os.close(handle)
+    if not _TOKEN.fullmatch(data):
+        raise DamagedError(f"{path} holds no token; remove it, then start again")
+    return data.decode()

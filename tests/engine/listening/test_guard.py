@@ -1,0 +1,78 @@
+"""The guard of listeners: one token of the store's, this listener's host, no other page's origin."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from uncaged_bundles.errors import DamagedError, StorageError
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.listening.guard import Guard, token_of, token_path
+
+TOKEN = "t" * 43
+GUARD = Guard(token=TOKEN, port=8811)
+HOST = (b"Host", b"127.0.0.1:8811")
+BEARER = (b"Authorization", f"Bearer {TOKEN}".encode())
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([HOST, BEARER], None),
+        ([(b"host", b"LOCALHOST:8811"), (b"authorization", BEARER[1])], None),
+        ([(b"host", b"[::1]:8811"), BEARER], None),
+        ([HOST, BEARER, (b"origin", b"http://127.0.0.1:8811")], None),
+        ([BEARER], 421),
+        ([HOST, HOST, BEARER], 421),
+        ([(b"host", b"127.0.0.1:8812"), BEARER], 421),
+        ([(b"host", b"127.0.0.1"), BEARER], 421),
+        ([(b"host", b"evil.example:8811"), BEARER], 421),
+        ([HOST, BEARER, (b"origin", b"http://localhost:3000")], 403),
+        ([HOST, BEARER, (b"origin", b"http://localhost:8811"), (b"origin", b"https://evil.example")], 403),
+        ([HOST, BEARER, (b"origin", b"null")], 403),
+        ([HOST], 401),
+        ([HOST, BEARER, BEARER], 401),
+        ([HOST, (b"authorization", b"Bearer " + b"x" * 43)], 401),
+        ([HOST, (b"authorization", f"Basic {TOKEN}".encode())], 401),
+        ([HOST, (b"authorization", "Bearer \xff".encode("latin-1"))], 401),
+    ],
+)
+def test_a_request_is_served_only_with_token_host_and_no_foreign_origin(headers: list[tuple[bytes, bytes]], status: int | None) -> None:
+    """Each header is judged by itself; one that is there twice is refused, and no denial has the token in it."""
+    denied = GUARD.denial(headers)
+    assert (denied.status if denied is not None else None) == status
+    assert TOKEN not in f"{denied!r} {GUARD!r}"
+
+
+def test_the_token_is_made_once_for_the_person_alone(store: Store) -> None:
+    """Twenty callers at the same moment get one token, in a file of mode 0600, and no other file is left."""
+    with ThreadPoolExecutor(20) as callers:
+        tokens = set(callers.map(lambda _: token_of(store), range(20)))
+    assert len(tokens) == 1
+    path = token_path(store)
+    assert path.read_text() in tokens
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in store.run.iterdir()] == ["token"]
+
+
+def test_a_token_that_others_can_read_is_refused(store: Store) -> None:
+    """The file says nothing then about who calls."""
+    token_of(store)
+    token_path(store).chmod(0o644)
+    with pytest.raises(DamagedError, match="you alone"):
+        token_of(store)
+
+
+def test_a_token_that_is_a_link_or_empty_is_refused(store: Store, tmp_path: Path) -> None:
+    """Neither another file nor an empty one stands for the token."""
+    other = tmp_path / "other"
+    other.write_text(TOKEN)
+    other.chmod(0o600)
+    token_path(store).symlink_to(other)
+    with pytest.raises(StorageError):
+        token_of(store)
+    token_path(store).unlink()
+    token_path(store).touch(0o600)
+    with pytest.raises(DamagedError, match="no token"):
+        token_of(store)
