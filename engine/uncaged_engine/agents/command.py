@@ -12,9 +12,9 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ..processes.programs import Finished, run_program
+from ..processes.programs import MAX_STDERR_BYTES, Finished, run_program
 from ..settings import agent as check
-from .request import AgentAnswer, AgentFailed, AgentRequest, agent_failure
+from .request import AgentAnswer, AgentFailed, AgentRequest, agent_failure, remark_stderr
 
 KIND = "command"
 TAIL_CHARACTERS = 4000
@@ -54,6 +54,7 @@ class CommandAgent:
             raise EnvironmentLacks(
                 f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}", remedy="mend argv in config.yaml"
             ) from exc
+        remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         return AgentAnswer(text=self._text_of(finished, timeout_s))
 
     def _text_of(self, finished: Finished, timeout_s: float) -> str:

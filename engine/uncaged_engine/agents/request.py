@@ -133,3 +133,12 @@ def agent_failure(message: str, words: str, more: Mapping[str, object]) -> Agent
     from ..models.patience import is_outage
 
     return AgentAway(message, more=more) if is_outage(words) else AgentFailed(message, more=more)
+
+
+def remark_stderr(remark: Callable[[str], None], data: bytes, *, max_bytes: int) -> None:
+    """Put what an agent wrote to its standard error into the thread's debug log. max_bytes: of its end, that were kept."""
+    if len(data) >= max_bytes:
+        data = data.partition(b"\n")[2]  # half a line may hold half a secret, which is not recognised
+    text = data.decode("utf-8", "backslashreplace").strip()
+    if text:
+        remark(f"stderr: {text}")

@@ -16,6 +16,7 @@ from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
 
 from ..journal.blobs import Blobs
+from ..journal.infolog import InfoLog
 from ..journal.journal import Journal
 from ..journal.recover import History
 from .cell import Cell, CellDied
@@ -28,7 +29,16 @@ class Seat:
     """Where one thread's generator lives. Used by that thread's driver only."""
 
     def __init__(
-        self, *, cells: Cells, slot: int, journal: Journal, thread: ThreadId, start: Mapping[str, Any], blobs: Blobs, deadline_s: float
+        self,
+        *,
+        cells: Cells,
+        slot: int,
+        journal: Journal,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        blobs: Blobs,
+        deadline_s: float,
+        info: InfoLog,
     ) -> None:
         self._cells = cells
         self._slot = slot
@@ -37,6 +47,7 @@ class Seat:
         self._start = start
         self._blobs = blobs
         self._deadline_s = deadline_s
+        self._info = info
         self._handed_over = 0
         self._cell: Cell | None = None
         self._alone = False
@@ -62,6 +73,7 @@ class Seat:
             if now is None:
                 now = self._prove(replay, history)
             self._answered = True
+            self._info.note("G5T1YA8E", f"sandbox: {self._cell.mechanism if self._cell is not None else 'none'}")
             return now
 
     def ask(self, seq: int, line: bytes) -> Said:
@@ -105,6 +117,7 @@ class Seat:
             raise self._hopeless(died) from died
 
     def _blame(self, died: CellDied) -> None:
+        self._info.note("P3X6RM0B", str(died))
         if self._cell is not None and self._alone:
             self._cell.close()
             if not self._answered:

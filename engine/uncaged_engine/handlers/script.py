@@ -20,6 +20,7 @@ from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
+from ..journal.infolog import InfoLog
 from ..outcomes import Answer, Failure, Outcome, Void
 from ..sandbox.bounds import DEFAULT_PATH, ScriptBounds
 from ..sandbox.mechanism import Mechanism, choose
@@ -139,6 +140,8 @@ class Run:
                 prepare=network.enter,
                 watch_path=None if limits.tolerate_all else self._path,
             )
+        info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
+        info.note("M4ZC7H2Q", f"script {context.key}: {self._mechanism.name}, exit code {result.exit_code}, {result.duration_ms} ms")
         if context.cancel.requested:
             return Void(word="killed", message="the script was killed", begun=self.has_started)
         answer = self._answer(result, script, tuple(findings(result.refused, network.refused, limits)))

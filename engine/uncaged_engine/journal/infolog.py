@@ -10,6 +10,8 @@ from pathlib import Path
 from .codec import encode
 
 MAX_CONTENT = 4096
+MAX_BYTES = 1 << 20
+"""The log of a thread grows no further; its journal says what happened all the same."""
 
 
 class InfoLog:
@@ -20,12 +22,17 @@ class InfoLog:
         self._clock_ms = clock_ms
 
     def note(self, tag: str, content: str) -> None:
-        """Args: tag: eight Crockford characters, one per call site."""
-        line = encode({"tag": tag, "content": content[:MAX_CONTENT], "timestamp": self._clock_ms()})
-        try:
-            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError:
-            return
+        """Args: tag: eight Crockford characters, one per call site. content: without secrets; of a long one both ends are kept."""
+        line = encode({"tag": tag, "content": _cut(content), "timestamp": self._clock_ms()}).encode("utf-8", "replace") + b"\n"
         with suppress(OSError):
-            os.write(fd, line.encode("utf-8", "replace") + b"\n")
-        os.close(fd)
+            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if os.fstat(fd).st_size + len(line) <= MAX_BYTES:
+                    os.write(fd, line)
+            finally:
+                os.close(fd)
+
+
+def _cut(content: str) -> str:
+    half = MAX_CONTENT // 2
+    return content if len(content) <= MAX_CONTENT else f"{content[:half]} … {content[-half:]}"

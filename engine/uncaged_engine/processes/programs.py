@@ -19,6 +19,7 @@ from ..effects import Cancel
 from .leftovers import kill_leftovers, start_recorded
 
 CHUNK_BYTES = 1 << 16
+MAX_STDERR_BYTES = 1 << 16
 TICK_S = 0.05
 """How often a system without pidfd is asked whether the program has ended."""
 DRAIN_S = 1.0
@@ -76,7 +77,7 @@ def run_program(
     key: str,
     grace_s: float = 5.0,
     max_stdout_bytes: int = 1 << 20,
-    max_stderr_bytes: int = 1 << 16,
+    max_stderr_bytes: int = MAX_STDERR_BYTES,
     on_stdout: Callable[[bytes], None] | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
 ) -> Finished:

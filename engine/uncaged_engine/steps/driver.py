@@ -7,6 +7,7 @@ Rule 3: a word from outside is obeyed, or refused because the thread was left; i
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from typing import Any
 from uncaged_bundles.errors import BundleError, EngineBug, NotFoundError, RefusedError, ReplayError, UncagedError, os_problem
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
+from uncaged_bundles.version import __version__
 
 from ..cells.said import Said
 from ..cells.seat import Seat
@@ -60,7 +62,7 @@ class Driver:
         self._stop: str | None = None
         self._left = False
         self._steering = threading.Lock()
-        self._info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
+        self.info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
         self._performer: Performer | None = None
 
     def run(self) -> str:
@@ -73,11 +75,14 @@ class Driver:
         """
         journal, thread, around = self._journal, self.thread, self._around
         journal.on_flush = lambda size: around.publish(thread, {"flushed": size})
+        self.info.note("7WQ2NHC5", f"worker {os.getpid()} of engine {__version__} takes it up, {len(journal.history.steps)} steps done")
         try:
-            return self._drive_or_fail()
+            word = self._drive_or_fail()
+            self.info.note("2KD9V4TZ", f"left: {word}")
+            return word
         except (UncagedError, OSError) as exc:  # an OSError outside of an effect: what was written before could not be read
             why = os_problem(exc, journal.path) if isinstance(exc, OSError) else str(exc)
-            self._info.note("4TQ8ZJ1M", f"left: {why}")
+            self.info.note("4TQ8ZJ1M", f"left: {why}")
             around.publish(thread, {"left": "interrupted", **journal.note(why).document()})
             return self._leave("interrupted")
         finally:
@@ -286,6 +291,7 @@ class Driver:
             start=start,
             blobs=self._blobs,
             deadline_s=self._config.limits.bundle_s,
+            info=self.info,
         )
 
     def _execute(self, said: Said, history: History, seat: Seat) -> str:

@@ -282,6 +282,7 @@ class Server:
         path = self._store.run / f"report-{self._clock_ms()}-{driver.thread}.txt"
         text = f"uncaged-workflow worker, bundle {self._hash}, thread {driver.thread}\n\n{traceback.format_exc()}"
         sys.stderr.write(text)
+        driver.info.note("8FJ3R0XS", f"a bug of the engine, reported in {path}")
         self._has_met_a_bug = True
         with suppress(OSError):  # a full disk: it stands in what we print, too
             path.write_text(text, encoding="utf-8")

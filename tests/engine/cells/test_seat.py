@@ -19,6 +19,7 @@ from uncaged_engine.cells.seat import Seat
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.infolog import InfoLog
 from uncaged_engine.journal.journal import Journal, create
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -55,7 +56,14 @@ class Flow:
         self.journal = Journal.open(path, bundle, self.thread)
         blobs = Blobs(directory)
         self.seat = Seat(
-            cells=cells, slot=number, journal=self.journal, thread=self.thread, start=start, blobs=blobs, deadline_s=deadline_s
+            cells=cells,
+            slot=number,
+            journal=self.journal,
+            thread=self.thread,
+            start=start,
+            blobs=blobs,
+            deadline_s=deadline_s,
+            info=InfoLog(path.with_suffix(".info"), lambda: NOW_MS),
         )
         self._bundle = bundle
         self.done = 0

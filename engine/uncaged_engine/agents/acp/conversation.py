@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ..request import AgentAnswer, AgentFailed, agent_failure
+from ..request import AgentAnswer, AgentFailed, agent_failure, remark_stderr
 from .client import Client
 from .heard import Heard
 from .process import AgentProcess, ended
@@ -191,6 +191,7 @@ class Turn:
                 self._stderr += data
                 del self._stderr[:-MAX_STDERR_BYTES]
         finally:
+            remark_stderr(self._remark, bytes(self._stderr), max_bytes=MAX_STDERR_BYTES)
             transport.close()
 
     async def _watch(self, wire: Wire) -> None:

@@ -11,10 +11,10 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.rights import CHANGING
 
 from ...processes.leftovers import kill_leftovers
-from ...processes.programs import Finished, run_program
+from ...processes.programs import MAX_STDERR_BYTES, Finished, run_program
 from ...settings import agent as check
 from ..command import empty_directory, tail
-from ..request import AgentAnswer, AgentFailed, AgentRequest, agent_failure
+from ..request import AgentAnswer, AgentFailed, AgentRequest, agent_failure, remark_stderr
 from .reading import MAX_VALUE_CHARACTERS, Flood, Reader, Reading
 from .strict import is_strict
 from .table import Row, row_for
@@ -74,6 +74,7 @@ class ProgramAgent:
             raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
         finally:
             kill_leftovers(request.scratch, request.key)  # what it started may have left its group
+        remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         reading = reader.finish()
         take_patterns(self._row, finished.stderr, reading)
         return self._judge(finished, reading, timeout_s, session)

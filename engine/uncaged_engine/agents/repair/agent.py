@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from ...processes.programs import Finished, run_program
+from ...processes.programs import MAX_STDERR_BYTES, Finished, run_program
 from ...settings import agent as check
-from ..request import AgentAnswer, AgentFailed, AgentRequest
+from ..request import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
 from .task import KIND, ROLES, Task, limits_of
 
 GRACE_S = 10.0
@@ -64,6 +64,7 @@ class RepairAgent:
             max_stdout_bytes=MAX_ANSWER_BYTES,
             on_stderr=Forward(request.progress),
         )
+        remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         return AgentAnswer(text=_text_of(finished, request.timeout_s))
 
 
