@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from typing import Any
 
-PR_SET_KEEPCAPS = 8
+PR_SET_SECUREBITS = 28
+NO_SETUID_FIXUP = 1 << 2  # capabilities stay with a change of user, and access(2), by which git looks, counts them
 PR_SET_CHILD_SUBREAPER = 36
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
@@ -104,7 +105,7 @@ def _become(uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], num
     """
     syscall = lockdown["syscall"]
     if carry:
-        syscall(numbers["prctl"], PR_SET_KEEPCAPS, 1, 0, 0, 0)
+        syscall(numbers["prctl"], PR_SET_SECUREBITS, NO_SETUID_FIXUP, 0, 0, 0)
     syscall(numbers["setgroups"], 0, 0)
     syscall(numbers["setresgid"], gid, gid, gid)
     syscall(numbers["setresuid"], uid, uid, uid)

@@ -229,6 +229,15 @@ def test_commands_have_a_network_only_if_the_role_may(tree: Path, network: bool)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+def test_git_finds_a_repository_below_a_closed_directory(tree: Path, sandbox: str) -> None:
+    """As root a command's user passes through directories that are closed to it, and what git asks of access(2) agrees."""
+    tree.parent.chmod(0o700)
+    done = box(tree, sandbox=sandbox).use(Call(id="1", name="run", arguments=json.dumps({"command": "git log --format=%s"})))
+    assert "one" in done.text.splitlines(), done.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_a_command_cannot_lead_git_elsewhere(tree: Path, sandbox: str) -> None:
     """Whatever becomes of the file that names the repository, afterwards it is the same file again."""
     before = (tree / ".git").read_bytes()
