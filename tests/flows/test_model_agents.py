@@ -117,7 +117,7 @@ def test_an_issue_is_solved_on_a_green_branch(store: Store, demo: Path, wire: Wi
         told = [" ".join(worker.cmdline()) + str(worker.environ()) for worker in workers]
         assert len(server.asked) == len(SOLUTION)
         assert all(KEY in seen.headers["authorization"] for seen in server.seen)
-        tests = [message for body in server.asked for message in [json.dumps(body["messages"][-1])] if "passed" in message]
+        tests = [message for body in server.asked for message in [json.dumps(body["messages"][-1])] if " passed in " in message]
         assert len(tests) == 3, tests
         assert "failed" in tests[0]
         assert all("failed" not in one for one in tests[1:])
