@@ -159,6 +159,13 @@ FORBIDDEN = [
     ("wget http://example.org", {}, "the command 'wget' is not among the policy's executables"),
     ("cat /etc/shadow", {"allowedCommands": ["cat"]}, "the path '/etc/shadow' is outside what the policy allows"),
     ("curl -sS http://example.org/", {"allowedCommands": ["curl"]}, "the network is off"),
+    (
+        "cat <<END\ntoday is $(date)\nEND",
+        {"allowedCommands": ["cat"]},
+        "it was refused something: script.sh: line 1: date: command not found\nthe command 'date' is not among the policy's executables; "
+        'declare it in the policy: "script": {"executables": ["cat", "date"]}',
+    ),
+    ('tar czf "$TMPDIR/x.tgz" . || true', {"allowedCommands": ["tar"]}, '{"executables": ["tar", "gzip"]}'),
     ("while :; do :; done", {"maxExecutionTime": 1}, "its time was over after 1 s"),
 ]
 
@@ -173,6 +180,16 @@ def test_what_is_denied_is_named(engine: Engine, body: str, sandbox: dict[str, A
     assert result["success"] is False
     assert words in result["message"]
     assert "change it with 'uncaged-workflow edit tries'" in result["message"]
+
+
+def test_what_is_tolerated_is_no_failure(engine: Engine) -> None:
+    """The recipe's ``tolerate`` lets a script succeed without what it names; declared commands make it right."""
+    body = "cat <<END\ntoday is $(date +%Y)\nEND"
+    add_script(engine, "tolerant", body, allowedCommands=["cat"], tolerate=["date"])
+    result = finish(engine, engine.run("tolerant", prompt=""))
+    assert (result["success"], result["message"]) == (True, "today is ")
+    add_script(engine, "right", body, allowedCommands=["cat", "date"])
+    assert finish(engine, engine.run("right", prompt=""))["message"].startswith("today is 2")
 
 
 def test_parameters_are_checked_before_a_thread_exists(engine: Engine) -> None:

@@ -9,7 +9,7 @@ import pytest
 from uncaged_bundles.builders.recipes.flows import ForeignFlow, ScriptFlow, TaskFlow
 from uncaged_bundles.builders.recipes.recipe import parse_recipe, read_recipe, safe_name
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of, read_script_file
-from uncaged_bundles.builders.recipes.recipe_sandbox import portable_path
+from uncaged_bundles.builders.recipes.recipe_sandbox import portable_path, read_sandbox
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
 
@@ -223,3 +223,20 @@ def test_a_script_file_is_a_flow() -> None:
     task = read_script_file("hello", ".py", "async def execute(api, params):\n    return 'hello'\n")
     assert isinstance(task, TaskFlow)
     assert flow_of(read_bundle(build_flow(task).source)) is not None
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "limits"),
+    [
+        ({"networkAccess": True}, {"network": ["*"]}),
+        ({"networkAccess": "host"}, {"network": "host"}),
+        ({"allowedDomains": ["a.example"], "privateNetwork": True}, {"network": ["a.example"], "private": True}),
+        ({"privateNetwork": True}, {}),
+        ({"tolerate": ["date"]}, {"tolerate": ["date"]}),
+        ({"tolerate": True}, {"tolerate": True}),
+    ],
+)
+def test_a_sandbox_opens_the_network_it_names(sandbox: dict[str, object], limits: dict[str, object]) -> None:
+    """Each key for networks and refusals becomes the limit of the same meaning."""
+    policy, _ = read_sandbox(sandbox, "bash", "true", {}, ("sandbox",))
+    assert policy == limits
