@@ -20,11 +20,14 @@ from .errors import BundleError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["END", "START", "Moderator", "Recover", "Result", "Role", "Table", "View", "Workflow"]
+__all__ = ["END", "START", "Graph", "Moderator", "Recover", "Result", "Role", "Table", "View", "Workflow"]
 
 Table = Mapping[str, str | Mapping[str, str]]
 """``{START: "planner", "planner": {"planned": "coder", "aborted": END}}``: the next role by the last step's role and ``meta.status``.
 A word in place of an inner mapping is where to go whatever the status."""
+
+Graph = Mapping[str, str | Mapping[str, str | Sequence[str]]]
+"""The edges that a moderator may take: as a table, and a status may list several roles."""
 
 Moderator = Callable[[View], str | tuple[str, str]]
 Result = Callable[[View], Mapping[str, object]]
@@ -54,6 +57,7 @@ class Workflow:
     ``timestamp`` (ms). All of it is read-only, and mappings have their keys as attributes. It must be pure: same steps, same answer.
 
     moderator: a function that returns a role's name, a role's name and a note to it (``"coder", "Only the parser."``), or END; or a table.
+    graph: for a moderator that is a function: the edges that it may take. The builder checks them as it checks a table, `graph` draws them.
     policy: what the workflow asks to be allowed; without it, only to ask its roles, and without files.
     parameters: JSON Schema of the params of a run; without it, there are none.
     result: a function that returns ``{"success", "message", "data"}`` at END; without it, success with the last step's content and meta.
@@ -66,6 +70,7 @@ class Workflow:
     description: str
     roles: Sequence[Role]
     moderator: Moderator | Table
+    graph: Graph | None = None
     policy: Mapping[str, object] = field(default_factory=lambda: {"role": {}})
     parameters: Mapping[str, object] = field(default_factory=lambda: {"type": "object", "additionalProperties": False})
     result: Result | None = None
@@ -76,5 +81,7 @@ class Workflow:
         names = [role.name for role in self.roles]
         if not names:
             raise BundleError(f"workflow {self.name!r} has no roles; give it at least one")
+        if self.graph is not None and isinstance(self.moderator, Mapping):
+            raise BundleError(f"workflow {self.name!r} has a table and a graph; the table is the graph, leave the other out")
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise BundleError(f"workflow {self.name!r} has two roles named {', '.join(map(repr, twice))}; rename one")

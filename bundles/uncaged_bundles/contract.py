@@ -33,6 +33,7 @@ FOR_PEOPLE = "forPeople"
 """In a parameter's schema: a person may set it, and a model is not offered it."""
 
 _REQUIRED = frozenset({"contract", "name", "description", "kind"})
+Graph = Mapping[str, Mapping[str, tuple[str, ...]]]
 _OPTIONAL = frozenset({"parameters", "roles", "policy", "continues", "graph", "patterns", "aliases", "examples"})
 _OPTIONAL |= {"source", "displayName", "unsupported"}
 _ROLE_KEYS = frozenset({"description", "systemPrompt", "extractPrompt", "schema"})
@@ -59,8 +60,9 @@ CLAIMS = ("git.branch", "git.commit", "git.files", "tests")
 class Descriptor:
     """What a bundle says of itself.
 
-    parameters: JSON Schema of ``input["params"]``. graph: the moderator's table, ``{role: {status: next}}``, the first role under
-    ``__start__`` with the status ``""``; None when the moderator is a function. raw: the literal as it stands in the file.
+    parameters: JSON Schema of ``input["params"]``. graph: the edges that the moderator may take,
+    ``{role: {status: (next, …)}}``, the first role under ``__start__`` with the status ``""``; None if the author declared none.
+    raw: the literal as it stands in the file.
     """
 
     name: str
@@ -70,7 +72,7 @@ class Descriptor:
     roles: Mapping[str, RoleSpec]
     policy: Policy
     continues: bool
-    graph: Mapping[str, Mapping[str, str]] | None
+    graph: Graph | None
     raw: Mapping[str, object]
 
     @property
@@ -144,16 +146,19 @@ def _role(name: str, value: object, path: shapes.Path) -> RoleSpec:
     )
 
 
-def _graph(value: object, roles: Mapping[str, RoleSpec], path: shapes.Path) -> dict[str, dict[str, str]]:
-    graph: dict[str, dict[str, str]] = {}
+def _graph(value: object, roles: Mapping[str, RoleSpec], path: shapes.Path) -> Graph:
+    graph: dict[str, dict[str, tuple[str, ...]]] = {}
     for source, edges in shapes.mapping(value, path).items():
         if source != START and source not in roles:
             raise shapes.ShapeError((*path, source), f"is neither a role nor {START!r}; roles: {', '.join(roles) or 'none'}")
-        targets = {"": edges} if isinstance(edges, str) else shapes.mapping(edges, (*path, source))
+        rows = {"": edges} if isinstance(edges, str) else shapes.mapping(edges, (*path, source))
         graph[source] = {}
-        for status, target in targets.items():
-            if not isinstance(target, str) or (target != END and target not in roles):
-                where = (*path, source, status) if status else (*path, source)
-                raise shapes.ShapeError(where, f"{shapes.shown(target)} is neither a role nor {END!r}; roles: {', '.join(roles) or 'none'}")
-            graph[source][status] = target
+        for status, listed in rows.items():
+            targets = listed if isinstance(listed, list) and listed else [listed]
+            for target in targets:
+                if not isinstance(target, str) or (target != END and target not in roles):
+                    where = (*path, source, status) if status else (*path, source)
+                    known = ", ".join(roles) or "none"
+                    raise shapes.ShapeError(where, f"{shapes.shown(target)} is neither a role nor {END!r}; roles: {known}")
+            graph[source][status] = tuple(map(str, targets))
     return graph

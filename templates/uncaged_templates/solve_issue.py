@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uncaged_bundles.authoring import END, View, Workflow
+from uncaged_bundles.authoring import END, START, Graph, View, Workflow
 from uncaged_roles.coder import role as coder
 from uncaged_roles.committer import role as committer
 from uncaged_roles.planner import role as planner
@@ -15,6 +15,8 @@ NEXT = {
     "reviewer": {"approved": "committer", "rejected": "coder"},
     "committer": {"committed": END, "recoverable": "coder", "unrecoverable": END},
 }
+
+GRAPH: Graph = {START: "planner", **NEXT, "coder": {**NEXT["coder"], "phase-done": ["coder", "reviewer"]}}
 
 # Where an answer that ends the run without success says why.
 REASON = {"aborted": "reason", "stuck": "summary", "unrecoverable": "error"}
@@ -53,6 +55,7 @@ workflow = Workflow(
     description="Plans, codes, reviews and commits a fix for an issue in a git repository.",
     roles=(planner, coder, reviewer, committer),
     moderator=moderator,
+    graph=GRAPH,
     result=result,
     policy={"role": {"workspace": "write"}},
 )

@@ -137,6 +137,17 @@ def test_the_bundle_and_the_module_agree(metas: list[Meta]) -> None:
         assert asked == [*(step["role"] for step in steps), moderator(ctx)]
 
 
+def test_the_graph_holds_every_edge_that_the_moderator_takes() -> None:
+    """The declared edges are those of the table, and the one by which the last phase leads to the reviewer."""
+    graph = read_bundle(SOURCE).descriptor.graph
+    assert graph is not None
+    for answers, path in PATHS:
+        roles = path.split()
+        sources = [("__start__", ""), *((role, meta["status"]) for role, meta in zip(roles, answers, strict=False))]
+        for (source, status), target in zip(sources, roles, strict=True):
+            assert target in graph[source][status]
+
+
 def test_open_phases_are_those_that_nobody_completed() -> None:
     """In the order of the plan; names that the plan does not know count for nothing."""
     steps = [{"role": "planner", "meta": planned("a", "b", "c")}, {"role": "coder", "meta": coded("phase-done", "b", "z")}]

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from uncaged_bundles.authoring import Table
+from uncaged_bundles.authoring import Graph
 from uncaged_bundles.carried.workflow import END, START
 from uncaged_bundles.shapes import shown
 
 from .schema import statuses
 
-Graph = dict[str, str | dict[str, str]]
+Edges = Mapping[str, list[tuple[str, object]]]
+Written = dict[str, str | dict[str, str | list[str]]]
 
 
-def check_table(table: Table, schemas: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:
-    """Return everything that is wrong with *table*, one sentence each; *schemas* holds the frozen schema of each role by name."""
-    return (*_shape_problems(table, schemas), *_status_problems(table, schemas), *_reach_problems(table, schemas))
+def check_table(table: Graph, schemas: Mapping[str, Mapping[str, object]], *, several: bool = False) -> tuple[str, ...]:
+    """Return everything that is wrong with *table*, one sentence each.
+
+    Args:
+        schemas: the frozen schema of each role by name. several: a status may lead to several roles, as in the graph of a function.
+    """
+    edges = {role: list(_edges(row, several=several)) for role, row in table.items()}
+    return (*_shape_problems(table, edges, schemas), *_status_problems(table, schemas), *_reach_problems(table, edges, schemas))
 
 
-def write_graph(table: Table) -> Graph:
-    """Return *table* as it stands in the descriptor: START first, then its rows in their order."""
-    rows: Graph = {role: row if isinstance(row, str) else dict(row) for role, row in table.items()}
+def write_graph(table: Graph) -> Written:
+    """Return *table* for the descriptor: START first, then its rows in their order."""
+    rows: Written = {}
+    for role, row in table.items():
+        rows[role] = row if isinstance(row, str) else {status: to if isinstance(to, str) else list(to) for status, to in row.items()}
     return {START: rows.pop(START), **rows}
 
 
-def _shape_problems(table: Table, schemas: Mapping[str, object]) -> Iterator[str]:
+def _shape_problems(table: Graph, edges: Edges, schemas: Mapping[str, object]) -> Iterator[str]:
     if START not in table:
         yield "START has no row: say which role comes first"
     elif not isinstance(table[START], str):
@@ -36,12 +44,12 @@ def _shape_problems(table: Table, schemas: Mapping[str, object]) -> Iterator[str
         if role not in table:
             yield f"role {role!r} has no row: say where it leads"
     for role, row in table.items():
-        for status, target in _edges(row) if role != START or isinstance(row, str) else ():
+        for status, target in edges[role] if role != START or isinstance(row, str) else ():
             if not isinstance(target, str) or (target not in schemas and target != END):
                 yield f"{_edge(role, status)} leads to {shown(target)}, which is no role; there are: {', '.join(schemas)} (and END)"
 
 
-def _status_problems(table: Table, schemas: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+def _status_problems(table: Graph, schemas: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     for role, row in table.items():
         if role not in schemas or not isinstance(row, Mapping):
             continue
@@ -57,13 +65,13 @@ def _status_problems(table: Table, schemas: Mapping[str, Mapping[str, object]]) 
                 yield f"role {role!r} has an edge for status {status!r}, which its schema does not allow; it allows: {', '.join(allowed)}"
 
 
-def _reach_problems(table: Table, schemas: Mapping[str, object]) -> Iterator[str]:
+def _reach_problems(table: Graph, edges: Edges, schemas: Mapping[str, object]) -> Iterator[str]:
     if not isinstance(table.get(START), str):
         return  # said already, and everything would be unreachable
     reached = {START}
     pending: list[str] = [START]
     while pending:
-        for _, target in _edges(table.get(pending.pop(), {})):
+        for _, target in edges.get(pending.pop(), ()):
             if isinstance(target, str) and target not in reached:
                 reached.add(target)
                 pending.append(target)
@@ -74,9 +82,11 @@ def _reach_problems(table: Table, schemas: Mapping[str, object]) -> Iterator[str
         yield "END is never reached from START: no run could ever complete"
 
 
-def _edges(row: str | Mapping[str, str]) -> Iterator[tuple[str, object]]:
+def _edges(row: object, *, several: bool) -> Iterator[tuple[str, object]]:
     if isinstance(row, Mapping):
-        yield from row.items()
+        for status, targets in row.items():
+            for target in targets if several and isinstance(targets, list | tuple) and targets else [targets]:
+                yield status, target
     else:
         yield "", row
 

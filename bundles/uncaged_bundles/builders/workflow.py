@@ -98,14 +98,15 @@ def _descriptor(workflow: Workflow, roles: Mapping[str, dict[str, object]]) -> d
         "policy": workflow.policy,
         "continues": workflow.continues,
     }
-    if isinstance(workflow.moderator, Mapping):
+    table = workflow.moderator if isinstance(workflow.moderator, Mapping) else workflow.graph
+    if table is not None:
         schemas = {role.name: freeze_schema(role.schema, f"role {role.name!r}: schema") for role in workflow.roles}
-        if problems := check_table(workflow.moderator, schemas):
+        if problems := check_table(table, schemas, several=table is workflow.graph):
             listed = "\n".join(f"- {problem}" for problem in problems)
             raise BundleError(
                 f"the table of workflow {workflow.name!r} has {len(problems)} problem{'s' if len(problems) > 1 else ''}:\n{listed}"
             )
-        descriptor["graph"] = write_graph(workflow.moderator)
+        descriptor["graph"] = write_graph(table)
     return descriptor
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from uncaged_bundles.contract import Graph
 from uncaged_bundles.policy import widening
 from uncaged_bundles.validation.validate import Bundle
 
@@ -87,7 +88,7 @@ def _schemas(old: Bundle, new: Bundle) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _graph(graph: Mapping[str, Mapping[str, str]] | None) -> Sequence[str]:
+def _graph(graph: Graph | None) -> Sequence[str]:
     return as_text(edges_of_table(graph)) if graph else []
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from uncaged_bundles.contract import Graph
+
 from .clean import clean_line
 
 START, END = "__start__", "__end__"
@@ -19,9 +21,9 @@ class Edge:
     target: str
 
 
-def edges_of_table(graph: Mapping[str, Mapping[str, str]]) -> list[Edge]:
+def edges_of_table(graph: Graph) -> list[Edge]:
     """Return the edges of a descriptor's graph, in its own order."""
-    return [Edge(source, label, target) for source, targets in graph.items() for label, target in targets.items()]
+    return [Edge(source, label, target) for source, rows in graph.items() for label, targets in rows.items() for target in targets]
 
 
 def path_of(records: Iterable[Mapping[str, object]], *, ended: bool) -> list[Edge]:
