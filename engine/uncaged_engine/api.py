@@ -9,6 +9,7 @@ for event in engine.follow(thread):
 
 from __future__ import annotations
 
+import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext, suppress
@@ -47,6 +48,7 @@ from .threads.tails import settle
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
+    from .threads.changes import Changes, Merged
     from .threads.estimate import Estimate
     from .threads.proof import Checked
     from .threads.verify import Verdict
@@ -341,6 +343,24 @@ class Engine:
             raise RefusedError(f"bundle {bundle.hash} is trusted: it is not replayed, so nothing can be proved before it runs")
         config = self.config
         return check(self.store, bundle, choose(config.sandbox), flow, deadline_s=config.limits.bundle_s)
+
+    def changes(self, text: str, step: int | None = None) -> Changes:
+        """What a step of a thread did to its files, or the whole thread. Raises: NotFoundError: there is no snapshot to compare."""
+        from .threads.changes import changes_of
+
+        return changes_of(self.store, self.thread(text), step, os.environ)
+
+    def branch_changes(self, text: str) -> Changes:
+        """What merging a thread's branch would bring into the checkout that it came from."""
+        from .threads.changes import branch_changes
+
+        return branch_changes(self.store, self.thread(text), os.environ)
+
+    def merge(self, text: str, found: Changes) -> Merged:
+        """Merge what `branch_changes` found. Raises: RefusedError: git would not; the checkout is as it was."""
+        from .threads.changes import merge
+
+        return merge(self.store, self.thread(text), found, os.environ)
 
     def remove_thread(self, text: str) -> ThreadId:
         """Delete a thread that does not run, with its worktree, refs and logs."""

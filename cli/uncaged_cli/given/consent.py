@@ -43,6 +43,16 @@ def _shown(head: str, sentences: Iterable[str], refusal: str, question: str, *, 
     return True
 
 
+def confirmed(what: str, *, yes: bool) -> None:
+    """Get a yes to an action that was just shown. RefusedError: the answer was no, or there is no terminal and no ``--yes``."""
+    if yes:
+        return
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        raise RefusedError(f"{what}: nobody said yes to the above; say it with --yes")
+    if not click.confirm(f"{what[:1].upper()}{what[1:]}?", default=False, err=True):
+        raise RefusedError(f"{what}: the answer was no; nothing was changed")
+
+
 def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[str, str]) -> None:
     """Ask, on a terminal only, whether a coding program that is on PATH may answer for roles that nobody chose an agent for.
 

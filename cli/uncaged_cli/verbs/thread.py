@@ -1,4 +1,4 @@
-"""`thread` shows one thread, follows it, or removes it."""
+"""`thread`: show one thread, follow it, show what it did to files, merge its branch, or remove it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..display import jsonout
+from ..display.changes import SHORT_COMMIT, changes_document, show_changes
 from ..display.follow import ending_of, follow, summary_of
 from ..display.portrait import portrait
 from ..display.screen import next_step, result
 from ..given.arguments import complete_threads, json_option, thread_argument, threads_argument, verbose_option
+from ..given.consent import confirmed
 from ..session import open_engine
 
 
@@ -30,9 +32,12 @@ class ShowByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=ShowByDefault, subcommand_metavar="THREAD | rm THREAD...", no_args_is_help=True)
+@click.group(cls=ShowByDefault, subcommand_metavar="THREAD | diff THREAD [N] | merge THREAD | rm THREAD...", no_args_is_help=True)
 def command() -> None:
-    """Show or follow a thread, or remove it. THREAD is an id, a unique beginning of one, or `latest`."""
+    """Show or follow a thread, show what it did to files, merge its branch, or remove it.
+
+    THREAD is an id, a unique beginning of one, or `latest`.
+    """
 
 
 @command.command("show")
@@ -60,6 +65,43 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
     return 0
 
 
+@command.command("diff", short_help="Show what a step did to the files.")
+@thread_argument
+@click.argument("step", type=click.IntRange(min=1), required=False, metavar="[N]")
+@json_option
+def diff(thread: str, step: int | None, as_json: bool) -> None:
+    """Show what step N of a thread did to the files of its workspace; without N, what the whole thread did."""
+    found = open_engine().changes(thread, step)
+    if as_json:
+        jsonout.document(changes_document(found))
+        return
+    show_changes(found)
+
+
+@command.command("merge", short_help="Merge a thread's branch into the checkout.")
+@thread_argument
+@click.option("--yes", is_flag=True, help="Merge without a question.")
+@json_option
+def merge(thread: str, yes: bool, as_json: bool) -> None:
+    """Show what a thread's branch would bring into the checkout that it started from, and merge it after one yes.
+
+    A merge that git stops, in a conflict for one, is taken back: the checkout is as it was.
+    """
+    engine = open_engine()
+    found = engine.branch_changes(thread)
+    if not as_json:
+        show_changes(found)
+    confirmed(f"merge {found.after[:SHORT_COMMIT]}", yes=yes)
+    merged = engine.merge(thread, found)
+    if as_json:
+        fields = {"branch": merged.branch, "into": merged.into, "commit": merged.commit, "changed": merged.changed}
+        jsonout.document({**changes_document(found), **fields})
+    elif merged.changed:
+        result(f"merged {merged.branch} into {merged.into}: {merged.commit[:SHORT_COMMIT]}")
+    else:
+        result(f"{merged.into} holds all of {merged.branch} already; nothing was changed")
+
+
 @command.command("rm", short_help="Remove threads that do not run.")
 @threads_argument
 @json_option
@@ -75,4 +117,4 @@ def remove(threads: tuple[str, ...], as_json: bool) -> None:
         if not as_json:
             result(f"removed {thread_id}")
     if as_json:
-        jsonout.document({"removed": ids})
+        jsonout.document({"threadIds": ids})

@@ -1,0 +1,153 @@
+"""Changes of files: what each step of a thread did to them, and the merge of its branch into the person's checkout."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
+
+from ..state.observe import ThreadView
+from ..workspace import Workspace
+from ..workspace.git import Git
+
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What happened to the files between two commits.
+
+    step: the step that did it; None for the whole thread. files: ``{"path", "added", "removed"}`` with numbers of lines, None for a
+    binary file. patch: git's own form.
+    """
+
+    step: int | None
+    before: str
+    after: str
+    files: tuple[Mapping[str, object], ...]
+    patch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """A merge into the branch that the person's checkout is on. changed: False if it held everything before."""
+
+    branch: str
+    into: str
+    commit: str
+    changed: bool
+
+
+def changes_of(store: Store, view: ThreadView, step: int | None, environment: Mapping[str, str]) -> Changes:
+    """Return what *step* did to the files, or the whole thread.
+
+    Raises:
+        NotFoundError: the thread has no workspace, or the step left no snapshot.
+    """
+    git, workspace = _git(store, view, environment)
+    snapshots = {int(record["seq"]): commit for record in view.records if (commit := _snapshot(record)) is not None}
+    if not snapshots:
+        raise NotFoundError(f"no step of thread {view.summary.thread_id} has worked on files yet")
+    if step is not None and step not in snapshots:
+        numbers = ", ".join(map(str, sorted(snapshots)))
+        raise NotFoundError(f"step {step} of thread {view.summary.thread_id} left no snapshot of files; these did: {numbers}")
+    first, last = (min(snapshots), max(snapshots)) if step is None else (step, step)
+    return _compare(git, _before(git, snapshots[first], workspace.base), snapshots[last], step)
+
+
+def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str]) -> Changes:
+    """Return what merging the thread's branch would bring into the checkout.
+
+    Raises:
+        NotFoundError: there is no workspace, or the branch is gone.
+    """
+    git, workspace = _git(store, view, environment)
+    name = workspace.branch
+    after = git.run("rev-parse", "--quiet", "--verify", f"refs/heads/{name}^{{commit}}", accept=(0, 1)).decode().strip()
+    if not after:
+        raise NotFoundError(f"the branch {name} of thread {view.summary.thread_id} does not exist in {workspace.repository}")
+    return _compare(git, git.line("merge-base", "HEAD", after), after, None)
+
+
+def merge(store: Store, view: ThreadView, found: Changes, environment: Mapping[str, str]) -> Merged:
+    """Merge what `branch_changes` found into the checkout; one that stops in a conflict is taken back.
+
+    The person's own git settings and hooks count, as in any merge of theirs.
+
+    Raises:
+        RefusedError: git would not merge; the message has its words and the files in conflict.
+    """
+    git, workspace = _git(store, view, environment)
+    into = git.line("rev-parse", "--abbrev-ref", "HEAD")
+    former = git.line("rev-parse", "HEAD")
+    command = ["git", "merge", "--no-edit", "-m", f"Merge branch '{workspace.branch}'", found.after]
+    done = subprocess.run(
+        command,
+        cwd=workspace.repository,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode:
+        unmerged = git.line("diff", "--name-only", "--diff-filter=U").split("\n")
+        if git.run("rev-parse", "--quiet", "--verify", "MERGE_HEAD", accept=(0, 1)):
+            git.run("merge", "--abort")
+        conflicts = f"; in conflict: {', '.join(unmerged)}" if any(unmerged) else ""
+        words = (done.stderr.strip() or done.stdout.strip())[:2000]
+        raise RefusedError(f"git did not merge {workspace.branch} into {into}, which is as it was: {words}{conflicts}")
+    commit = git.line("rev-parse", "HEAD")
+    return Merged(branch=workspace.branch, into=into, commit=commit, changed=commit != former)
+
+
+def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tuple[Git, Workspace]:
+    thread = ThreadId(view.summary.thread_id)
+    workspace = Workspace.of(view.start, store, thread, environment=environment)
+    if workspace is None:
+        raise NotFoundError(f"thread {thread} has no workspace: none of its roles may work on files")
+    if not Path(workspace.repository).is_dir():
+        raise UncagedError(f"the repository {workspace.repository} of thread {thread} is gone")
+    return Git(directory=workspace.repository, environment=environment), workspace
+
+
+def _compare(git: Git, before: str, after: str, step: int | None) -> Changes:
+    listed = git.run(*DIFF, "--numstat", "-z", before, after)
+    patch = git.run(*DIFF, "--patch", before, after).decode("utf-8", "replace")
+    return Changes(step=step, before=before, after=after, files=tuple(_files(listed)), patch=patch)
+
+
+def _snapshot(record: Mapping[str, Any]) -> str | None:
+    """Return the snapshot commit of a finished step; a failed role step has one in its error."""
+    error = record.get("error")
+    found = record.get("snapshot") or (error.get("snapshot") if isinstance(error, Mapping) else None)
+    return found if "sub" not in record and isinstance(found, str) and COMMIT.fullmatch(found) else None
+
+
+def _before(git: Git, snapshot: str, base: str) -> str:
+    """Return the commit of the files before a step: its snapshot's last parent is the snapshot before it."""
+    parents = git.line("rev-list", "--parents", "-n", "1", snapshot).split()[1:]
+    return parents[-1] if parents else base
+
+
+def _files(listed: bytes) -> list[Mapping[str, object]]:
+    """Return the entries of ``--numstat -z``: three fields and a path, or for a rename an empty path and two more."""
+    parts = listed.decode("utf-8", "replace").split("\0")
+    found: list[Mapping[str, object]] = []
+    while len(parts) > 1:
+        added, removed, path = parts.pop(0).split("\t", 2)
+        if not path:
+            former, path = parts.pop(0), parts.pop(0)
+            path = f"{former} → {path}"
+        count = [None if number == "-" else int(number) for number in (added, removed)]
+        found.append({"path": path, "added": count[0], "removed": count[1]})
+    return found
