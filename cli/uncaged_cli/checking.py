@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .display import jsonout
@@ -11,9 +11,15 @@ from .display.screen import Styled, result
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
+    from uncaged_engine.threads.proof import Checked
 
 SHOWN_COLUMNS = 400
 EXIT_DIVERGED = 1
+
+
+def _document(one: Checked) -> Mapping[str, object]:
+    fields = {"threadId": one.thread_id, "steps": one.steps, "identical": one.identical, "step": one.step}
+    return {**fields, "recorded": one.recorded, "yielded": one.yielded, "message": one.message}
 
 
 def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> int:
@@ -26,7 +32,7 @@ def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> in
     diverged = [one for one in checked if not one.identical]
     if as_json:
         jsonout.document(
-            {"flow": flow, "hash": bundle.hash, "identical": len(checked) - len(diverged), "threads": [asdict(one) for one in checked]}
+            {"flow": flow, "hash": bundle.hash, "identical": len(checked) - len(diverged), "threads": [_document(one) for one in checked]}
         )
         return EXIT_DIVERGED if diverged else 0
     for one in diverged:

@@ -103,9 +103,8 @@ def group(context: click.Context) -> None:
 
     \b
     First steps:
-      uncaged-workflow demo ./shop            a repository with red tests
-      cd shop
-      uncaged-workflow run solve-issue --prompt - < ISSUE.md
+      uncaged-workflow demo shop              a repository with red tests
+      uncaged-workflow run solve-issue --workspace shop --prompt - < shop/ISSUE.md
 
     Exit codes: 0 done, 1 the command failed, 2 usage, 3 the thread ended without success, 4 no agent or credentials,
     5 not found, 6 a limit was reached, 7 no sandbox, 8 waiting or paused, 70 a bug of ours, 130 interrupted.

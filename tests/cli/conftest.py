@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from testbed.documents import check_document
 from testbed.processes import end_workers
 from uncaged_bundles.version import __version__
 
@@ -77,7 +78,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def command(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command and return what it came to; no command may ever print a traceback."""
+    """Run the command and return what it came to; none may print a traceback, or JSON that does not fit its schema."""
 
     def run(*words: str, stdin: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -92,6 +93,7 @@ def command(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subpro
             timeout=60,
         )
         assert "Traceback" not in done.stdout + done.stderr
+        check_document(words, done.stdout)
         return done
 
     return run

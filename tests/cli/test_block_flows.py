@@ -78,7 +78,7 @@ def test_an_export_has_no_credential_and_comes_back_disabled(command: Command, t
     assert "there is a flow 'caller' already" in refused.stderr
     imported = command("import", str(path), "--name", "again", "--accept")
     assert imported.returncode == 0, imported.stderr
-    listed = {one["name"]: one["source"] for one in json.loads(command("list", "--json").stdout)["flows"]}
+    listed = {one["flow"]: one["source"] for one in json.loads(command("list", "--json").stdout)["flows"]}
     assert listed == {"caller": "person", "again": "import"}
     assert "block 1 (apiCall): 'Authorization' was left out when the flow was exported: fill it in" in imported.stderr
     assert "disabled" in command("run", "again").stderr

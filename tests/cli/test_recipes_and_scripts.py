@@ -66,7 +66,7 @@ def test_a_recipe_is_added_and_run(command: Command, tmp_path: Path, added: str)
     assert "executables: wc, seq" in shown
     [listed] = json.loads(command("list", "--json").stdout)["flows"]
     assert (listed["source"], listed["usageCount"], listed["hash"]) == ("person", 1, added)
-    assert listed["lastUsed"] >= listed["created"]
+    assert listed["lastUsedMs"] >= listed["createdMs"]
 
 
 def test_what_is_missing_is_told_before_anything_starts(command: Command, added: str) -> None:
@@ -99,7 +99,7 @@ def test_examples_are_compared_with_what_they_expect(command: Command, added: st
 
 def test_an_edit_is_a_new_version(command: Command, tmp_path: Path, added: str) -> None:
     """Script, parameters, policy and patterns change; what widens needs a yes; patterns and creation time stay."""
-    created = json.loads(command("list", "--json").stdout)["flows"][0]["created"]
+    created = json.loads(command("list", "--json").stdout)["flows"][0]["createdMs"]
     script = tmp_path / "new.sh"
     script.write_text('cat "$PARAM_PATH" | tail -n "$PARAM_TIMES"\n')
     refused = command("edit", "count-lines", "--script", str(script), "--allow-command", "cat", "--allow-command", "tail")
@@ -121,7 +121,7 @@ def test_an_edit_is_a_new_version(command: Command, tmp_path: Path, added: str) 
     shown = json.loads(command("show", "count-lines", "--json").stdout)
     assert shown["descriptor"]["patterns"] == ["count (the)? lines of $(path:wildcard)", "end of $(path:path)"]
     assert shown["descriptor"]["parameters"]["properties"]["times"]["default"] == 2
-    assert json.loads(command("list", "--json").stdout)["flows"][0]["created"] == created
+    assert json.loads(command("list", "--json").stdout)["flows"][0]["createdMs"] == created
     assert command("rollback", "count-lines").returncode == 0
     assert json.loads(command("show", "count-lines", "--json").stdout)["hash"] == added
 
@@ -146,7 +146,7 @@ def test_an_edit_says_what_it_cannot_do(command: Command, tmp_path: Path, added:
 
 
 def test_a_script_file_is_taken_in(command: Command, tmp_path: Path) -> None:
-    """What was inferred is shown for confirmation; the same file again changes nothing; another under that name is refused."""
+    """What was inferred is shown for confirmation; the same file again changes nothing; another under that name is a new version."""
     path = tmp_path / "size.sh"
     path.write_text('#!/bin/bash\n# Say how large a file is.\nfile=${1:-/etc/passwd}\nwc -c "$file"\n')
     refused = command("add", "size", str(path))
@@ -156,8 +156,9 @@ def test_a_script_file_is_taken_in(command: Command, tmp_path: Path) -> None:
     assert command("add", "size", str(path), "--accept").returncode == 0
     assert "nothing was changed" in command("add", "size", str(path)).stdout
     path.write_text(path.read_text() + "\necho more\n")
-    other = command("add", "size", str(path), "--accept")
-    assert (other.returncode, "there is a flow 'size' already; change it with 'uncaged-workflow edit size" in other.stderr) == (1, True)
+    other = command("add", "size", str(path))
+    assert (other.returncode, "asks to be allowed" in other.stderr) == (0, False), "it may do no more than the version before"
+    assert len(command("history", "size").stdout.splitlines()) == 3
     done = command("run", "size", "--param", "file=/etc/passwd")
     assert (done.returncode, "/etc/passwd" in done.stdout) == (0, True)
 

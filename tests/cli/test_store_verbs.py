@@ -50,7 +50,7 @@ def test_ended_threads_are_archived_and_pruned(command: Command, flow: AddFlow) 
     would = command("prune", "--older-than", "0d", "--dry-run")
     assert thread in would.stdout
     assert "would remove 1 thread" in would.stdout
-    assert json.loads(command("prune", "--older-than", "0d", "--json").stdout)["removed"] == [thread]
+    assert json.loads(command("prune", "--older-than", "0d", "--json").stdout)["threadIds"] == [thread]
     assert command("thread", thread).returncode == 5
 
 
@@ -72,7 +72,7 @@ def test_demo_writes_a_repository(command: Command, tmp_path: Path) -> None:
     """The directory is a git repository; one that holds something is left alone."""
     done = command("demo", "shop")
     assert done.returncode == 0
-    assert "next: cd shop" in done.stderr
+    assert "next: uncaged-workflow run solve-issue --workspace shop --prompt - < shop/ISSUE.md" in done.stderr
     assert (tmp_path / "shop" / ".git").is_dir()
     assert command("demo", "shop").returncode == 2
 

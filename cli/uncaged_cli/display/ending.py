@@ -74,6 +74,7 @@ def ending(
     report: Path | None = None,
     failure: BundleFailure | None = None,
     only_branch: str | None = None,
+    steps: int = 0,
 ) -> Ending:
     """Return what to say about a thread.
 
@@ -86,7 +87,7 @@ def ending(
         used: how much of each limit was used up, as far as it is known.
         undecided: effects that may have been performed, about which a person has to decide; *message* names them.
         report: what the worker wrote when it left the thread because of a bug of ours.
-        failure: the error with which its bundle ended.
+        failure: the error with which its bundle ended. steps: how many it finished.
         only_branch: the only branch that the result may name; None for any. An imported thread's result may name another's.
     """
     result = (end or {}).get("result")
@@ -112,6 +113,7 @@ def ending(
             wants_fields=wants_fields,
             used=used,
             undecided=bool(undecided),
+            steps=steps,
         ),
         details=() if failure is None else tuple(_failure_lines(failure)),
     )
@@ -160,6 +162,7 @@ def _next_commands(
     wants_fields: bool,
     used: Mapping[str, float],
     undecided: bool,
+    steps: int,
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
     resume = f"{program} resume {thread_id}{f' {_raised(end or {}, used)}' if status == 'limit' else ''}"
@@ -169,9 +172,10 @@ def _next_commands(
             git = f"git -C {shlex.quote(repository)}" if repository else "git"
             return (f"{git} merge {shlex.quote(branch)}",) if branch else ()
         case "completed":
-            return (f"{program} thread {thread_id} --full",)
+            again = (f"{program} fork {thread_id} --at {steps - 1}",) if steps else ()
+            return (f"{program} thread {thread_id} --full", *again)
         case "failed":
-            return (f"{program} fork {thread_id}",)
+            return (f"{program} fork {thread_id} --at {max(steps - 1, 0)}",)
         case "corrupt":
             return (f"{program} verify {thread_id}", f"{program} fork {thread_id} --at N")
         case "paused" if last_void == "environment":

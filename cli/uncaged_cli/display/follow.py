@@ -125,6 +125,7 @@ def ending_of(view: ThreadView, store: Store) -> Ending:
         report=report_of(view.summary, store.run),
         only_branch=own_branch(view.start) if view.summary.imported else None,
         failure=view.failure,
+        steps=view.summary.steps,
     )
 
 

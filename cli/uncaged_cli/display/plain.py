@@ -13,7 +13,7 @@ from .doing import Doing, spell_usage
 from .durations import spell
 from .ending import Ending
 from .opening import opening
-from .screen import STATUS_COLOURS, Piece, Styled, next_step, width_of, write
+from .screen import STATUS_COLOURS, Piece, Styled, next_step, text_width, write
 from .story import OpenStep, Record, Row
 from .unfolded import unfolded
 
@@ -68,7 +68,7 @@ class PlainView:
     def heard(self, heard: Heard) -> None:
         self._open, self._doing = heard.open, Doing()
         if heard.row is not None:
-            write(self._stream, *row_pieces(heard.row, width=width_of(self._stream)))
+            write(self._stream, *row_pieces(heard.row, width=text_width(self._stream)))
             for line in unfolded(heard.record) if self._verbose else ():
                 write(self._stream, line)
 

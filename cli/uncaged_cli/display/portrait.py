@@ -13,7 +13,7 @@ from .durations import clock_time
 from .ending import Ending
 from .opening import opening
 from .plain import ending_lines, row_pieces
-from .screen import Piece, Styled, status, width_of
+from .screen import Piece, Styled, status, text_width
 from .story import Story
 from .unfolded import unfolded
 
@@ -26,7 +26,7 @@ COMMIT_CHARACTERS = 12
 
 def portrait(view: ThreadView, last: Ending, *, full: bool, worktree: Path | None = None) -> Iterator[list[Piece]]:
     """Yield the lines that show a thread. full: prompt and answers whole. worktree: where its files are, if there are any."""
-    summary, width = view.summary, width_of(sys.stdout)
+    summary, width = view.summary, text_width(sys.stdout, full=full)
     yield [opening(view.start)]
     yield [
         "status ",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
 from typing import TextIO
 
 import click
@@ -21,6 +23,8 @@ class Styled:
 
 
 Piece = str | Styled
+PIPE_COLUMNS = 240
+PROGRAM = "uncaged-workflow"
 
 STATUS_COLOURS = {
     "running": "cyan",
@@ -47,8 +51,19 @@ def note(*pieces: Piece) -> None:
 
 
 def next_step(command: str) -> None:
-    """Name the next useful command."""
-    note(Styled("next: ", "bright_black"), command)
+    """Name the next useful command, in the way in which this one was called."""
+    note(Styled("next: ", "bright_black"), callable_here(command))
+
+
+def callable_here(command: str) -> str:
+    """Return *command* with the path of this program in place of its name, if a shell would not find the name."""
+    called = sys.argv[0]
+    if not command.startswith(PROGRAM + " ") or Path(called).name != PROGRAM or os.sep not in called:
+        return command
+    found = (Path(directory, PROGRAM) for directory in os.environ.get("PATH", "").split(os.pathsep) if directory)
+    if any(os.access(path, os.X_OK) for path in found):
+        return command
+    return quote(called) + command.removeprefix(PROGRAM)
 
 
 def write(stream: TextIO, *pieces: Piece) -> None:
@@ -75,8 +90,13 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
+def text_width(stream: TextIO, *, full: bool = False) -> int | None:
+    """Return the columns to which long texts are shortened on *stream*, a pipe too; None for *full*: not at all."""
+    return None if full else width_of(stream) or PIPE_COLUMNS
+
+
 def width_of(stream: TextIO) -> int | None:
-    """Return the columns of the terminal behind *stream*; None when there is no terminal and lines may be as long as they like."""
+    """Return the columns of the terminal behind *stream*; None when there is no terminal."""
     if not is_terminal(stream):
         return None
     from shutil import get_terminal_size  # it brings every compression module

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ Decorator = Callable[[Decorated], Decorated]
 ROLE_BINDING = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9_-]*)\s*=(.*)", re.DOTALL)
 """``coder=claude``; but ``command:tool --x=y`` is an agent for all roles."""
 MAX_COMPLETED_THREADS = 50
+MAX_COMPLETED_PROGRAMS = 200
 HEAD = "head"
 """Where a version is wanted: the present one of the flow in question."""
 
@@ -64,6 +67,61 @@ def complete_threads(_context: click.Context, _parameter: click.Parameter | None
     return [CompletionItem(name) for name in ("latest", *ids) if name.startswith((incomplete, incomplete.upper()))][:MAX_COMPLETED_THREADS]
 
 
+def complete_agents(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """Names of configured agents and kinds of agent, and ``ROLE=`` before them for the roles of the flow or thread on the line."""
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.agents import kinds
+    from uncaged_engine.settings.loading import load
+
+    role, equals, _ = incomplete.partition("=")
+    try:
+        agents = sorted({*load(Store.open()).agents, *kinds()})
+    except (UncagedError, OSError):
+        return []
+    words = [f"{role}={name}" for name in agents] if equals else [*agents, *(f"{name}=" for name in _roles(context))]
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def complete_roles(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """Roles of the flow or thread that stands before on the line."""
+    return [CompletionItem(name) for name in _roles(context) if name.startswith(incomplete)]
+
+
+def complete_programs(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """Programs on PATH."""
+    found: set[str] = set()
+    for directory in os.environ.get("PATH", "").split(os.pathsep):
+        with suppress(OSError):
+            found.update(entry.name for entry in os.scandir(directory or ".") if entry.name.startswith(incomplete))
+    return [CompletionItem(name) for name in sorted(found)[:MAX_COMPLETED_PROGRAMS]]
+
+
+def complete_patterns(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """Sentence patterns of the flow that stands before on the line."""
+    patterns = _descriptor_raw(context).get("patterns")
+    listed = patterns if isinstance(patterns, list) else []
+    return [CompletionItem(pattern) for pattern in map(str, listed) if pattern.startswith(incomplete)]
+
+
+def _roles(context: click.Context) -> list[str]:
+    roles = _descriptor_raw(context).get("roles")
+    return list(roles) if isinstance(roles, Mapping) else []
+
+
+def _descriptor_raw(context: click.Context) -> Mapping[str, object]:
+    """Return the descriptor of the flow or thread that stands before on the line; empty if there is none."""
+    from uncaged_bundles.storage.registry import Registry
+    from uncaged_bundles.storage.store import Store
+
+    flow, thread = context.params.get("flow"), context.params.get("thread")
+    try:
+        store = Store.open()
+        bundle = Registry(store).resolve(str(flow))[1] if flow else store.locate_thread(str(thread))[0]
+        return store.load_bundle(bundle).descriptor.raw
+    except (UncagedError, OSError):
+        return {}
+
+
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
     return None if value is None else parse_age(value, example="90s") / 1000
 
@@ -81,6 +139,7 @@ new_directory_argument = click.argument("directory", type=click.Path(), callback
 threads_argument = click.argument("threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Unfold each step as it ends; in a pipe, say what it does before.")
+full_option = click.option("--full", is_flag=True, help="Show long texts whole.")
 detach_option = click.option("--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone.")
 accept_option = click.option("--accept", is_flag=True, help="Grant what the policy asks for, without a question.")
 max_rounds_option = click.option("--max-rounds", type=click.IntRange(min=0), metavar="N", help="Limit of role steps (a new thread has 10).")
@@ -93,7 +152,12 @@ max_time_option = click.option(
     "--max-time", "max_seconds", metavar="TIME", callback=_seconds, help="Limit of running time, as in 90s, 30m or 2h."
 )
 agent_option = click.option(
-    "--agent", "agents", multiple=True, metavar="[ROLE=]NAME", help="Who answers for the roles, or for one role. May be repeated."
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="[ROLE=]NAME",
+    shell_complete=complete_agents,
+    help="Who answers for the roles, or for one role. May be repeated.",
 )
 
 

@@ -28,13 +28,12 @@ MAX_SCRIPT_BYTES = 100 << 10
 class FlowSource:
     """A bundle's bytes, and where they come from.
 
-    built: they were made here. captured: from a recipe or a script, which `edit` changes. active: False for a block flow that says of
-    itself that it is disabled. notes: what the person should know.
+    built: they were made here. active: False for a block flow that says of itself that it is disabled. notes: what the person should
+    know.
     """
 
     source: bytes
     built: bool = False
-    captured: bool = False
     active: bool = True
     notes: tuple[str, ...] = ()
 
@@ -124,7 +123,6 @@ def _from_recipe(data: bytes, file: Path) -> RecipeFlow:
 
 
 def _built(read: Callable[[], RecipeFlow], name: str | None) -> FlowSource:
-    from uncaged_bundles.builders.blocks.block_flow import BlockFlow
     from uncaged_bundles.builders.recipes.recipe_flow import build_flow
     from uncaged_bundles.names import parse_flow_name
     from uncaged_engine.known_effects import KNOWN
@@ -132,8 +130,7 @@ def _built(read: Callable[[], RecipeFlow], name: str | None) -> FlowSource:
     chosen = None if name is None else parse_flow_name(name)
     flow = read()
     built = build_flow(flow if chosen is None else replace(flow, name=chosen), KNOWN)
-    captured = not isinstance(flow, BlockFlow)
-    return FlowSource(source=built.source, built=True, captured=captured, active=built.active, notes=built.notes)
+    return FlowSource(source=built.source, built=True, active=built.active, notes=built.notes)
 
 
 def _imports_ours(node: ast.stmt) -> bool:

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from uncaged_bundles.errors import RefusedError
-from uncaged_bundles.ids import bundle_hash
 
 from ..checking import show_check
 from ..display import jsonout
@@ -43,8 +41,6 @@ def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: b
     with in_file(file):
         if only_check:
             return show_check(engine, name, found.source, as_json=as_json)
-        if found.captured:
-            refuse_another(engine, name, found.source)
         register(engine, name, found, accept=accept, as_json=as_json)
     return 0
 
@@ -55,7 +51,7 @@ def register(engine: Engine, name: str, found: FlowSource, *, accept: bool, as_j
     if not found.active:
         engine.registry.set_enabled(added.name, enabled=False)
     if as_json:
-        fields = {"name": added.name, "hash": added.hash, "changed": added.changed, "built": found.built, "enabled": found.active}
+        fields = {"flow": added.name, "hash": added.hash, "changed": added.changed, "built": found.built, "enabled": found.active}
         jsonout.document({**fields, "granted": list(added.widened), "notes": list(found.notes)})
         return
     result(f"{added.name}@{added.hash}" if added.changed else f"{added.name} is {added.hash} already; nothing was changed")
@@ -71,12 +67,3 @@ def wanted(engine: Engine, bundle_hash: BundleHash) -> str:
     words = ["--prompt TEXT"] if descriptor.roles else []
     words += [f"--param {shlex.quote(f'{name}=VALUE')}" for name in required] if isinstance(required, list) else []
     return "".join(f" {word}" for word in words)
-
-
-def refuse_another(engine: Engine, name: str, source: bytes) -> None:
-    """A script or recipe is a flow of its own; another one's name is not taken from it by accident."""
-    flow = engine.registry.read().flows.get(name)
-    if flow is not None and flow.hash != bundle_hash(source):
-        raise RefusedError(
-            f"there is a flow {name!r} already; change it with 'uncaged-workflow edit {name} --script FILE', or choose another name"
-        )

@@ -36,6 +36,12 @@ def command(*, thread: str, value: str | None, file: Path | None, edited: bool, 
 
     Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's question takes JSON that fits its fields,
     or a text with a ```json block in it.
+
+    \b
+    Examples:
+      uncaged-workflow answer latest yes
+      uncaged-workflow answer latest --file review.md
+      uncaged-workflow answer latest '{"status": "approved", "issues": []}'
     """
     from uncaged_engine.threads.answering import question
 

@@ -27,7 +27,7 @@ def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> 
     archived = archive_threads(open_engine(), threads, older_than_ms=older_than_ms)
     if as_json:
         kept = [str(path) for path in archived.kept_aside]
-        jsonout.document({"archived": list(archived.threads), "savedBytes": archived.saved_bytes, "keptAside": kept})
+        jsonout.document({"threadIds": list(archived.threads), "savedBytes": archived.saved_bytes, "keptAside": kept})
         return
     for path in archived.kept_aside:
         note(f"a journal had a damaged tail; it was cut and is kept in {path}")

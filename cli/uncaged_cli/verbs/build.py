@@ -40,7 +40,7 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
         write_atomically(output, source)
     if as_json:
         where = {"output": str(output)} if output else {"source": source.decode()}
-        jsonout.document({"hash": bundle.hash, "name": bundle.descriptor.name, "bytes": len(source), **where})
+        jsonout.document({"hash": bundle.hash, "flow": bundle.descriptor.name, "bytes": len(source), **where})
     elif output is not None:
         result(f"{output}: {bundle.descriptor.name}@{bundle.hash}")
         next_step(f"uncaged-workflow add {bundle.descriptor.name} {shlex.quote(str(output))}")

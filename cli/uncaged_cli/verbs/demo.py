@@ -24,5 +24,5 @@ def command(directory: Path, as_json: bool) -> None:
         jsonout.document({"directory": str(directory)})
         return
     result(f"{directory}: a git repository with red tests")
-    next_step(f"cd {shlex.quote(str(directory))}")
-    next_step("uncaged-workflow run solve-issue --prompt - < ISSUE.md")
+    place, issue = shlex.quote(str(directory)), shlex.quote(str(directory / "ISSUE.md"))
+    next_step(f"uncaged-workflow run solve-issue --workspace {place} --prompt - < {issue}")

@@ -20,6 +20,6 @@ def command(flow: str, as_json: bool) -> None:
     name = entry_of(registry, flow).name
     registry.set_enabled(name, False)
     if as_json:
-        jsonout.document({"name": name, "enabled": False})
+        jsonout.document({"flow": name, "enabled": False})
         return
     result(f"{name} is disabled")

@@ -10,7 +10,7 @@ from uncaged_bundles.errors import UsageError
 from ..display import jsonout
 from ..display.screen import next_step, note, result
 from ..editing import Edit, edited
-from ..given.arguments import accept_option, flow_argument, json_option
+from ..given.arguments import accept_option, complete_flows, complete_patterns, complete_programs, flow_argument, json_option
 from ..given.consent import asker
 from ..given.versions import entry_of
 from ..session import open_engine
@@ -29,14 +29,35 @@ from ..session import open_engine
 )
 @click.option("--remove-parameter", "removed", multiple=True, metavar="NAME", help="Take a parameter out. May be repeated.")
 @click.option("--policy", "policy_file", type=click.Path(path_type=Path), metavar="FILE", help="The new policy, as JSON or YAML.")
-@click.option("--allow-command", "commands", multiple=True, metavar="NAME", help="Let a script start this program. May be repeated.")
+@click.option(
+    "--allow-command",
+    "commands",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_programs,
+    help="Let a script start this program. May be repeated.",
+)
 @click.option("--allow-read", "reads", multiple=True, metavar="PATH", help="Let a script read this path. May be repeated.")
 @click.option("--allow-write", "writes", multiple=True, metavar="PATH", help="Let a script write to this path. May be repeated.")
 @click.option("--allow-module", "modules", multiple=True, metavar="NAME", help="Let a Python script import this. May be repeated.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="HOST", help="Let the flow reach this host. May be repeated.")
-@click.option("--allow-flow", "flows", multiple=True, metavar="NAME", help="Let a task start this flow. May be repeated.")
+@click.option(
+    "--allow-flow",
+    "flows",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_flows,
+    help="Let a task start this flow. May be repeated.",
+)
 @click.option("--pattern", "patterns", multiple=True, metavar="TEXT", help="Add a sentence pattern. May be repeated.")
-@click.option("--remove-pattern", "dropped", multiple=True, metavar="TEXT", help="Take a sentence pattern out. May be repeated.")
+@click.option(
+    "--remove-pattern",
+    "dropped",
+    multiple=True,
+    metavar="TEXT",
+    shell_complete=complete_patterns,
+    help="Take a sentence pattern out. May be repeated.",
+)
 @accept_option
 @json_option
 def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> None:
@@ -51,7 +72,7 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
         note("  ", line)
     added = engine.add(entry.name, built.source, accept=asker(f"flow {flow!r}", accept=accept))
     if as_json:
-        fields = {"name": added.name, "hash": added.hash, "before": entry.hash, "changed": added.changed}
+        fields = {"flow": added.name, "hash": added.hash, "before": entry.hash, "changed": added.changed}
         jsonout.document({**fields, "granted": list(added.widened), "notes": list(built.notes)})
         return
     result(

@@ -20,6 +20,6 @@ def command(flow: str, as_json: bool) -> None:
     name = entry_of(registry, flow).name
     registry.set_enabled(name, True)
     if as_json:
-        jsonout.document({"name": name, "enabled": True})
+        jsonout.document({"flow": name, "enabled": True})
         return
     result(f"{name} is enabled")

@@ -30,6 +30,12 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
     """Write a thread with its bundle and blobs to FILE (default: its id with .tar.zst), or a flow (default: its name with .json or .py).
 
     What was granted does not travel. Of a block flow no header value, token or secret travels either: import says what to fill in.
+
+    \b
+    Examples:
+      uncaged-workflow export latest                  the newest thread
+      uncaged-workflow export latest run.tar.zst
+      uncaged-workflow export list-files flow.json    a flow, as its recipe
     """
     from uncaged_engine.threads.parcel import export_thread
 

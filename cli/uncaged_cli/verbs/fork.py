@@ -13,6 +13,7 @@ from ..display.follow import follow
 from ..display.screen import result
 from ..given.arguments import (
     agent_option,
+    complete_roles,
     complete_versions,
     detach_option,
     json_option,
@@ -30,7 +31,7 @@ from ..session import open_engine
 @click.command()
 @thread_argument
 @click.option("--at", type=click.IntRange(min=0), metavar="N", help="Keep N steps.")
-@click.option("--from-role", metavar="ROLE", help="Keep the steps through the first one of ROLE.")
+@click.option("--from-role", metavar="ROLE", shell_complete=complete_roles, help="Keep the steps through the first one of ROLE.")
 @click.option("--last", is_flag=True, help="With --from-role: through the last one.")
 @click.option("--on", metavar="HASH|NAME|head", shell_complete=complete_versions, help="Run another version instead of the thread's own.")
 @click.option("--set", "instead", type=click.Path(path_type=Path), metavar="FILE", help="JSON that replaces the last kept step's outcome.")
@@ -59,6 +60,13 @@ def command(
     """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps but the last are kept.
 
     A fork of an imported thread is bound to this machine as by `resume`: --workspace, --link and --test-command are for that alone.
+
+    \b
+    Examples:
+      uncaged-workflow fork latest --at 2                    again from step 2, with its files
+      uncaged-workflow fork latest --from-role planner       keep the plan, code anew
+      uncaged-workflow fork latest --at 3 --on head          go on with the present version
+      uncaged-workflow fork latest --at 3 --set answer.json  replace the outcome of step 3
     """
     from uncaged_engine.api import Cut, Instead, RunOptions
 

@@ -8,7 +8,7 @@ import click
 
 from ..display import jsonout
 from ..display.durations import clock_time
-from ..display.screen import Piece, Styled, result, width_of
+from ..display.screen import Piece, Styled, result, text_width
 from ..display.table import render
 from ..given.arguments import flow_argument, json_option
 from ..given.versions import entry_of
@@ -23,10 +23,10 @@ def command(flow: str, as_json: bool) -> None:
     entry = entry_of(open_engine().registry, flow)
     versions = [(entry.hash, entry.timestamp_ms), *((version.hash, version.timestamp_ms) for version in entry.history)]
     if as_json:
-        jsonout.document({"name": entry.name, "versions": [{"hash": hash_, "timestamp": when} for hash_, when in versions]})
+        jsonout.document({"flow": entry.name, "versions": [{"hash": hash_, "sinceMs": when} for hash_, when in versions]})
         return
     rows: list[list[Piece]] = [
         [hash_, clock_time(when), Styled("head", "green") if index == 0 else ""] for index, (hash_, when) in enumerate(versions)
     ]
-    for line in render(("hash", "since", ""), rows, width=width_of(sys.stdout)):
+    for line in render(("hash", "since", ""), rows, width=text_width(sys.stdout)):
         result(*line)

@@ -32,4 +32,4 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
             for command_line in killed.commands:
                 next_step(command_line)
     if as_json:
-        jsonout.document({"killed": ids})
+        jsonout.document({"threadIds": ids})

@@ -8,9 +8,9 @@ import click
 
 from ..display import jsonout
 from ..display.durations import ago
-from ..display.screen import Piece, Styled, next_step, note, result, width_of
+from ..display.screen import Piece, Styled, next_step, note, result, text_width
 from ..display.table import render
-from ..given.arguments import json_option
+from ..given.arguments import full_option, json_option
 from ..session import now_ms, open_engine
 from ..uses import count_uses, mark, spell_use, unsupported_language, used_by
 
@@ -18,8 +18,9 @@ HEADERS = ("flow", "hash", "versions", "since", "source", "used", "")
 
 
 @click.command()
+@full_option
 @json_option
-def command(as_json: bool) -> None:
+def command(full: bool, as_json: bool) -> None:
     """List the flows of the registry."""
     engine = open_engine()
     snapshot = engine.registry.read()
@@ -31,15 +32,15 @@ def command(as_json: bool) -> None:
             {
                 "flows": [
                     {
-                        "name": flow.name,
+                        "flow": flow.name,
                         "hash": flow.hash,
-                        "timestamp": flow.timestamp_ms,
+                        "sinceMs": flow.timestamp_ms,
                         "enabled": flow.enabled,
-                        "created": flow.created_ms,
+                        "createdMs": flow.created_ms,
                         "source": flow.source,
                         "unsupported": kept[flow.name],
                         "usageCount": (use := used_by(flow, used)).count,
-                        "lastUsed": use.last_ms,
+                        "lastUsedMs": use.last_ms,
                         "versions": 1 + len(flow.history),
                     }
                     for flow in flows
@@ -67,5 +68,5 @@ def command(as_json: bool) -> None:
         ]
         for flow in flows
     ]
-    for line in render(HEADERS, rows, width=width_of(sys.stdout)):
+    for line in render(HEADERS, rows, width=text_width(sys.stdout, full=full)):
         result(*line)

@@ -24,4 +24,4 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
             result(f"{thread_id} will pause when the step in flight is finished" if busy else f"paused {thread_id}")
             next_step(f"uncaged-workflow resume {thread_id}")
     if as_json:
-        jsonout.document({"paused": ids})
+        jsonout.document({"threadIds": ids})

@@ -30,7 +30,7 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
 
     pruned = prune(open_engine(), older_than_ms=older_than_ms, dry_run=dry_run)
     if as_json:
-        document = {"removed": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run}
+        document = {"threadIds": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run}
         jsonout.document(document | {"kept": list(pruned.kept), "problems": list(pruned.problems)})
     else:
         tell(pruned, older_than, dry_run=dry_run)

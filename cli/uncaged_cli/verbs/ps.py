@@ -11,17 +11,18 @@ from ..display import jsonout
 from ..display.costs import spell_spent
 from ..display.durations import spell
 from ..display.listing import short_ids, summary_document
-from ..display.screen import Piece, Styled, note, result, width_of
+from ..display.screen import Piece, Styled, note, result, text_width, width_of
 from ..display.table import render
-from ..given.arguments import json_option
+from ..given.arguments import full_option, json_option
 from ..session import now_ms, open_engine
 
 HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 
 
 @click.command()
+@full_option
 @json_option
-def command(as_json: bool) -> None:
+def command(full: bool, as_json: bool) -> None:
     """List the threads that run now, and what each is doing; one whose agents have to wait for others says so."""
     engine = open_engine()
     running = [thread for thread in engine.threads() if thread.status == "running"]
@@ -32,8 +33,8 @@ def command(as_json: bool) -> None:
     if not running:
         note("nothing runs")
         return
-    now, width = now_ms(), width_of(sys.stdout)
-    shown = short_ids(engine.store, width=width)
+    now, width = now_ms(), text_width(sys.stdout, full=full)
+    shown = short_ids(engine.store, width=width_of(sys.stdout))
     rows: list[list[Piece]] = []
     for thread in running:
         one = work.get(thread.thread_id, {})

@@ -20,7 +20,7 @@ def command(flow: str, as_json: bool) -> None:
     entry = entry_of(registry, flow)
     registry.remove(entry.name)
     if as_json:
-        jsonout.document({"name": entry.name, "hash": entry.hash, "removed": True})
+        jsonout.document({"flow": entry.name, "hash": entry.hash, "removed": True})
         return
     result(f"removed {entry.name}; its bundle {entry.hash} and its threads are still there")
     next_step(f"uncaged-workflow threads {entry.name}")

@@ -97,7 +97,7 @@ def resume_due(engine: Engine, *, as_json: bool) -> int:
             left += 1
             note(Styled("warning: ", "yellow"), f"thread {thread_id} does not go on: {exc}")
     if as_json:
-        jsonout.document({"resumed": resumed})
+        jsonout.document({"threadIds": resumed})
     else:
         for thread_id in resumed:
             result(thread_id)

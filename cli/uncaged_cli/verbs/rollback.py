@@ -21,6 +21,6 @@ def command(flow: str, version: str | None, as_json: bool) -> None:
     entry = entry_of(registry, flow)
     after = registry.rollback(entry.name, former_hash(entry, version) if version else None)
     if as_json:
-        jsonout.document({"name": after.name, "hash": after.hash, "before": entry.hash})
+        jsonout.document({"flow": after.name, "hash": after.hash, "before": entry.hash})
         return
     result(f"{after.name} is {after.hash} now (was {entry.hash})")

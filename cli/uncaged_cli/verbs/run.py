@@ -69,6 +69,12 @@ def command(
     """Start a thread of FLOW and follow it to its end.
 
     The exit code says what it came to; an interrupt (Ctrl-C) leaves the thread running.
+
+    \b
+    Examples:
+      uncaged-workflow run solve-issue --prompt "the second page repeats a row" --workspace shop
+      uncaged-workflow run solve-issue --prompt - --agent claude --agent reviewer=person < ISSUE.md
+      uncaged-workflow run list-files --param path=/etc --param "filter=*.conf"
     """
     from uncaged_engine.api import RunOptions
 
@@ -125,7 +131,8 @@ def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
     """Say what past threads of the flow's version took."""
     found = engine.estimate(flow)
     if as_json:
-        jsonout.document(asdict(found))
+        fields = asdict(found)
+        jsonout.document({"hash": fields.pop("hash"), "threads": fields.pop("n"), **fields})
         return 0
     from ..display.costs import estimate_lines
 

@@ -41,10 +41,10 @@ def command(flow: str, as_json: bool) -> None:
     if as_json:
         jsonout.document(
             {
-                "name": name,
+                "flow": name,
                 "hash": bundle_hash,
                 "enabled": entry.enabled if entry else None,
-                "timestamp": entry.timestamp_ms if entry else None,
+                "sinceMs": entry.timestamp_ms if entry else None,
                 "formerVersions": len(entry.history) if entry else 0,
                 "mayDo": list(allowed),
                 "descriptor": descriptor.raw,

@@ -11,8 +11,8 @@ from uncaged_bundles.errors import NotFoundError
 from ..display import jsonout
 from ..display.ending import EXIT_CODES
 from ..display.listing import listing, short_ids, summary_document
-from ..display.screen import next_step, note, result, width_of
-from ..given.arguments import complete_flows, json_option
+from ..display.screen import next_step, note, result, text_width, width_of
+from ..given.arguments import complete_flows, full_option, json_option
 from ..session import now_ms, open_engine
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     help="Only threads in this status. May be repeated.",
 )
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@full_option
 @json_option
-def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, as_json: bool) -> None:
+def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, full: bool, as_json: bool) -> None:
     """List the threads of all flows, or of FLOW, newest first."""
     engine = open_engine()
     threads = of_flow(engine, flow) if flow else engine.threads()
@@ -44,8 +45,8 @@ def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, as_j
     if not threads:
         note("no threads")
         next_step("uncaged-workflow run FLOW --prompt TEXT")
-    width = width_of(sys.stdout)
-    for line in listing(threads, short_ids(engine.store, width=width), now_ms=now_ms(), width=width):
+    width = text_width(sys.stdout, full=full)
+    for line in listing(threads, short_ids(engine.store, width=width_of(sys.stdout)), now_ms=now_ms(), width=width):
         result(*line)
 
 

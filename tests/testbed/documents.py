@@ -1,0 +1,47 @@
+"""What a verb prints with `--json`, held against its schema in docs/json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
+GROUPS = {"thread": ("diff", "merge", "rm", "show"), "keys": ("list", "rm", "set"), "mcp": ("config",)}
+FOLLOWED = frozenset({"run", "resume", "answer", "fork"})
+NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--due"})
+
+
+def check_document(words: Sequence[str], stdout: str) -> None:
+    """Fail if what a command printed does not fit the schema of its verb."""
+    name = schema_name(words)
+    if name is None or "--json" not in words or not stdout:
+        return
+    documents = [json.loads(line) for line in stdout.splitlines()] if name == "events" else [json.loads(stdout)]
+    for document in documents:
+        problems = [f"{error.json_path}: {error.message}" for error in validator(name).iter_errors(document)]
+        assert not problems, f"{' '.join(words)} does not fit docs/json/{name}.json: {problems}"
+
+
+def schema_name(words: Sequence[str]) -> str | None:
+    """Return the schema of a command line; None for a verb without one."""
+    verb = words[0] if words else ""
+    if verb in GROUPS:
+        inner = next((word for word in words[1:] if word in GROUPS[verb]), "show")
+        if verb == "thread" and inner == "show" and {"-f", "--follow"} & set(words):
+            return "events"
+        return f"{verb}-{inner}"
+    if verb in FOLLOWED and not NOT_FOLLOWED & set(words):
+        return "events"
+    return verb if (SCHEMAS / f"{verb}.json").exists() else None
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    schema: dict[str, Any] = json.loads((SCHEMAS / f"{name}.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
