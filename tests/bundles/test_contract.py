@@ -36,10 +36,10 @@ def test_roles_keep_what_the_file_says() -> None:
 
 
 def test_a_table_has_one_form() -> None:
-    """A bare target becomes the one for every status, so that readers meet mappings alone."""
-    graph = {START: "planner", "planner": {"planned": "planner", "aborted": END}}
+    """A bare target becomes the one for every status, and each status has its targets as a tuple."""
+    graph = {START: "planner", "planner": {"planned": ["planner", END], "aborted": END}}
     descriptor = parse_descriptor(SMALLEST | {"roles": {"planner": PLANNER}, "graph": graph})
-    assert descriptor.graph == {START: {"": "planner"}, "planner": {"planned": "planner", "aborted": END}}
+    assert descriptor.graph == {START: {"": ("planner",)}, "planner": {"planned": ("planner", END), "aborted": (END,)}}
 
 
 def test_a_newer_contract_is_refused_before_its_keys_are_judged() -> None:

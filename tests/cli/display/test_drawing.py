@@ -5,9 +5,9 @@ from __future__ import annotations
 from uncaged_cli.display.drawing import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
 
 TABLE = {
-    "__start__": {"": "planner"},
-    "planner": {"planned": "coder", "aborted": "__end__"},
-    "coder": {"done": "__end__", "more": "coder"},
+    "__start__": {"": ("planner",)},
+    "planner": {"planned": ("coder",), "aborted": ("__end__",)},
+    "coder": {"done": ("__end__",), "more": ("coder",)},
 }
 RECORDS: list[dict[str, object]] = [
     {"seq": 1, "intent": {"role": {"name": "planner"}}},
