@@ -48,7 +48,7 @@ def late_intent() -> None:
         if turn.reopened:
             return (yield from resolve(turn, kind, body, desk))
         outcome = yield commands.Perform(turn.seq, kind, body, 1, desk.now_ms())
-        yield from written(turn.seq, turn.raw, desk.now_ms())
+        yield from written(turn, kind, desk.now_ms(), is_refused=False)
         return outcome
 
     loop._resolve = late

@@ -36,6 +36,8 @@ HIGHER: Mapping[str, Callable[[float], str]] = {
     "maxSteps": lambda value: f"--max-steps {value + 10:.0f}",
     "maxCost": lambda value: f"--max-cost {2 * value or 1:g}",
     "maxTokens": lambda value: f"--max-tokens {2 * value or 1000:.0f}",
+    "maxJournalBytes": lambda value: f"--max-journal {2 * value or 1 << 20:.0f}",
+    "bundleSeconds": lambda value: f"--bundle-time {max(60.0, 4 * value):.0f}s",
     "maxSeconds": lambda value: f"--max-time {2 * value or 60:.0f}s",
 }
 """For each limit, the option that raises it far enough to get on; the value is the limit, or what was used if that is more."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from uncaged_engine.journal.labels import effect_label
+from uncaged_engine.journal.labels import effect_label, intended
 
 from .clean import clean_line
 
@@ -71,7 +71,7 @@ class Story:
         return self._hear_void(record) if "void" in record else self._hear_step(record)
 
     def _hear_intent(self, record: Record) -> None:
-        kind, body = _only(record["intent"])
+        kind, body = intended(record["intent"])
         self.end, self.last_void = None, ""
         self.open = OpenStep(
             seq=_whole(record.get("seq")), label=effect_label(kind, body), kind=kind, body=body, started_ms=_whole(record.get("timestamp"))
@@ -134,7 +134,7 @@ class Story:
         number, body = record.get("sub"), self.open.body
         inner = body.get("effects") if isinstance(body, Mapping) else None
         if isinstance(number, int) and isinstance(inner, list) and 0 <= number < len(inner):
-            return effect_label(*_only(inner[number]))
+            return effect_label(*intended(inner[number]))
         return self.open.label
 
 
@@ -193,13 +193,6 @@ def _first_text(record: Record, keys: tuple[str, ...]) -> str:
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip() and not line.startswith("```")), "")
-
-
-def _only(effect: object) -> tuple[str, object]:
-    if isinstance(effect, Mapping) and effect:
-        kind, body = next(iter(effect.items()))
-        return str(kind), body
-    return "effect", None
 
 
 def _whole(value: object) -> int:

@@ -151,6 +151,12 @@ max_tokens_option = click.option("--max-tokens", type=click.IntRange(min=0), met
 max_time_option = click.option(
     "--max-time", "max_seconds", metavar="TIME", callback=_seconds, help="Limit of running time, as in 90s, 30m or 2h."
 )
+max_journal_option = click.option(
+    "--max-journal", "max_journal_bytes", type=click.IntRange(min=0), metavar="BYTES", help="Limit of the journal and its blobs (1 GiB)."
+)
+bundle_time_option = click.option(
+    "--bundle-time", "bundle_seconds", metavar="TIME", callback=_seconds, help="Limit of one computation of the bundle (10s)."
+)
 agent_option = click.option(
     "--agent",
     "agents",
@@ -183,8 +189,16 @@ def workspace_options(command: Decorated) -> Decorated:
 
 
 def limit_options(command: Decorated) -> Decorated:
-    """The five limits, as keywords that RunOptions takes."""
-    for option in (max_time_option, max_tokens_option, max_cost_option, max_steps_option, max_rounds_option):
+    """The limits, as keywords that RunOptions takes."""
+    for option in (
+        bundle_time_option,
+        max_journal_option,
+        max_time_option,
+        max_tokens_option,
+        max_cost_option,
+        max_steps_option,
+        max_rounds_option,
+    ):
         command = option(command)
     return command
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from uncaged_bundles.errors import BundleError, SandboxUnavailable
 
 from ..journal.codec import CodecError, decode, encode
-from ..journal.lines import SPILL_BYTES
+from ..journal.lines import MARK_BYTES
 from ..sandbox.launch import EXIT_GRACE_MS, Launched, launch
 from ..sandbox.mechanism import Mechanism
 from ..sandbox.rlimits import cell_limits
@@ -107,7 +107,7 @@ class Cell:
     def spawn(cls, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None) -> Cell:
         """Start a process and wait for nothing; `take` gives it its bundle."""
         limits = limits or CellLimits()
-        settings = {"answer_bytes": limits.answer_bytes - _HEADER_BYTES, "spill_bytes": SPILL_BYTES}
+        settings = {"answer_bytes": limits.answer_bytes - _HEADER_BYTES, "mark_bytes": MARK_BYTES}
         confined = cell_limits(memory_bytes=limits.memory_bytes, cpu_s=limits.cpu_s)
         launched = launch(mechanism, limits=confined, settings=settings, environment=environment)
         return cls(launched, "none" if mechanism is None else mechanism.name, limits)

@@ -13,7 +13,7 @@ from uncaged_bundles.errors import ReplayError
 
 from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
-from ..journal.recover import History, effect_marks
+from ..journal.recover import History, computed_ms, effect_marks, recorded_effect
 from .cell import Cell
 from .frames import Reply
 from .said import Said, mismatch, shown
@@ -42,6 +42,11 @@ def _shown(line: bytes) -> dict[str, Any]:
         raise ReplayError(f"a step is not a mapping: {line[:80]!r}")
     record.pop("chain", None)
     return record
+
+
+def patience_s(data: bytes, steps: int, deadline_s: float) -> float:
+    """How long a replay may take that runs alone: one computation, and all that the journal says were made before it."""
+    return deadline_s + steps / 1000 + 2 * min(computed_ms(data) / 1000, deadline_s * steps)
 
 
 class Differs(ReplayError):
@@ -109,7 +114,7 @@ class Replay:
         for seq, (mark, line) in enumerate(zip(marks, self._outcomes, strict=True), start=1):
             number = seq + self.handed_over
             if reply.word != "effect" or effect_mark(reply.body) != _normalised(mark, reply.body):
-                raise Differs(number, mark, reply.word, reply.body)
+                raise Differs(number, recorded_effect(recorded, number) or mark, reply.word, reply.body)
             reply = cell.ask("O", slot, seq, line, deadline_s=deadline_s)
         return said(reply)
 

@@ -20,9 +20,17 @@ from ..journal.infolog import InfoLog
 from ..journal.journal import Journal
 from ..journal.recover import History
 from .cell import Cell, CellDied
-from .replay import Replay, said
+from .replay import Replay, patience_s, said
 from .said import Said
 from .shared import Cells
+
+
+class BundleTooSlow(BundleError):
+    """A computation of the bundle passed its limit, also alone; a higher limit lets the thread go on."""
+
+    def __init__(self, limit_s: float, message: str) -> None:
+        super().__init__(message)
+        self.limit_s = limit_s
 
 
 class Seat:
@@ -39,7 +47,9 @@ class Seat:
         blobs: Blobs,
         deadline_s: float,
         info: InfoLog,
+        alone: bool = False,
     ) -> None:
+        """Args: deadline_s: for one computation of the bundle. alone: begin in a cell of its own, so that no other thread waits so long."""
         self._cells = cells
         self._slot = slot
         self._journal = journal
@@ -50,8 +60,8 @@ class Seat:
         self._info = info
         self._handed_over = 0
         self._cell: Cell | None = None
-        self._alone = False
-        self._answered = False
+        self._alone = alone
+        self._answered = alone  # a cell of its own is not yet a second chance
 
     def begin(self, history: History) -> Said:
         """Start or replay the generator in the shared cell.
@@ -63,10 +73,11 @@ class Seat:
         replay = Replay(history, self._start, self._blobs, trusted=self._cells.bundle.trusted)
         self._handed_over = replay.handed_over
         while True:
-            cell = self._cells.alone() if self._alone else self._cells.shared()
+            limit_s = self._replay_deadline_s(history)
+            cell = self._cells.alone(cpu_s=limit_s) if self._alone else self._cells.shared()
             self._cell = cell
             try:
-                now = replay.run(cell, self._slot, deadline_s=self._replay_deadline_s(history))
+                now = replay.run(cell, self._slot, deadline_s=limit_s)
             except CellDied as died:
                 self._blame(died)
                 continue
@@ -110,9 +121,10 @@ class Seat:
         elif self._cell is not None:
             self._cell.close()
         self._alone = True
-        self._cell = self._cells.alone()
+        limit_s = self._replay_deadline_s(history)
+        self._cell = self._cells.alone(cpu_s=limit_s)
         try:
-            return replay.run_slowly(self._cell, self._slot, self._journal.read(), deadline_s=self._replay_deadline_s(history))
+            return replay.run_slowly(self._cell, self._slot, self._journal.read(), deadline_s=limit_s)
         except CellDied as died:
             raise self._hopeless(died) from died
 
@@ -129,6 +141,8 @@ class Seat:
 
     def _hopeless(self, died: CellDied) -> BundleError:
         seq = len(self._reread().steps) + 1
+        if died.reason == "deadline":
+            return BundleTooSlow(self._deadline_s, f"the bundle computed for more than {self._deadline_s:g} seconds before step {seq}")
         where = f"thread {self._thread}: the bundle gave no answer before step {seq}"
         return BundleError(f"{where}, and none when it was tried alone ({died.reason}: {died.detail})")
 
@@ -136,4 +150,6 @@ class Seat:
         return self._journal.reread(self._cells.bundle.hash, self._thread)
 
     def _replay_deadline_s(self, history: History) -> float:
+        if self._alone:
+            return patience_s(self._journal.read(), len(history.steps), self._deadline_s)
         return self._deadline_s + len(history.steps) / 1000

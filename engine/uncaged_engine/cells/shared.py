@@ -7,6 +7,8 @@ live as long as the worker: the one that made this object, and one more once oth
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import BundleError, SandboxUnavailable
@@ -72,16 +74,21 @@ class Cells:
                 self._shared = self.alone()
             return self._shared
 
-    def alone(self) -> Cell:
-        """A cell of its own, for proving or for a thread that the shared one died with. The caller closes it."""
+    def alone(self, *, cpu_s: float = 0) -> Cell:
+        """A cell of its own, for proving or for a thread that the shared one died with. The caller closes it.
+
+        Args:
+            cpu_s: what one request may take, if that is more than the usual allowance.
+        """
+        limits = replace(self._limits, cpu_s=max(self._limits.cpu_s, ceil(2 * cpu_s)))
         if threading.current_thread() is self._home:
-            return self._start()
+            return self._start(limits)
         with self._spawning:
             if self._spawner is None:
                 from concurrent.futures import ThreadPoolExecutor  # it is seldom needed, and every worker's start would pay for it
 
                 self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
-        return self._spawner.submit(self._start).result()
+        return self._spawner.submit(self._start, limits).result()
 
     def close(self) -> None:
         with self._lock:
@@ -91,19 +98,19 @@ class Cells:
         if self._spawner is not None:
             self._spawner.shutdown()
 
-    def _start(self) -> Cell:
+    def _start(self, limits: CellLimits) -> Cell:
         """A new cell; tried once more if it ended while it was starting, for that may be somebody else's doing (memory ran out, a kill)."""
         try:
-            return self._start_once()
+            return self._start_once(limits)
         except (SandboxUnavailable, BundleError) as exc:
             if not _ended(exc.__cause__):
                 raise
-            return self._start_once()
+            return self._start_once(limits)
 
-    def _start_once(self) -> Cell:
+    def _start_once(self, limits: CellLimits) -> Cell:
         begun, self._begun = self._begun, None
         if begun is None:
-            return Cell.start(self.bundle, self._mechanism, limits=self._limits)
+            return Cell.start(self.bundle, self._mechanism, limits=limits)
         begun.take(self.bundle)
         return begun
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ..effects import Cancel
 from ..outcomes import Answer, Failure, Outcome, Void
-from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, total, usage_of
+from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, reached, total, usage_of
 
 _LATER_S = 0.002
 """A timer may fire a little early; it must not find the limit unreached."""
@@ -19,7 +19,8 @@ _LATER_S = 0.002
 class Spending:
     """What one thread may still use up.
 
-    limits: maxCost (US dollars), maxTokens, maxSeconds; an absent one does not bind. before: what this thread used so far, without what a
+    limits: maxCost (US dollars), maxTokens, maxSeconds, maxJournalBytes; an absent one does not bind. written: how many bytes the journal
+    and its blobs have. before: what this thread used so far, without what a
     fork inherited. ran_s: how long it ran before, in other processes. steady_s: a clock that is never set.
     """
 
@@ -33,6 +34,7 @@ class Spending:
         ran_s: float,
         cancel: Cancel,
         steady_s: Callable[[], float] = time.monotonic,
+        written: Callable[[], int] = lambda: 0,
     ) -> None:
         self._limits = limits
         self._binding = not SPENDING_LIMITS.isdisjoint(limits)
@@ -42,11 +44,15 @@ class Spending:
         self._lock = threading.Lock()
         self._since_s = steady_s() - ran_s
         self._steady_s = steady_s
+        self._written = written
+        self._max_written = limits.get("maxJournalBytes")
         self._cancel = cancel
         self._cut: dict[str, object] | None = None
 
     def exceeded(self) -> dict[str, object] | None:
         """The limit that is reached, counting what is under way."""
+        if self._max_written is not None and self._written() >= self._max_written:
+            return {"limit": "maxJournalBytes", "value": self._max_written, "message": reached(self._max_written, "journal byte")}
         if not self._binding:
             return None
         return exceeded(self._limits, self._in_all(), self.running_s())
@@ -126,6 +132,10 @@ class Spending:
         self._under_way.pop(part, None)
         for key in [key for key in self._children if key[0] == part]:
             del self._children[key]
+
+    def check(self) -> None:
+        """Stop what is under way if a limit is reached."""
+        self._stop_if_over()
 
     def _stop_if_over(self) -> None:
         over = self.exceeded()

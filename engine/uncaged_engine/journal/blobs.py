@@ -26,8 +26,8 @@ def blob_hash(data: bytes) -> str:
 
 
 def effect_mark(effect: bytes) -> bytes:
-    """What the digest over a thread's effects takes of one: its bytes, or its hash if it is too large for a line."""
-    return effect if len(effect) <= lines.SPILL_BYTES else lines.blob_mark(blob_hash(effect))
+    """What the digest over a thread's effects takes of one: its bytes, or its hash if it is long."""
+    return effect if len(effect) <= lines.MARK_BYTES else lines.blob_mark(blob_hash(effect))
 
 
 class Blobs:

@@ -68,7 +68,11 @@ def thread_id(value: object) -> bool:
 
 
 def effect(value: object) -> bool:
-    return isinstance(value, dict) and len(value) == 1
+    return isinstance(value, dict) and (len(value) == 1 or (set(value) == lines.DIGESTED and DIGESTED(value)))
+
+
+def numbers(value: object) -> bool:
+    return isinstance(value, list) and all(map(whole, value))
 
 
 def usage(value: object) -> bool:
@@ -99,6 +103,8 @@ ERROR = shape({"kind": text, "message": text}, {"snapshot": commit, "usage": usa
 SPENT = shape({}, {"usage": usage})
 BLOB = shape({"field": text, "hash": lambda value: text(value) and _BLOB.fullmatch(value) is not None, "bytes": whole}, {})
 
+DIGESTED = shape({"kind": text, "digest": text, "bytes": whole, "head": text}, {})
+
 FIELDS: Mapping[lines.Shape, tuple[Mapping[str, Check], Mapping[str, Check]]] = {
     "start": (
         {"format": lambda value: value == lines.FORMAT, "name": flow_name, "hash": text, "threadId": text, "parameters": PARAMETERS},
@@ -113,7 +119,10 @@ FIELDS: Mapping[lines.Shape, tuple[Mapping[str, Check], Mapping[str, Check]]] = 
             **{"usage": usage, "outcome": anything, "error": ERROR},
         },
     ),
-    "void": ({"seq": whole, "void": one_of("killed", "limit", "environment"), "message": text}, {"begun": truth, "usage": usage}),
+    "void": (
+        {"seq": whole, "void": one_of("killed", "limit", "environment"), "message": text},
+        {"begun": truth, "parts": numbers, "usage": usage},
+    ),
     "control": ({"control": text}, {"note": text, "redo": truth, "skip": truth, "binding": mapping, **dict.fromkeys(LIMITS, number)}),
     "end": (
         {"end": one_of(*sorted(lines.ENDS))},

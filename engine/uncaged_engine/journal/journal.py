@@ -45,6 +45,7 @@ class Journal:
         self.kept_aside = kept_aside
         self.trouble: Trouble | None = None
         self.size_bytes = history.good_bytes
+        self._blob_bytes = history.blob_bytes
         self.flushed_bytes = 0  # what a killed owner wrote may be in memory only
         self.on_flush: Callable[[int], None] = _nobody
         self._fd = fd
@@ -102,7 +103,12 @@ class Journal:
             self._digest = digest
             self._ended = body.startswith(lines.END)
             self.size_bytes += len(line)
+            self._blob_bytes += lines.blob_bytes(line)
             return line
+
+    def kept_bytes(self) -> int:
+        """How many bytes the journal and the blobs that it names have."""
+        return self.size_bytes + self._blob_bytes
 
     def flush(self) -> None:
         """Bring everything appended so far to disk; nothing to do if it is there already."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .lines import DIGESTED
+
 TARGETS = ("name", "url", "path", "command", "query", "prompt")
 """Keys of an effect's body that say best what it is about, in order of preference."""
 
@@ -17,3 +19,13 @@ def effect_label(kind: str, body: object) -> str:
     target = next((str(body[key]) for key in TARGETS if isinstance(body.get(key), str)), "")
     words = " ".join(word for word in (kind, str(body.get("method", "")), target) if word)
     return f"{body['label']}: {words}" if isinstance(body.get("label"), str) else words
+
+
+def intended(intent: object) -> tuple[str, object]:
+    """Return kind and body of an intent; body None where the journal keeps only a digest of a refused effect."""
+    if isinstance(intent, Mapping) and set(intent) == DIGESTED:
+        return str(intent["kind"]), None
+    if isinstance(intent, Mapping) and intent:
+        kind, body = next(iter(intent.items()))
+        return str(kind), body
+    return "effect", None

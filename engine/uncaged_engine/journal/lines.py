@@ -27,6 +27,12 @@ SEAL_ROOM_BYTES = 64
 SPILL_BYTES = 512 << 10
 """A field whose JSON is longer than this goes to a blob."""
 
+MARK_BYTES = 4 << 10
+"""An effect that is longer is compared by its hash; if it is refused, too, the journal keeps no more of it than that."""
+SHOWN_BYTES = 200
+DIGESTED = frozenset(("kind", "digest", "bytes", "head"))
+"""The keys of an intent that holds a digest. No effect has more than one key."""
+
 Shape = Literal["start", "intent", "attempt", "step", "void", "control", "end"]
 EndWord = Literal["completed", "failed", "killed", "limit"]
 _SHAPES: dict[bytes, Shape] = {
@@ -90,6 +96,19 @@ def spill(fields: Mapping[str, object], field: str, blob_hash: str, size_bytes: 
     return {**fields, field: None, "blob": {"field": field, "hash": blob_hash, "bytes": size_bytes}}
 
 
+def digested(kind: str, effect: bytes, digest: str) -> dict[str, object]:
+    """What an intent holds instead of a large effect that is refused."""
+    return {"kind": kind, "digest": digest, "bytes": len(effect), "head": effect[:SHOWN_BYTES].decode("utf-8", "ignore")}
+
+
+def digest_of(effect: bytes) -> Mapping[str, object] | None:
+    """The digest that an intent holds instead of its effect, or None."""
+    if not effect.startswith(b'{"kind":"'):
+        return None
+    found = json.loads(effect)
+    return found if isinstance(found, dict) and set(found) == DIGESTED else None
+
+
 def blob_of(line: bytes) -> Mapping[str, object] | None:
     """The blob note of a sealed line, or None."""
     at = line.rfind(b',"blob":{"field":', -300)
@@ -97,6 +116,14 @@ def blob_of(line: bytes) -> Mapping[str, object] | None:
         return None
     note = json.loads(line[:-1]).get("blob")
     return note if isinstance(note, dict) else None
+
+
+def blob_bytes(line: bytes) -> int:
+    """How many bytes the blob has that a line names; 0 for none."""
+    if line.rfind(b',"blob":{"field":', -300) < 0:
+        return 0
+    note = blob_of(line)
+    return int(str(note["bytes"])) if note is not None else 0
 
 
 def blob_mark(blob_hash: str) -> bytes:

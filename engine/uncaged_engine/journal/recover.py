@@ -16,10 +16,11 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 
 from ..costs.accounting import NOTHING, Spent, usage_of
 from . import chain, lines
+from .blobs import effect_mark
 from .codec import decode, encode
 
 EFFECTS_DIGEST_BYTES = 16
-LIMITS = ("maxRounds", "maxSteps", "maxCost", "maxTokens", "maxSeconds")
+LIMITS = ("maxRounds", "maxSteps", "maxCost", "maxTokens", "maxSeconds", "maxJournalBytes", "bundleSeconds")
 _STRANGE = "a line that stands where its kind cannot stand"
 
 
@@ -27,7 +28,7 @@ _STRANGE = "a line that stands where its kind cannot stand"
 class Pending:
     """The last intent that no step closed.
 
-    effect: its canonical bytes, or None if they stand in a blob. mark: what the effects' digest takes of it.
+    effect: its canonical bytes, or None if they are in a blob or only their digest was kept. mark: what the effects' digest takes of it.
     tries: how often it was asked so far. voided: the void that closed it, if one did (then it is not open, only unanswered).
     first: its first intent; a later one follows a void.
     attempts: sealed attempt lines. subs: sealed sub-step lines, by their place.
@@ -63,6 +64,11 @@ class Pending:
     def doubtful_parts(self) -> frozenset[int] | None:
         """The parts of which the same is true; None: any part without an outcome. A crash does not tell which had begun."""
         return None if self._in_flight else self.parts
+
+    @property
+    def shown(self) -> bytes:
+        """What the line holds of the effect, for people."""
+        return lines.effect_of_intent(self.line) if lines.blob_of(self.line) is None else self.mark
 
     def finished_parts(self) -> frozenset[int]:
         """The parts that have an outcome."""
@@ -150,6 +156,7 @@ class History:
     binding: Mapping[str, Any] | None = None
     binding_at: int = -1
     last_line: bytes = b""
+    blob_bytes: int = 0
     note: str | None = None
     answer: object = None
     paths: dict[str, object] = field(default_factory=dict)
@@ -195,6 +202,7 @@ def extend(history: History, line: bytes) -> None:
         raise DamagedError(f"a line that does not follow the journal's last one: {line[:80]!r}")
     _take(history, line)
     history.good_bytes += len(line)
+    history.blob_bytes += lines.blob_bytes(line)
     history.lines += 1
     history.digest, history.last_line = digest, line
 
@@ -224,6 +232,7 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
             reason = str(exc) or _STRANGE
             break
         history.last_line = line
+        history.blob_bytes += lines.blob_bytes(line)
         previous = digest
         position = after
         number += 1
@@ -296,7 +305,7 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
     if pending is not None and pending.voided is not None:
         raise ValueError(f"step {seq} after a void, without a new intent")
     if seq > history.handed_over:
-        history.effects.update((output_effect(_parsed(line)) if pending is None else pending.mark) + b"\n")
+        history.effects.update((effect_mark(output_effect(_parsed(line))) if pending is None else pending.mark) + b"\n")
     history.steps.append(line)
     if key == b"role":
         history.rounds += 1
@@ -316,17 +325,24 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
     before = history.pending
     if before is not None and before.voided is None:
         raise ValueError(f"a second intent of step {seq}, while the first is open")
-    effect = lines.effect_of_intent(line)
-    spilt = lines.blob_of(line)
-    mark = effect if spilt is None else lines.blob_mark(str(spilt["hash"]))
+    effect, mark = _effect_and_mark(line)
     tries = before.tries + 1 if before else 1
     first = before.first if before else line
-    history.pending = Pending(seq=seq, effect=None if spilt else effect, mark=mark, line=line, first=first, tries=tries)
+    history.pending = Pending(seq=seq, effect=effect, mark=mark, line=line, first=first, tries=tries)
     if before:
         pending = history.pending
         pending.attempts, pending.subs = before.attempts, before.subs
         pending.decided, pending.begun, pending.parts = before.decided, before.begun, before.parts
         pending.try_again()
+
+
+def _effect_and_mark(line: bytes) -> tuple[bytes | None, bytes]:
+    """The effect of an intent, None if the line does not hold it, and what the effects' digest takes of it."""
+    effect, spilt = lines.effect_of_intent(line), lines.blob_of(line)
+    if spilt is not None:
+        return None, lines.blob_mark(str(spilt["hash"]))
+    digest = lines.digest_of(effect)
+    return (effect, effect_mark(effect)) if digest is None else (None, lines.blob_mark(str(digest["digest"])))
 
 
 def _take_control(history: History, record: Mapping[str, Any]) -> None:
@@ -405,10 +421,9 @@ def effect_marks(data: bytes, count: int) -> list[bytes]:
         line = text + b"\n"
         shape, seq = lines.shape_of(line)
         if shape == "intent":
-            spilt = lines.blob_of(line)
-            last = lines.blob_mark(str(spilt["hash"])) if spilt else lines.effect_of_intent(line)
+            last = _effect_and_mark(line)[1]
         elif shape == "step" and not lines.is_sub_step(line):
-            marks.append(last or output_effect(_parsed(line)))
+            marks.append(last or effect_mark(output_effect(_parsed(line))))
             last = b""
             if seq == count:
                 break
@@ -434,6 +449,32 @@ def _only_repeats(data: bytes, position: int) -> bool:
     """Whether behind *position* there are only copies of lines before it: a doubled end, of which nothing would be lost."""
     before = set(data[:position].split(b"\n"))
     return all(line in before for line in data[position:].split(b"\n")[:-1])
+
+
+def computed_ms(data: bytes) -> int:
+    """At most how long the bundle computed, in all: the time from each step to the line that follows it, as a journal states it."""
+    total, since = 0, None
+    for text in data.split(b"\n")[:-1]:
+        line = text + b"\n"
+        shape, _ = lines.shape_of(line)
+        now = _timestamp(line)
+        if since is not None and shape in ("intent", "step", "end"):
+            total += max(0, now - since)
+        since = now if shape in ("start", "control") or (shape == "step" and not lines.is_sub_step(line)) else None
+    return total
+
+
+def recorded_effect(data: bytes, seq: int) -> bytes:
+    """What a journal known to be whole holds of the effect of step *seq*, for people."""
+    found = b""
+    for text in data.split(b"\n")[:-1]:
+        line = text + b"\n"
+        shape, number = lines.shape_of(line)
+        if number == seq and shape == "intent" and lines.blob_of(line) is None:
+            found = lines.effect_of_intent(line)
+        elif number == seq and shape == "step" and not found and lines.is_role_step(line):
+            return output_effect(_parsed(line))
+    return found
 
 
 def _something_follows(data: bytes, position: int, previous: bytes) -> bool:

@@ -17,7 +17,7 @@ from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import ThreadId
 
 from ..api import Engine, Event
-from ..journal.labels import effect_label
+from ..journal.labels import effect_label, intended
 from ..tools import Called, called_of
 
 
@@ -98,7 +98,7 @@ def words_of(event: Event) -> str:
         case "status":
             return f"{body['status']}{': ' if body['message'] else ''}{body['message']}"
     if "intent" in body:
-        return f"step {body['seq']}: {_label(body['intent'])}"
+        return f"step {body['seq']}: {effect_label(*intended(body['intent']))}"
     if "attempt" in body:
         return f"step {body['seq']}: attempt {body['attempt']}"
     if "control" in body:
@@ -107,13 +107,6 @@ def words_of(event: Event) -> str:
         error = body.get("error")
         return f"step {body['seq']}: {'done' if error is None else f'failed: {_message(error)}'}"
     return ""
-
-
-def _label(intent: object) -> str:
-    if isinstance(intent, Mapping) and len(intent) == 1:
-        [(kind, body)] = intent.items()
-        return effect_label(str(kind), body)
-    return "an effect"
 
 
 def _message(error: Any) -> str:

@@ -73,7 +73,7 @@ def main(parcel: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> N
         speaker.answer(0, 0, "open", encode({"doors": open_doors}))
         return
     speaker.answer(0, 0, "locked", b"{}")
-    Server(reader, speaker, settings["answer_bytes"], settings["spill_bytes"]).serve()
+    Server(reader, speaker, settings["answer_bytes"], settings["mark_bytes"]).serve()
 
 
 def load(code: CodeType, name: str) -> dict[str, Any]:
@@ -98,11 +98,11 @@ class Speaker:
 class Server:
     """Holds the compiled bundle and its generators."""
 
-    def __init__(self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, spill_bytes: int) -> None:
+    def __init__(self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, mark_bytes: int) -> None:
         self._reader = reader
         self._speaker = speaker
         self._answer_bytes = answer_bytes
-        self._spill_bytes = spill_bytes
+        self._mark_bytes = mark_bytes
         self._code: CodeType | None = None
         self._lines: list[str] = []
         self._name = ""
@@ -177,7 +177,7 @@ class Server:
         for _ in range(count):
             frame = self._reader.readline()
             if word == "effect":  # otherwise it ended early, and the rest is only drained
-                digest.update(mark(answer, self._spill_bytes) + b"\n")
+                digest.update(mark(answer, self._mark_bytes) + b"\n")
                 word, answer = self._outcome(slot, frame.split(b" ", 3)[3])
                 seq += 1
         self._speaker.answer(slot, seq, word, answer, digest.hexdigest())
@@ -260,9 +260,9 @@ class Server:
         return f"{file}:{line} in {function}" + (f": {source}" if source else "")
 
 
-def mark(effect: bytes, spill_bytes: int) -> bytes:
-    """What the digest takes of an effect: its bytes, or its hash where the journal keeps it in a blob."""
-    if len(effect) <= spill_bytes:
+def mark(effect: bytes, mark_bytes: int) -> bytes:
+    """What the digest takes of an effect: its bytes, or its hash if it is long."""
+    if len(effect) <= mark_bytes:
         return effect
     return b"blob:" + blake2b(effect, digest_size=DIGEST_BYTES).hexdigest().encode()
 

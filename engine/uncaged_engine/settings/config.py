@@ -51,6 +51,7 @@ class Limits:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_seconds: float | None = None
+    max_journal_bytes: int = 1 << 30
     history_chars: int = 60_000
 
 

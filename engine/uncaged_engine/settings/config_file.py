@@ -55,6 +55,7 @@ class LimitsSection(Section):
     max_cost: Annotated[float, Field(ge=0)] | None = None
     max_tokens: Annotated[int, Field(ge=0)] | None = None
     max_seconds: Annotated[float, Field(ge=0)] | None = None
+    max_journal_bytes: Annotated[int, Field(ge=0)] = 1 << 30
     bundle_seconds: Annotated[float, Field(gt=0)] = 10.0
     agent_seconds: Annotated[float, Field(gt=0)] = 3600.0
     history_characters: Annotated[int, Field(ge=1000)] = 60_000
@@ -217,6 +218,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
             max_cost=limits.max_cost,
             max_tokens=limits.max_tokens,
             max_seconds=limits.max_seconds,
+            max_journal_bytes=limits.max_journal_bytes,
             bundle_s=limits.bundle_seconds,
             agent_s=limits.agent_seconds,
             history_chars=limits.history_characters,

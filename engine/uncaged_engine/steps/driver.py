@@ -20,7 +20,7 @@ from uncaged_bundles.policy import refusal
 from uncaged_bundles.version import __version__
 
 from ..cells.said import Said
-from ..cells.seat import Seat
+from ..cells.seat import BundleTooSlow, Seat
 from ..costs.spending import Spending
 from ..effects import Cancel, Rule
 from ..journal import lines
@@ -218,22 +218,37 @@ class Driver:
         journal = self._journal
         try:
             return self._drive()
+        except BundleTooSlow as exc:
+            return self._end_too_slow(exc)
         except (ReplayError, BundleError) as exc:
             journal.append(lines.end("failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()))
             journal.flush()
             return "failed"
+
+    def _end_too_slow(self, slow: BundleTooSlow) -> str:
+        """End at the limit of a computation, which `resume --bundle-time` raises."""
+        journal = self._journal
+        pending = journal.reread(self._bundle.hash, self.thread).open
+        if pending is not None:
+            journal.append(lines.void(pending.seq, "limit", str(slow), {}, self.now_ms(), begun=pending.doubtful))
+        fields = {"limit": "bundleSeconds", "value": slow.limit_s, "message": str(slow), "usage": self.usage()}
+        journal.append(lines.end("limit", fields, self.now_ms()))
+        journal.flush()
+        return "limit"
 
     def _drive(self) -> str:
         journal, bundle = self._journal, self._bundle
         history = journal.history
         start = start_of(journal.path, self._blobs.expand_record(history.start), history)
         options = {} if "imported" in start else start["parameters"]["options"]  # a stranger's limits bind nobody here
-        self._limits = {name: options[name] for name in LIMITS if name in options} | history.limits
+        own = {"maxJournalBytes": self._config.limits.max_journal_bytes, "bundleSeconds": self._config.limits.bundle_s}
+        self._limits = own | {name: options[name] for name in LIMITS if name in options} | history.limits
         self._spending = Spending(
             limits=self._limits,
             before=history.spent.minus(history.inherited_spent),
             ran_s=history.ran_ms / 1000,
             cancel=self._cancel,
+            written=journal.kept_bytes,
         )
         if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
             raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
@@ -290,8 +305,9 @@ class Driver:
             thread=self.thread,
             start=start,
             blobs=self._blobs,
-            deadline_s=self._config.limits.bundle_s,
+            deadline_s=self._limits["bundleSeconds"],
             info=self.info,
+            alone=self._limits["bundleSeconds"] > self._config.limits.bundle_s,
         )
 
     def _execute(self, said: Said, history: History, seat: Seat) -> str:

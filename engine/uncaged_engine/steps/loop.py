@@ -20,7 +20,7 @@ from ..cells.said import Said, mismatch, shown
 from ..costs.accounting import reached
 from ..effects import Rule
 from ..journal import lines
-from ..journal.blobs import effect_mark
+from ..journal.blobs import blob_hash, effect_mark
 from ..journal.codec import CodecError, decode
 from ..journal.recover import Pending
 from ..outcomes import Answer, Failure, Outcome, Void, Wait
@@ -104,9 +104,12 @@ def _take(turn: _Turn, desk: Desk) -> Generator[Command, Any, bytes | str]:
     except BadYield as exc:
         return (yield from _fail(desk, {"kind": "yield", "message": f"step {turn.seq}: {exc}"}))
     if turn.pending is not None and turn.pending.mark != effect_mark(turn.raw):
-        return (yield from _fail(desk, {"kind": "replay", "message": mismatch(turn.seq, turn.pending.mark, turn.raw)}))
-    over = None if turn.reopened else _limit(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
+        return (yield from _fail(desk, {"kind": "replay", "message": mismatch(turn.seq, turn.pending.shown, turn.raw)}))
+    over = _limit(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
     if over is not None:
+        if turn.pending is not None and turn.reopened:
+            message = "a limit was reached before it was asked again"
+            yield Write(lines.void(turn.seq, "limit", message, {}, desk.now_ms(), begun=turn.pending.doubtful))
         yield Write(_end(desk, "limit", over), flush=True)
         return "limit"
     if kind == "output":
@@ -139,7 +142,7 @@ def _effect(raw: bytes) -> tuple[str, object]:
 
 
 def _limit(desk: Desk, kind: str, *, steps: int, rounds: int) -> Mapping[str, object] | None:
-    if kind in ("role", "output") and rounds >= desk.max_rounds():
+    if desk.max_rounds() == 0 or (kind in ("role", "output") and rounds >= desk.max_rounds()):
         return {"limit": "maxRounds", "value": desk.max_rounds(), "message": reached(desk.max_rounds(), "round")}
     overspent = desk.overspent()
     if overspent is not None:
@@ -159,7 +162,7 @@ def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Comm
     if rule == "ask" and pending is not None and pending.doubtful:
         return None  # before a further intent: the question is about the one that stands there
     if not turn.reopened:
-        yield from _write_intent(seq, turn.raw, intended_ms if pending is None else desk.now_ms())
+        yield from _write_intent(turn, kind, intended_ms if pending is None else desk.now_ms(), is_refused=refused is not None)
     if refused is not None:
         return Failure.of("policy", refused)
     if pending is not None and pending.decided == "skip":
@@ -177,8 +180,12 @@ def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Comm
     return performed
 
 
-def _write_intent(seq: int, raw: bytes, now_ms: int) -> Generator[Command, Any, None]:
-    if len(raw) > lines.SPILL_BYTES:
+def _write_intent(turn: _Turn, kind: str, now_ms: int, *, is_refused: bool) -> Generator[Command, Any, None]:
+    """Write what was yielded; of a large effect that is refused only its digest, so that refusals fill no disk."""
+    seq, raw = turn.seq, turn.raw
+    if is_refused and len(raw) > lines.MARK_BYTES:
+        yield Write(lines.step(seq, {"intent": lines.digested(kind, raw, blob_hash(raw))}, now_ms), flush=True)
+    elif len(raw) > lines.SPILL_BYTES:
         spilt: Mapping[str, object] = yield Spill({"intent": decode(raw)})
         yield Write(lines.step(seq, spilt, now_ms), flush=True)
     else:
@@ -190,7 +197,7 @@ def _write_output(turn: _Turn, body: object, desk: Desk) -> Generator[Command, A
     problem = _output_problem(body, len(turn.raw))
     if problem is not None or not isinstance(body, dict):
         if not turn.reopened:
-            yield from _write_intent(turn.seq, turn.raw, desk.now_ms())
+            yield from _write_intent(turn, "output", desk.now_ms(), is_refused=True)
         line: bytes = yield Write(lines.step(turn.seq, {"error": {"kind": "yield", "message": problem}}, desk.now_ms()), flush=True)
         return line
     fields = {"role": body["role"], "content": body["content"], "meta": body["meta"], "by": "bundle"}

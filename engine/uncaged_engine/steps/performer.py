@@ -243,6 +243,7 @@ class Performer:
             self._journal.append(body_line)
             self._journal.flush()
             self._begun_parts.discard(index)
+            self._spending.check()
         return outcome
 
     def _begin_part(self, kind: str, body: object, context: EffectContext, index: int) -> Outcome:
@@ -317,6 +318,7 @@ class Performer:
             line = lines.attempt(seq, number, self._blobs.spilt(fields), self._clock_ms())
         self._journal.append(line)
         self._journal.flush()
+        self._spending.check()
 
     def _remember_paths(self, found: Mapping[str, object]) -> Mapping[str, object]:
         """Parts of one effect may ask at the same time; the first use counts."""

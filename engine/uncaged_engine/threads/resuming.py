@@ -15,7 +15,10 @@ FLAGS = {
     "maxCost": "--max-cost",
     "maxTokens": "--max-tokens",
     "maxSeconds": "--max-time",
+    "maxJournalBytes": "--max-journal",
+    "bundleSeconds": "--bundle-time",
 }
+UNITS = {"maxSeconds": "s", "bundleSeconds": "s", "maxJournalBytes": " bytes"}
 MAX_NOTE_CHARACTERS = 100_000
 
 
@@ -43,4 +46,4 @@ def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:
     given = fields.get(name)
     if not isinstance(given, int | float) or given <= value:
         where = f"thread {found.summary.thread_id} is at its limit ({end.get('message')})"
-        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}{'s' if name == 'maxSeconds' else ''}")
+        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}{UNITS.get(name, '')}")

@@ -33,6 +33,7 @@ class RunOptions:
     """How a thread is started, besides its prompt and parameters.
 
     max_rounds, max_steps: None takes the config's. max_cost (US dollars), max_tokens, max_seconds: None binds nothing.
+    max_journal_bytes: of the journal and the blobs it names. bundle_seconds: for one computation of the bundle; None takes the config's.
     agents: agent name by role, "" for the default one.
     workspace: the repository directory (None: *directory*). links: ignored directories to link into the worktree.
     directory, environment: the caller's; children get them, the disk never does.
@@ -43,6 +44,8 @@ class RunOptions:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_seconds: float | None = None
+    max_journal_bytes: int | None = None
+    bundle_seconds: float | None = None
     agents: Mapping[str, str] = field(default_factory=dict)
     workspace: Path | None = None
     include_changes: bool = False
@@ -69,6 +72,8 @@ class RunOptions:
             "maxCost": self.max_cost,
             "maxTokens": self.max_tokens,
             "maxSeconds": self.max_seconds,
+            "maxJournalBytes": self.max_journal_bytes,
+            "bundleSeconds": self.bundle_seconds,
         }
         return {name: value for name, value in named.items() if value is not None}
 
@@ -161,6 +166,7 @@ def default_limits(config: Config, name: str) -> dict[str, float]:
     return {
         "maxRounds": config.limits.max_rounds if rounds is None else rounds,
         "maxSteps": config.limits.max_steps if steps is None else steps,
+        "maxJournalBytes": config.limits.max_journal_bytes,
         **{key: value for key, value in more.items() if value is not None},
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 
 from uncaged_bundles.errors import BundleError, ReplayError
@@ -10,7 +11,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 
 from ..cells.cell import Cell, CellDied, CellLimits
-from ..cells.replay import Replay
+from ..cells.replay import Replay, patience_s
 from ..cells.said import Said, mismatch, shown
 from ..journal import durable
 from ..journal.blobs import Blobs, effect_mark
@@ -68,11 +69,12 @@ def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History,
             mechanism="none",
             message="the chain holds; a trusted bundle is not replayed, so its effects are not proved",
         )
-    cell = Cell.start(bundle, choose(prefer), limits=CellLimits())
+    start = Blobs(store.blobs).expand_record(history.start)
+    own_s = (start["parameters"]["options"] | history.limits).get("bundleSeconds", 0)
+    limit_s = patience_s(data, count, max(deadline_s, own_s))
+    cell = Cell.start(bundle, choose(prefer), limits=CellLimits(cpu_s=max(CellLimits().cpu_s, ceil(2 * limit_s))))
     try:
-        start = Blobs(store.blobs).expand_record(history.start)
         replay = Replay(history, start, Blobs(store.blobs), trusted=False)
-        limit_s = deadline_s + count / 1000
         now = replay.run(cell, 1, deadline_s=limit_s)
         if now is None:
             now = replay.run_slowly(cell, 2, data, deadline_s=limit_s)
@@ -91,7 +93,7 @@ def difference_at_the_end(history: History, now: Said) -> str | None:
     """What the bundle says after the last step must be what the journal goes on with."""
     if history.pending is not None:
         mark = effect_mark(now.body) if now.word == "effect" else now.body
-        return None if mark == history.pending.mark else mismatch(len(history.steps) + 1, history.pending.mark, now.body)
+        return None if mark == history.pending.mark else mismatch(len(history.steps) + 1, history.pending.shown, now.body)
     end = history.end
     if end is None or end["end"] in ("killed", "limit"):
         return None

@@ -19,7 +19,7 @@ from testbed.cells import DEADLINE_S, MECHANISMS, START, begin, cell_for, error_
 from uncaged_bundles.errors import BundleError
 from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
 from uncaged_engine.journal.blobs import effect_mark
-from uncaged_engine.journal.lines import SPILL_BYTES
+from uncaged_engine.journal.lines import MARK_BYTES
 from uncaged_engine.sandbox.mechanism import choose
 
 ALL = (*MECHANISMS, "none")
@@ -134,11 +134,11 @@ def test_a_replay_digests_what_a_live_run_says(mechanism: str) -> None:
 
 
 def test_a_replay_of_large_effects_digests_their_marks() -> None:
-    """Where the journal keeps an effect in a blob, the digest takes its hash."""
+    """A long effect is digested by its hash, so that the journal need not keep it."""
     source = f"""
 def run(input, options):
-    yield {{"null": "ü" * {SPILL_BYTES}}}
-    yield {{"null": "x" * {SPILL_BYTES - len('{"null":""}')}}}
+    yield {{"null": "ü" * {MARK_BYTES}}}
+    yield {{"null": "x" * {MARK_BYTES - len('{"null":""}')}}}
     yield {{"null": 3}}
 """
     with cell_for(source) as cell:
@@ -146,7 +146,7 @@ def run(input, options):
         digest = hashlib.blake2b(digest_size=16)
         digest.update(effect_mark(effects[0]) + b"\n")
         digest.update(effects[1] + b"\n")
-        assert len(effects[1]) == SPILL_BYTES
+        assert len(effects[1]) == MARK_BYTES
         lines = [step_line(1, outcome=None), step_line(2, outcome=None)]
         assert cell.replay(2, START, lines, deadline_s=DEADLINE_S).digest == digest.hexdigest()
 
