@@ -142,7 +142,10 @@ class Seat:
     def _hopeless(self, died: CellDied) -> BundleError:
         seq = len(self._reread().steps) + 1
         if died.reason == "deadline":
-            return BundleTooSlow(self._deadline_s, f"the bundle computed for more than {self._deadline_s:g} seconds before step {seq}")
+            return BundleTooSlow(
+                self._deadline_s,
+                f"the bundle computed for more than {self._deadline_s:g} seconds before step {seq}, also when it was tried alone",
+            )
         where = f"thread {self._thread}: the bundle gave no answer before step {seq}"
         return BundleError(f"{where}, and none when it was tried alone ({died.reason}: {died.detail})")
 

@@ -71,6 +71,6 @@ def test_a_record_is_expanded_for_readers(blobs: Blobs) -> None:
 
 def test_an_effect_s_mark_is_itself_or_its_hash() -> None:
     """Up to the limit the digest takes the bytes, beyond it the note of a blob."""
-    small, large = b"x" * lines.SPILL_BYTES, b"x" * (lines.SPILL_BYTES + 1)
+    small, large = b"x" * lines.MARK_BYTES, b"x" * (lines.MARK_BYTES + 1)
     assert effect_mark(small) == small
     assert effect_mark(large) == lines.blob_mark(blob_hash(large))
