@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,10 +69,16 @@ class Laboratory:
         """Run a thread to its end and return its journal."""
         return self.wait(self.start(flow, steps))
 
-    def profile(self, flow: str, steps: int) -> Profile:
-        """Run a thread to its end and watch what the worker and its sandbox use up; the worker must live already."""
+    def profile(self, flow: str, steps: int, *, followers: int = 0) -> Profile:
+        """Run a thread to its end and watch what the worker and its sandbox use up; the worker must live already.
+
+        Args:
+            followers: so many connections of this process are sent the thread's events meanwhile.
+        """
         thread = self.start(flow, steps)
         bundle, _, path = self.engine.store.locate_thread(thread)
+        for _ in range(followers):
+            threading.Thread(target=self._follow, args=(bundle, thread), daemon=True).start()
         pid = self.worker_pid(bundle)
         if pid is None:
             raise RuntimeError(f"the worker of {flow} is gone before its thread {thread} was looked at")
@@ -81,6 +88,11 @@ class Laboratory:
             time.sleep(SAMPLE_S)
             samples.append(take_sample(path, pids))
         return Profile(samples=samples, ends=ends_of_steps(path))
+
+    def _follow(self, bundle: BundleHash, thread: ThreadId) -> None:
+        with client.following(self.engine.store, bundle, thread) as events:
+            for _ in events or ():
+                pass
 
     def journal(self, thread: ThreadId) -> Journal:
         bundle, thread, path = self.engine.store.locate_thread(thread)

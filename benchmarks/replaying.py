@@ -14,6 +14,7 @@ from uncaged_engine.cells.seat import Seat
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.infolog import InfoLog
 from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -95,6 +96,7 @@ def _timed(laboratory: Laboratory, bundle: BundleHash, thread: ThreadId, finishe
                 start=journal.history.start,
                 blobs=Blobs(store.blobs),
                 deadline_s=DEADLINE_S,
+                info=InfoLog(store.info_path(bundle, thread), lambda: 0),
             )
             seat.begin(journal.history)
             done = time.perf_counter()

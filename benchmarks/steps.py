@@ -15,6 +15,7 @@ from .table import Row, ratios
 
 WARM_UP = 50
 THREADS = 16
+FOLLOWERS = 20
 EARLY = (50, 550)
 LATE = (4800, 5300)
 
@@ -49,6 +50,29 @@ def software(bench: Bench) -> Sequence[Row]:
         "written) takes about 5 × here already; policy, limits, retries, followers and the handler's context are the rest"
     )
     return (_row("software", "software per step, tmpfs, one CPU", pairs, reach=5.0, missed=missed, cpu=True),)
+
+
+def followed(bench: Bench) -> Sequence[Row]:
+    """What twenty followers cost the worker, in processor time of its own; theirs is theirs."""
+    steps = bench.scaled(3000)
+    values = []
+    with bench.laboratory(in_memory=True) as laboratory:
+        laboratory.add("steps", flows.source("steps", flows.STEPS))
+        _example(laboratory)
+        for _ in bench.rounds(7):
+            alone = laboratory.profile("steps", steps).per_step_us(WARM_UP, steps)
+            values.append((laboratory.profile("steps", steps, followers=FOLLOWERS).per_step_us(WARM_UP, steps), alone))
+    return (
+        Row(
+            figure="followed",
+            title=f"step with {FOLLOWERS} followers against one with none",
+            values=ratios(values),
+            unit="×",
+            baseline=f"{median(alone for _, alone in values):.0f} µs of CPU a step, worker and sandbox",
+            reach=1.5,
+            missed="one write per follower and batch, fifty batches a second, on a machine whose CPUs are shared with the followers",
+        ),
+    )
 
 
 def growth(bench: Bench) -> Sequence[Row]:
@@ -120,6 +144,7 @@ def _row(figure: str, title: str, pairs: Sequence[tuple[float, float]], *, reach
 FIGURES = (
     Figure(name="durable", measure=durable),
     Figure(name="software", measure=software),
+    Figure(name="followed", measure=followed),
     Figure(name="growth", measure=growth),
     Figure(name="many", measure=many),
 )
