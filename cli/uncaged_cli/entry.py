@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -14,10 +15,29 @@ NOTHING_RUNS = frozenset(("--help", "-h", "--help-flow", "--estimate"))
 
 def main() -> NoReturn:
     """Run the command line of this process."""
+    open_standard_descriptors()
     launching = begin(sys.argv[1:])
     from .main import main as perform  # while the worker starts
 
     perform(launching)
+
+
+def open_standard_descriptors() -> None:
+    """Put the null device where the caller left standard input, output or error closed.
+
+    Otherwise the next file or pipe that is opened would get such a number, and be taken for the stream.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - it stays open
 
 
 def begin(argv: Sequence[str]) -> Launching | None:

@@ -57,8 +57,18 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
         if isinstance(problem, OSError) and problem.errno in MACHINE:
             where = f" at {problem.filename}" if isinstance(problem.filename, str) else ""
             return _fail(f"{problem.strerror}{where}; mend that and try again", UncagedError.exit_code)
+        if isinstance(problem, FileNotFoundError) and not _has_directory():
+            return _fail("the current directory was removed; change to one that exists and try again", UsageError.exit_code)
         return _report(problem, argv)
     return code if isinstance(code, int) else 0
+
+
+def _has_directory() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - the question is whether there is one
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _fail(message: str, code: int) -> int:
