@@ -30,7 +30,8 @@ def findings(refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limi
     """
     for refusal in refused:
         tolerated = any(_means(entry, refusal) for entry in limits.tolerate)
-        yield Finding(sentence=_sentence(refusal, limits), counted=not (tolerated or refusal.readable or refusal.system))
+        sentence = _sentence(refusal, limits).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # a path may be any bytes
+        yield Finding(sentence=sentence, counted=not (tolerated or refusal.readable or refusal.system))
     for address, sentence in denied:
         tolerated = any(entry in (address, address.rpartition(":")[0], NETWORK) for entry in limits.tolerate)
         yield Finding(sentence=sentence, counted=not tolerated)

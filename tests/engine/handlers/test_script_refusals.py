@@ -177,6 +177,13 @@ def test_many_open_files_hide_no_refusal(perform: Perform, place: Path) -> None:
     assert "data2/file.txt" in sentence
 
 
+def test_a_path_of_any_bytes_is_named(perform: Perform, place: Path) -> None:
+    """A hidden file whose name is no text gives a sentence that is."""
+    (place / os.fsdecode(b"data2/\xff\n")).touch()
+    [sentence] = unnoticed(told(perform(f"cat {place}/data2/$'\\xff\\n' || true", {"executables": ["cat"]})))
+    assert sentence.encode("utf-8")
+
+
 PLAIN = """
 import json, sys
 from pathlib import Path
