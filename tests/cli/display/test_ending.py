@@ -79,7 +79,7 @@ def test_any_result_is_taken(result: object) -> None:
 @pytest.mark.parametrize(
     ("status", "last_void", "words"),
     [
-        ("failed", "", ["fork 01T"]),
+        ("failed", "", ["fork 01T --at 0"]),
         ("limit", "", ["resume 01T --max-rounds N"]),
         ("unknown", "", ["resume 01T --redo", "resume 01T --skip"]),
         ("killed", "killed", ["resume 01T"]),
