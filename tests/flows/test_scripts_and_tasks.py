@@ -72,7 +72,7 @@ def test_a_granted_directory_is_remembered_across_workers(engine: Engine, tmp_pa
     """A directory that is swapped while a thread waits and no worker lives is refused by the next worker; the thread verifies."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "file").write_text("granted")
-    script = "yield {'script': {'language': 'bash', 'body': 'cat in/file'}}"
+    script = f"yield {{'script': {{'language': 'bash', 'body': 'cat {tmp_path}/in/file'}}}}"
     body = f"""
     first = {script}
     yield {{"ask": {{"question": "go on?"}}}}
