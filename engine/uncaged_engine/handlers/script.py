@@ -24,7 +24,8 @@ from ..journal.infolog import InfoLog
 from ..outcomes import Answer, Failure, Outcome, Void
 from ..sandbox.bounds import DEFAULT_PATH, ScriptBounds
 from ..sandbox.mechanism import Mechanism, choose
-from ..sandbox.script import ScratchUser, ScriptResult, run_script
+from ..sandbox.scratch import ANY_OWNER
+from ..sandbox.script import ScriptResult, private_directory, run_script
 from ..scripting.checks import check_text
 from ..scripting.lending import lent, may_enter, user_for
 from ..scripting.network import opened
@@ -34,7 +35,6 @@ from ..scripting.refusals import Finding, findings
 from ..scripting.roots import WrittenPlaces, check_unchanged
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
 from ..settings import secrets
-from ..workspace import scratch_of
 
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
 FLAGS = {
@@ -100,7 +100,9 @@ class Run:
         self._limits = limits
         self._context = context
         self._path = context.environment.get("PATH") or DEFAULT_PATH
-        self._mechanism: Mechanism = choose(context.config.sandbox, scripts=True)
+        self._mechanism: Mechanism = choose(
+            context.config.sandbox, scripts=True, owners=Path("/proc") in map(Path, limits.read) and not limits.network
+        )
 
     def perform(self) -> Outcome:
         """Prepare, run, and say what came of it."""
@@ -110,16 +112,17 @@ class Run:
         places = self._places()
         parameters, known = self._resolved_secrets()
         variables = environment_of(parameters)
-        with self._private_directory(places) as (private, user), ExitStack() as stack:
+        with self._private_directory() as private, ExitStack() as stack:
+            user = user_for(places, private)
             script = private / f"script.{SUFFIXES[wish.language]}"
             script.write_text(wish.body, "utf-8")
             script.chmod(0o444)
-            home = private / "home"
             stack.enter_context(lent(places.lendable, user, context.store.lent))
             network = stack.enter_context(opened(limits, self._mechanism))
             bounds = ScriptBounds(
                 read=(*places.read, script, *self._beside(interpreter)),
-                write=(*places.write, home),
+                write=places.write,
+                hidden=tuple({context.store.root, Path(os.path.realpath(context.store.root))}),
                 executables=executables,
                 shell=find_shell(executables),
                 identities=places.identities,
@@ -128,7 +131,8 @@ class Run:
                 output_bytes=limits.output_bytes,
                 **self._sizes(),
             )
-            start = context.directory if places.covers(context.directory) and may_enter(context.directory, user) else home
+            here = context.directory
+            start = here if here in places.read or (places.covers(here) and may_enter(here, user)) else None
             result = run_script(
                 [str(interpreter), *FLAGS[wish.language], str(script), *wish.arguments],
                 bounds,
@@ -201,19 +205,12 @@ class Run:
         return cast("Mapping[str, object]", resolved), known
 
     @contextmanager
-    def _private_directory(self, places: Places) -> Iterator[tuple[Path, ScratchUser]]:
-        """A directory for this run alone, gone afterwards."""
-        context = self._context
-        private = scratch_of(context.store, context.thread_id) / f"script-{context.key.rpartition('/')[2]}"
-        shutil.rmtree(private, ignore_errors=True)  # what a crash left
-        home = private / "home"
-        home.mkdir(parents=True, mode=0o700)
-        user = user_for(places, home)
-        if os.geteuid() == 0:
-            private.chmod(0o711)
-            os.chown(home, user.uid, user.gid)
+    def _private_directory(self) -> Iterator[Path]:
+        """A directory for the script's text, gone afterwards."""
+        private = private_directory()
+        private.chmod(0o711)
         try:
-            yield private, user
+            yield private
         finally:
             shutil.rmtree(private, ignore_errors=True)
 
@@ -230,7 +227,8 @@ class Run:
         allowed = self._context.config.for_agents(self._context.environment)
         chosen = {name: allowed[name] for name in self._limits.environment if name in allowed}
         path = ":".join(dict.fromkeys(str(program.parent) for program in executables))
-        return {"PATH": path, "LANG": "C.UTF-8", **chosen}
+        git = ANY_OWNER if os.geteuid() == 0 and any(program.name == "git" for program in executables) else {}
+        return {"PATH": path, "LANG": "C.UTF-8", **git, **chosen}
 
     @staticmethod
     def _answer(result: ScriptResult, script: Path, found: Sequence[Finding]) -> dict[str, object]:

@@ -38,14 +38,16 @@ class ScriptBounds:
 
     read, write: files and directories. executables: programs that may run; None: those of the system and the one that is started.
     shell: what ``/bin/sh`` means where executables are named; None: there is no such program, unless it is one of them.
-    identities: what must be found at some of these paths once the walls stand. timeout_s: for all of it.
-    cpu_s, memory_bytes, file_bytes: for each process. processes: at once. output_bytes: kept of each stream.
+    hidden: directories that are not seen in those for reading and writing. identities: what must be found at some of these paths once the
+    walls stand. timeout_s: for all of it. scratch_bytes: in the private directory. cpu_s, memory_bytes, file_bytes: for each process.
+    processes: at once. output_bytes: kept of each stream.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     executables: tuple[Path, ...] | None = None
     shell: Path | None = None
+    hidden: tuple[Path, ...] = ()
     identities: Mapping[Path, Identity] = field(default_factory=dict)
     network: bool = False
     timeout_s: float = 60.0
@@ -53,6 +55,7 @@ class ScriptBounds:
     memory_bytes: int = 2 << 30
     processes: int = 64
     file_bytes: int = 256 << 20
+    scratch_bytes: int = 256 << 20
     output_bytes: int = 1 << 20
 
 
@@ -60,6 +63,7 @@ class ScriptBounds:
 class View:
     """The file system as a script gets it. links: symbolic links in the root directory, with their targets.
 
+    hidden: directories that are covered. listed: directories that are shown by their entries. entry_links: links among those entries.
     shell: the place of ``/bin/sh``, links resolved, and the program that it leads to; None: the place is empty or as on the machine.
     """
 
@@ -68,6 +72,9 @@ class View:
     execute: tuple[Path, ...]
     links: tuple[tuple[Path, str], ...]
     shell: tuple[Path, Path] | None = None
+    hidden: tuple[Path, ...] = ()
+    listed: tuple[Path, ...] = ()
+    entry_links: tuple[tuple[Path, str], ...] = ()
 
 
 def view_of(bounds: ScriptBounds, program: Path) -> View:
@@ -94,6 +101,7 @@ def view_of(bounds: ScriptBounds, program: Path) -> View:
         execute=_uncovered(_existing([*execute, *real]), ()),
         links=links,
         shell=_shell(bounds, {*programs, *real}),
+        hidden=tuple(path for path in bounds.hidden if any(place in path.parents for place in (*bounds.read, *bounds.write))),
     )
 
 

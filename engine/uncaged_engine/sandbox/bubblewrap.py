@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONCOERCECLOCALE": "0", "TZ": "UTC"}
 PYTHON_FLAGS = ("-s", "-P", "-S", "-B")
 """Not -I: it would ignore PYTHONHASHSEED, and the order of sets would differ from run to run."""
+
+SCRATCH = "/tmp/scratch"  # noqa: S108 - in a private file system in memory
+"""Where a script starts that has no other place; empty, and of one size with /tmp."""
 
 ISOLATION = ("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL")
 
@@ -80,12 +83,10 @@ def script_command(
     Args:
         root: we are root: bubblewrap mounts with real rights, since in a user namespace of ours every user is root outside;
             the stage drops them.
-        temporary_bytes: size of each private file system in memory.
+        temporary_bytes: size of the private directory, which lies in memory.
         accounts_fd: an inherited descriptor with the script's /etc/passwd. info_fd: one to which bubblewrap writes its process 1.
         arguments: the stage's command.
     """
-    from .bounds import above  # a bundle's process, which starts with every worker, does without
-
     command = [str(program), "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     command += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--info-fd", str(info_fd)]
     if root:
@@ -98,20 +99,53 @@ def script_command(
         command += ["--setenv", name, value]
     for link, target in view.links:
         command += ["--symlink", target, str(link)]
-    temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs"]
-    command += ["--dev", "/dev", *temporary, "/dev/shm", "--remount-ro", "/dev", "--proc", "/proc", *temporary, "/tmp"]  # noqa: S108 - private
+    shared = ["--size", str(temporary_bytes // 4), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - private
+    temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs", "/tmp", "--perms", "1777", "--dir", SCRATCH]  # noqa: S108 - private
+    command += ["--dev", "/dev", *shared, "--remount-ro", "/dev", "--proc", "/proc", *temporary]
+    places = _places(view, interpreter)
+    command += _file_system(view, places)
+    if places.keys().isdisjoint(("/etc/passwd", "/etc", "/")):
+        command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd"]
+    return [*command, "--chdir", "/", "--remount-ro", "/", "--", *arguments]
+
+
+def _places(view: View, interpreter: Interpreter) -> dict[str, str]:
+    """Return what is mounted where, as bubblewrap's options."""
+    from .bounds import above  # a bundle's process, which starts with every worker, does without
+
     read = {str(path) for path in view.read}
     places = {str(path): "--bind" for path in view.write} | dict.fromkeys(read, "--ro-bind")
     for path in (interpreter.executable, *interpreter.libraries, *interpreter.stdlib, *interpreter.files):
         if read.isdisjoint((str(path), *above(path), "/")):
             places[str(path)] = "--ro-bind"
+    return places | {str(path): "--tmpfs" for path in view.hidden if str(path) not in places}
+
+
+def _file_system(view: View, places: Mapping[str, str]) -> list[str]:
+    """Return the options that make the file system, directories before what lies in them."""
+    from .bounds import above
+
+    options: list[str] = []
     shell = [] if view.shell is None else [str(view.shell[0])]
-    around = {directory for place in (*places, *shell) for directory in above(Path(place))}
+    around = {directory for place in (*places, *shell) for directory in above(Path(place))} | {str(path) for path in view.listed}
     for directory in sorted(around, key=lambda text: text.split("/")):
-        command += ["--perms", "0755", "--dir", directory]  # by itself bubblewrap closes them to others, and the script is another
+        options += ["--perms", "0755", "--dir", directory]  # by itself bubblewrap closes them to others, and the script is another
+    for link, target in view.entry_links:
+        options += ["--symlink", target, str(link)]
     for place in sorted(places, key=lambda text: text.split("/")):
-        command += [places[place], place, place]
+        options += [places[place], place, place] if places[place] != "--tmpfs" else _cover(place, places)
+    options += [word for path in view.hidden if places[str(path)] == "--tmpfs" for word in ("--remount-ro", str(path))]
     if view.shell is not None:
-        command += ["--symlink", str(view.shell[1]), str(view.shell[0])]
-    command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd", "--chdir", "/", "--remount-ro", "/", "--"]
-    return [*command, *arguments]
+        options += ["--symlink", str(view.shell[1]), str(view.shell[0])]
+    return options
+
+
+def _cover(directory: str, places: Collection[str]) -> list[str]:
+    """Put an empty directory over another; on the way to places below it, directories that everybody can pass."""
+    from .bounds import above
+
+    within = {way for place in places for way in above(Path(place)) if way.startswith(f"{directory}/")}
+    options = ["--perms", "0755", "--tmpfs", directory]
+    for way in sorted(within, key=lambda text: text.split("/")):
+        options += ["--perms", "0755", "--dir", way]
+    return options

@@ -6,6 +6,7 @@ import functools
 import os
 import subprocess
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -56,18 +57,23 @@ class Unusable:
     remedy: str
 
 
-def choose(prefer: str = "auto", *, scripts: bool = False) -> Mechanism:
+def choose(prefer: str = "auto", *, scripts: bool = False, owners: bool = False) -> Mechanism:
     """Return the sandbox to use: bubblewrap if it works, else Landlock.
 
     Args:
         prefer: ``auto``, ``bubblewrap`` or ``landlock``; the latter two allow no other.
         scripts: it must hold scripts, too, which Landlock does from version 6 on.
+        owners: it should show to whom the machine's processes belong. In the user namespace that an ordinary user's bubblewrap needs, the
+            kernel shows all others as one user; so Landlock comes first there, if *prefer* allows it.
     Raises:
         SandboxUnavailable: what was asked for does not hold here; says why and what to install.
         UsageError: no such preference.
     """
     if prefer not in ("auto", "bubblewrap", "landlock"):
         raise UsageError(f"sandbox: {prefer!r} is none of 'auto', 'bubblewrap', 'landlock'")
+    if owners and prefer == "auto" and os.geteuid() != 0:
+        with suppress(SandboxUnavailable):
+            return _choose("landlock", scripts)
     return _choose(prefer, scripts)
 
 

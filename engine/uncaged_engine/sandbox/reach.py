@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
+from collections.abc import Collection
 from pathlib import Path
 
 from uncaged_bundles.errors import SandboxUnavailable
 
 from .bounds import View
+from .closed import allows
 from .landlock import ALL_FILE_RIGHTS, ALL_NETWORK_RIGHTS, ALL_SCOPES, READ_DIRECTORY, READ_FILE
 from .scratch import ScratchUser
 
@@ -28,6 +29,7 @@ _CAP_DAC_READ_SEARCH = 2
 def script_landlock(view: View, private: Path, *, network: bool, abi: int) -> dict[str, object]:
     """Rights by path, in the form that `landlock.restrict` takes."""
     rules: list[tuple[Path, int]] = [(path, READ) for path in (*view.read, *(link for link, _ in view.links))]
+    rules += [(path, READ_DIRECTORY) for path in view.listed]
     rules += [(Path(name), READ) for name in FACTS]
     rules += [(Path(name), READ_FILE | WRITE_FILE | TRUNCATE) for name in DEVICES]
     rules += [(path, ALL_FILE_RIGHTS & ~MAKE_DEVICES & ~DEVICE_CONTROL & ~EXECUTE) for path in (*view.write, private)]
@@ -45,13 +47,16 @@ def execute_landlock(view: View, *, abi: int) -> dict[str, object]:
     return {"abi": abi, "rules": rules, "files": EXECUTE, "network": 0, "scopes": 0}
 
 
-def carries(view: View, program: Path, directory: Path, user: ScratchUser) -> bool:
+def carries(view: View, program: Path, directory: Path, granted: Collection[Path], user: ScratchUser) -> bool:
     """Whether the script's user needs the capability to pass through closed directories (only as root, only where nothing is mounted).
+
+    With it, `shown_by_rights` keeps closed what the modes close.
 
     Raises:
         SandboxUnavailable: it needs it, and we have none to give.
     """
-    closed = next((path for path in (program, directory, *view.read, *view.write) if not _reachable(path, user)), None)
+    inside = (path for path in granted if path.is_dir() and not allows(path.stat(), user, 5))
+    closed = next((path for path in (program, directory, *view.read, *view.write) if not _reachable(path, user)), next(inside, None))
     if closed is None:
         return False
     status = Path("/proc/self/status").read_text()
@@ -65,9 +70,4 @@ def carries(view: View, program: Path, directory: Path, user: ScratchUser) -> bo
 
 def _reachable(path: Path, user: ScratchUser) -> bool:
     """Whether every directory on the way lets the user pass."""
-    for directory in Path(os.path.realpath(path)).parents:
-        status = directory.stat()
-        bit = stat.S_IXUSR if status.st_uid == user.uid else stat.S_IXGRP if status.st_gid == user.gid else stat.S_IXOTH
-        if not status.st_mode & bit:
-            return False
-    return True
+    return all(allows(directory.stat(), user, 1) for directory in Path(os.path.realpath(path)).parents)

@@ -16,6 +16,8 @@ from uncaged_bundles.errors import RefusedError
 FIRST_UID = 64000
 UIDS = 500
 MAX_BYTES = 2 << 30
+ANY_OWNER = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+"""Variables for git: as root a script's user is not the one that owns a repository. Of repositories it sees those that were granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,19 @@ from .hidden import Refusal
 from .mechanism import Mechanism
 from .scratch import ScratchUser, scratch_copy, scratch_user
 from .script_process import ScriptProcess
-from .script_start import start_script
+from .script_start import private_directory, start_script
 
-__all__ = ["ScratchUser", "ScriptBounds", "ScriptProcess", "ScriptResult", "run_script", "scratch_copy", "scratch_user", "start_script"]
+__all__ = [
+    "ScratchUser",
+    "ScriptBounds",
+    "ScriptProcess",
+    "ScriptResult",
+    "private_directory",
+    "run_script",
+    "scratch_copy",
+    "scratch_user",
+    "start_script",
+]
 
 CHUNK_BYTES = 1 << 16
 
@@ -52,7 +62,7 @@ def run_script(
     bounds: ScriptBounds,
     *,
     mechanism: Mechanism,
-    cwd: Path,
+    cwd: Path | None,
     environment: Mapping[str, str],
     stdin: bytes = b"",
     user: ScratchUser | None = None,
@@ -65,7 +75,8 @@ def run_script(
     Args:
         argv: the program (a path, or a name on the PATH of *environment*) and its arguments; no shell is involved.
         environment: exactly what the script gets, besides HOME and TMPDIR if they are missing.
-        user: who it runs as when we are root; by default whoever owns *cwd*, if that is a user of ours, else one of ours.
+        cwd: None: the private directory. user: who it runs as when we are root; by default the owner of *cwd*, if that is a user of ours,
+            else one of ours.
         stop: registers the function that ends the script early; its exit code is then that of a signal.
         prepare, watch_path: as in `start_script`.
     Raises:
@@ -78,6 +89,7 @@ def run_script(
             argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user, prepare=prepare, watch_path=watch_path
         ) as script,
         stop(script.interrupt),
+        script.within(bounds.scratch_bytes) as quota,
     ):
         streams, truncated, timed_out = _converse(script, stdin, begin + bounds.timeout_s, bounds.output_bytes)
         exit_code = None
@@ -89,7 +101,7 @@ def run_script(
     return ScriptResult(
         exit_code=exit_code,
         stdout=streams[0],
-        stderr=streams[1],
+        stderr=streams[1] + quota.message(),
         duration_ms=round((time.monotonic() - begin) * 1000),
         truncated=truncated,
         timed_out=timed_out,

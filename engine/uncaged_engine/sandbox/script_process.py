@@ -7,8 +7,9 @@ import select
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -17,6 +18,47 @@ from .hidden import Refusal
 
 KILL_TIMEOUT_S = 10.0
 Refusals = Callable[[], tuple[Refusal, ...]]
+WATCH_S = 0.25
+
+
+class Quota:
+    """The allowance of a private directory that lies on disk."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._exceeded = False
+
+    def watch(self, directory: Path, done: threading.Event, interrupt: Callable[[], None]) -> None:
+        while not done.wait(WATCH_S):
+            if used_bytes(directory) > self._most_bytes:
+                self._exceeded = True
+                interrupt()
+                return
+
+    def message(self) -> bytes:
+        """Return what is added to the script's own last words."""
+        if not self._exceeded:
+            return b""
+        return b"\nthe private directory held more than %d MiB; the script was ended\n" % (self._most_bytes >> 20)
+
+
+def used_bytes(directory: Path) -> int:
+    """Return what a tree takes on disk, with files that were removed from it and are still open in processes that we may look into."""
+    total = 0
+    for where, names, files in os.walk(directory):
+        for name in (*names, *files):
+            with suppress(OSError):
+                total += Path(where, name).lstat().st_blocks * 512
+    removed: dict[tuple[int, int], int] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            for entry in (process / "fd").iterdir():
+                with suppress(OSError):
+                    text = str(entry.readlink())
+                    if text.startswith(f"{directory}/") and text.endswith(" (deleted)"):
+                        found = entry.stat()
+                        removed[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return total + sum(removed.values())
 
 
 class ScriptProcess:
@@ -74,6 +116,22 @@ class ScriptProcess:
     def interrupt(self) -> None:
         """Let it end soon, from any thread; whoever reads its output or waits for it sees that, and still has to `kill`."""
         self._process.send_signal(signal.SIGTERM)
+
+    @contextmanager
+    def within(self, scratch_bytes: int) -> Iterator[Quota]:
+        """Watch the private directory's size meanwhile, and interrupt the script when it is exceeded; bubblewrap's has a fixed size."""
+        quota = Quota(scratch_bytes)
+        if self._private is None:
+            yield quota
+            return
+        done = threading.Event()
+        watch = threading.Thread(target=quota.watch, args=(self._private, done, self.interrupt), daemon=True)
+        watch.start()
+        try:
+            yield quota
+        finally:
+            done.set()
+            watch.join()
 
     def kill(self) -> None:
         """End the whole tree, reap it and close the pipes; calling it twice does no harm."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import select
 import shutil
 import socket
@@ -17,6 +18,7 @@ from uncaged_bundles.errors import RefusedError, SandboxUnavailable
 
 from . import bubblewrap, seccomp
 from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
+from .closed import shown_by_entries, shown_by_rights
 from .hidden import OWN, Walls
 from .interpreter import find_interpreter
 from .launch import kill_group
@@ -29,6 +31,7 @@ from .script_process import ScriptProcess
 from .watch import Watch
 
 START_TIMEOUT_S = 20.0
+OVERFLOW_UID = 65534
 
 
 def start_script(
@@ -36,7 +39,7 @@ def start_script(
     bounds: ScriptBounds,
     *,
     mechanism: Mechanism,
-    cwd: Path,
+    cwd: Path | None,
     environment: Mapping[str, str],
     user: ScratchUser | None = None,
     prepare: Callable[[int], None] | None = None,
@@ -45,6 +48,7 @@ def start_script(
     """Start a script and return when its walls stand. Its time is not watched here; all other bounds hold.
 
     Args:
+        cwd: None: the private directory.
         watch_path: find out what it is refused of this machine, whose programs are on this PATH; None: its calls are not watched.
         prepare: called with bubblewrap's process 1, whose namespaces exist, before it is told what to run; never called for Landlock.
     Raises:
@@ -53,14 +57,16 @@ def start_script(
     if not mechanism.holds_scripts:
         reason = f"Landlock {mechanism.landlock_abi} does not hold scripts; version {SCRIPT_ABI} does (Linux 6.12)"
         raise SandboxUnavailable(reason, remedy=INSTALL)
-    program = find_program(argv[0], environment, cwd)
+    program = find_program(argv[0], environment, cwd or Path("/"))
     if program is None:
         raise FileNotFoundError(f"no program {argv[0]!r} on PATH {environment.get('PATH', DEFAULT_PATH)!r}")
     view = view_of(bounds, program)
-    user = user or scratch_user(cwd)
-    private = _private_directory(user) if mechanism.name == "landlock" else None
+    private = private_directory() if mechanism.name == "landlock" else None
+    user = user or scratch_user(cwd or Path("/"))
     try:
-        parcel = _parcel(
+        if private is not None and os.geteuid() == 0:
+            os.chown(private, user.uid, user.gid)
+        shown, parcel = _parcel(
             argv,
             program,
             view,
@@ -72,7 +78,7 @@ def start_script(
             private=private,
             watch=watch_path is not None,
         )
-        process, tree_fd, listener = _start(mechanism, view, bounds, user, parcel, prepare=prepare)
+        process, tree_fd, listener = _start(mechanism, shown, bounds, user, parcel, prepare=prepare)
     except BaseException:
         if private is not None:
             shutil.rmtree(private)
@@ -95,6 +101,11 @@ def start_script(
     return ScriptProcess(process, tree_fd=tree_fd, private=private, refusals=lambda: walls.refusals(watch.finish()))
 
 
+def private_directory() -> Path:
+    """Make a directory on a way that every user can walk; the caller removes it."""
+    return Path(tempfile.mkdtemp(prefix="uncaged-script-", dir="/tmp"))
+
+
 def _parcel(
     argv: Sequence[str],
     program: Path,
@@ -102,27 +113,34 @@ def _parcel(
     bounds: ScriptBounds,
     *,
     mechanism: Mechanism,
-    cwd: Path,
+    cwd: Path | None,
     environment: Mapping[str, str],
     user: ScratchUser,
     private: Path | None,
     watch: bool,
-) -> bytes:
-    """What the stage is told: what to become, as whom, and which walls to raise before that."""
+) -> tuple[View, bytes]:
+    """Return the view with closed directories opened, and what the stage is told: what to become, as whom, and which walls to raise."""
     root = os.geteuid() == 0
     home = str(private or "/tmp")  # noqa: S108 - a private one, inside
+    directory = cwd or private or Path(home if {*view.read, *view.write} & {Path(home), Path("/")} else bubblewrap.SCRATCH)
     others = 0 if root or mechanism.name == "bubblewrap" else count_tasks(user.uid)
-    identities = {str(path): identity for path, identity in bounds.identities.items()}
+    carry = root and private is not None and carries(view, program, directory, bounds.read, user)
+    known = dict(bounds.identities)
+    if private is None and root:
+        view, known = shown_by_entries(view, bounds.read, user, known)
+    elif private is not None and (carry or view.hidden):
+        view, known = shown_by_rights(view, bounds.read, user if carry else None, known)
+    identities = {str(path): identity for path, identity in known.items()}
     settings: dict[str, object] = {
         "numbers": call_numbers(mechanism.machine),
         "parent": os.getpid(),
         "program": str(program),
         "argv": list(argv),
         "environment": {"HOME": home, "TMPDIR": home, "PATH": DEFAULT_PATH, **environment},
-        "directory": str(cwd),
+        "directory": str(directory),
         "user": (user.uid, user.gid) if root else None,
         "identities": identities,
-        "carry": False,
+        "carry": carry,
         "supervise": private is not None,
         "watch": watch,
         "filter": seccomp.assemble(
@@ -138,18 +156,10 @@ def _parcel(
         settings["private"] = str(private)
         walls = script_landlock(view, private, network=bounds.network, abi=mechanism.landlock_abi)
         settings["landlock"] = {**walls, "identities": identities}
-        settings["carry"] = root and carries(view, program, cwd, user)
     elif bounds.executables is not None and (abi := known_landlock_abi(mechanism.machine)):
         modules.append("landlock")
         settings["landlock"] = execute_landlock(view, abi=abi)
-    return make_parcel("stage", modules, settings)
-
-
-def _private_directory(user: ScratchUser) -> Path:
-    directory = tempfile.mkdtemp(prefix="uncaged-script-")
-    if os.geteuid() == 0:
-        os.chown(directory, user.uid, user.gid)
-    return Path(directory)
+    return view, make_parcel("stage", modules, settings)
 
 
 def _start(
@@ -235,7 +245,7 @@ def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tup
         disable_userns=mechanism.disable_userns,
         network=bounds.network,
         root=os.geteuid() == 0,
-        temporary_bytes=bounds.file_bytes,
+        temporary_bytes=bounds.scratch_bytes,
         accounts_fd=accounts,
         info_fd=info,
         arguments=stage,
@@ -272,8 +282,18 @@ def _receive_within(status: socket.socket, timeout_s: float) -> tuple[bytes, int
 
 
 def _accounts_file(user: ScratchUser) -> int:
-    """An /etc/passwd that knows one user, as an open file."""
+    """Return an open file with an /etc/passwd of one user; as an ordinary user with the name that person has.
+
+    In the user namespace of an ordinary user's bubblewrap the kernel shows every other owner as the overflow user, so that one is named
+    for what it means.
+    """
     fd = os.memfd_create("passwd")
-    os.write(fd, f"script:x:{user.uid}:{user.gid}::/tmp:/bin/sh\n".encode())
+    name, others = "script", ""
+    if os.geteuid() != 0:
+        with suppress(KeyError):
+            name = pwd.getpwuid(user.uid).pw_name
+        if user.uid != OVERFLOW_UID:
+            others = f"other-user:x:{OVERFLOW_UID}:{OVERFLOW_UID}::/:/bin/false\n"
+    os.write(fd, f"{name}:x:{user.uid}:{user.gid}::/tmp:/bin/sh\n{others}".encode())
     os.lseek(fd, 0, os.SEEK_SET)
     return fd

@@ -54,7 +54,8 @@ def find_roots(entries: Iterable[tuple[str, Path]], written: Mapping[Identity, P
         Refused: a link in a written directory leads out of it, or a path cannot be made.
     """
     found = []
-    for entry, path in entries:
+    for entry, text in entries:
+        path = Path(os.path.normpath(text))
         with opened_path(path, written, make=make) as fd:
             status = None if fd is None else os.fstat(fd)
             real = path if fd is None else Path(f"/proc/self/fd/{fd}").readlink()

@@ -428,11 +428,31 @@ def test_cpu_time_is_bounded(mechanism: str, scratch: Path) -> None:
     assert result.exit_code in (128 + signal.SIGXCPU, 128 + signal.SIGKILL)
 
 
-@pytest.mark.needs("bubblewrap")
-def test_memory_file_systems_are_bounded(scratch: Path) -> None:
-    """What bubblewrap mounts in memory has a size."""
-    result = run("bubblewrap", scratch, "sh", "-c", "for i in 1 2 3; do head -c 900000 /dev/zero > /tmp/$i; done", file_bytes=1 << 20)
-    assert b"No space left" in result.stderr
+def test_a_private_directory_has_a_quota_in_all(mechanism: str, scratch: Path) -> None:
+    """Many small files fill a script's private directory like one large file: bubblewrap's has a size, Landlock's is watched."""
+    fill = 'cd "$TMPDIR" && for i in 1 2 3; do head -c 900000 /dev/zero > $i || exit 9; done; while :; do :; done'
+    kept = run(mechanism, scratch, "sh", "-c", fill.replace("while :; do :; done", "echo done"), scratch_bytes=4 << 20)
+    assert kept.stdout == b"done\n"
+    result = run(mechanism, scratch, "sh", "-c", fill, scratch_bytes=2 << 20)
+    words = b"No space left" if mechanism == "bubblewrap" else b"the private directory held more than 2 MiB; the script was ended"
+    assert words in result.stderr
+    assert (result.exit_code, result.timed_out) == (9 if mechanism == "bubblewrap" else 143, False)
+
+
+@pytest.mark.needs("landlock")
+def test_removed_files_count_while_they_are_open(scratch: Path) -> None:
+    """Under Landlock a file that a script removes and keeps open uses the quota of the private directory."""
+    program = """
+    import time
+    place = os.environ["TMPDIR"] + "/hidden"
+    with open(place, "wb") as file:
+        os.remove(place)
+        file.write(bytes(3 << 20))
+        file.flush()
+        time.sleep(60)
+    """
+    result = run("landlock", scratch, PYTHON, "-c", "import os\n" + textwrap.dedent(program), scratch_bytes=2 << 20)
+    assert b"the private directory held more than 2 MiB" in result.stderr
 
 
 def test_a_started_script_is_talked_to(mechanism: str, scratch: Path) -> None:

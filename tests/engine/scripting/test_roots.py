@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +13,7 @@ from typing import Any
 import pytest
 from testbed.cells import MECHANISMS
 from testbed.roles import Desk
-from testbed.scripting import desk_for, told
+from testbed.scripting import as_user, desk_for, told
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.handlers.script import ScriptHandler
@@ -145,7 +142,7 @@ def open_place() -> Iterator[Path]:
 def test_an_ordinary_users_paths_stay_what_they_were(open_place: Path, mechanism: str, swap: str) -> None:
     """Without root the same swaps are refused, and what a first use finds is used."""
     use = USE.replace("new.txt", "new-$$.txt")
-    results = as_nobody(ORDINARY, str(open_place), mechanism, swap, use)
+    results = as_user(ORDINARY, str(open_place), mechanism, swap, use)
     assert results[0] == "granted"
     if swap == SWAP_BY_NAME:
         assert "is not what it was when this thread first used it: then device" in results[2]
@@ -153,16 +150,6 @@ def test_an_ordinary_users_paths_stay_what_they_were(open_place: Path, mechanism
     else:
         assert all("leads over a link out of" in result for result in results[2:])
     assert [path.name for path in (open_place / "secret").iterdir()] == ["file.txt"]
-
-
-def as_nobody(source: str, *arguments: str) -> Any:
-    """Run a program as an ordinary user with the system's own Python; return what it prints as JSON."""
-    paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
-    words = ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-B", "-c", source]
-    environment = {"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run([*words, *arguments], capture_output=True, text=True, check=False, env=environment, cwd="/")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
 from ...effects import Cancel
 from ...sandbox.bounds import SYSTEM_DIRECTORIES, python_prefixes
 from ...sandbox.mechanism import choose
+from ...sandbox.scratch import ANY_OWNER
 from ...sandbox.script import ScriptBounds, ScriptResult, run_script, scratch_user
 from .access import lent
 from .place import Place, ToolError
@@ -28,9 +29,7 @@ GIT = {
     "GIT_OPTIONAL_LOCKS": "0",  # git's own directory can be read only
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_PAGER": "cat",
-    "GIT_CONFIG_COUNT": "1",  # as root the command's user is not the one that owns the repository
-    "GIT_CONFIG_KEY_0": "safe.directory",
-    "GIT_CONFIG_VALUE_0": "*",
+    **ANY_OWNER,
 }
 
 
