@@ -153,9 +153,10 @@ def test_an_ordinary_users_paths_stay_what_they_were(open_place: Path, mechanism
 
 
 @pytest.mark.slow
-def test_a_path_swapped_after_the_check_is_refused(store: Store, mechanism: str, place: Path) -> None:
+@pytest.mark.parametrize("key", ["read", "write"])
+def test_a_path_swapped_after_the_check_is_refused(store: Store, mechanism: str, place: Path, key: str) -> None:
     """The object that is mounted is compared with the one that was checked: nothing of the script runs when they differ."""
-    desk = desk_for(store, mechanism, {**USING, "executables": ["cat", "touch"]})
+    desk = desk_for(store, mechanism, {"executables": ["touch"], key: ["shared/in"]})
 
     def swap(found: Mapping[str, object]) -> Mapping[str, object]:
         (place / "shared" / "in").rename(place / "shared" / "gone")
