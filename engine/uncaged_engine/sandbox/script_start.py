@@ -81,7 +81,7 @@ def start_script(
         process, tree_fd, listener = _start(mechanism, shown, bounds, user, parcel, prepare=prepare)
     except BaseException:
         if private is not None:
-            shutil.rmtree(private)
+            shutil.rmtree(private, ignore_errors=True)  # the supervisor removes it, too
         raise
     if listener is None or watch_path is None:
         return ScriptProcess(process, tree_fd=tree_fd, private=private)
