@@ -153,7 +153,7 @@ def test_a_bundle_is_valid_and_says_what_was_defined() -> None:
     assert not descriptor.continues
     assert descriptor.raw["graph"] == TABLE
     assert descriptor.graph is not None
-    assert descriptor.graph["coder"] == TABLE["coder"]
+    assert descriptor.graph["coder"] == {"done": ("reviewer",), "again": ("coder",), "stuck": ("planner",)}
 
 
 def test_a_function_has_no_graph() -> None:
