@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -21,10 +24,17 @@ from .story import Story
 PEOPLE = 4
 PAUSE_S = (0.3, 2.5)
 PATIENCE_S = 30.0
+CALM_S = 240.0
+"""So soon after the minutes are over every thread has been brought to its end."""
 
 
 def main() -> int:
     asked = arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if shutil.which("strace") is None:
+        print("strace is not installed: no flush can be watched", flush=True)  # noqa: T201 - the harness's output
+        if asked.control == "flush" or os.environ.get("CI") == "true":
+            return 2
     seed = random.SystemRandom().getrandbits(32) if asked.seed is None else asked.seed
     print(f"seed {seed}", flush=True)  # noqa: T201 - the harness's output
     root = Path(tempfile.mkdtemp(prefix="soak-"))
@@ -59,9 +69,13 @@ def soak(root: Path, asked: Namespace, seed: int) -> list[str]:
             code, _, complaint = machine.run("add", flow, str(root / f"{flow}.py"), "--accept")
             if code != 0:
                 sys.exit(f"the flow {flow} is refused: {complaint}")
-        told = tell_stories(machine, judge, asked.minutes * 60, seed, stop_early=asked.control is not None)
-        left = machine.left_behind(PATIENCE_S)
-    for words in left:
+        try:
+            told = tell_stories(machine, judge, asked.minutes * 60, seed)
+        except BaseException:
+            machine.left_behind(0)
+            raise
+        left = machine.left_behind(0 if asked.control else PATIENCE_S)
+    for words in left if asked.control is None else ():
         judge.report(f"left: a process was left behind: {words}")
     judge.check_repeats()
     judge.check_acknowledged()
@@ -72,25 +86,35 @@ def soak(root: Path, asked: Namespace, seed: int) -> list[str]:
     return judge.violations
 
 
-def tell_stories(machine: Machine, judge: Judge, seconds: float, seed: int, *, stop_early: bool) -> int:
-    """Have several people live through stories until the time is over; returns how many threads there were."""
-    ending, can_trace = threading.Event(), shutil.which("strace") is not None
+def tell_stories(machine: Machine, judge: Judge, seconds: float, seed: int) -> int:
+    """Have several people live through stories until the time is over; returns how many threads there were.
+
+    The engine without a safeguard is let go as soon as it was found out.
+    """
+    ending, can_trace, is_control = threading.Event(), shutil.which("strace") is not None, machine.control is not None
     numbers = iter(range(sys.maxsize))
 
     def live() -> None:
         while not ending.is_set():
             number = next(numbers)
-            Story(machine, judge, chance_of(seed, number), traced=can_trace and number % 4 == 0).tell(ending)
+            traced = can_trace and (number % 4 == 0 or machine.control == "flush")
+            Story(machine, judge, chance_of(seed, number), traced=traced).tell(ending)
 
     with ThreadPoolExecutor(PEOPLE) as people:
         living = [people.submit(live) for _ in range(PEOPLE)]
         chance, deadline = chance_of(seed, "kills"), time.monotonic() + seconds
-        while time.monotonic() < deadline and not (stop_early and judge.found.is_set()):
-            judge.found.wait(chance.uniform(*PAUSE_S)) if stop_early else time.sleep(chance.uniform(*PAUSE_S))
-            machine.kill_a_worker(chance)
-        ending.set()
-        for one in living:
-            one.result()
+        try:
+            while time.monotonic() < deadline and not (is_control and judge.found.is_set()):
+                judge.found.wait(chance.uniform(*PAUSE_S)) if is_control else time.sleep(chance.uniform(*PAUSE_S))
+                machine.kill_a_worker(chance)
+            machine.deadline_s = time.monotonic() + (0 if is_control else CALM_S)
+            ending.set()
+            for one in living:
+                one.result()
+        finally:
+            ending.set()
+            machine.deadline_s = min(machine.deadline_s, time.monotonic())
+    machine.deadline_s = math.inf
     return next(numbers)
 
 

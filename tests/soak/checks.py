@@ -16,7 +16,7 @@ from uncaged_engine.journal import lock
 from .machine import Machine
 from .server import World
 
-CLOSING_S = 0.1
+CLOSING_S = 3.0
 CLOCK_S = 0.002  # a record's timestamp is whole milliseconds
 
 
@@ -40,6 +40,7 @@ class Judge:
     violations: list[str] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     allowed: Counter[str] = field(default_factory=Counter)
+    parents: dict[str, str] = field(default_factory=dict)
     found: threading.Event = field(default_factory=threading.Event)
 
     def report(self, violation: str) -> None:
@@ -52,11 +53,10 @@ class Judge:
         self.seen.append(Seen(thread=thread, record=record, at_s=time.time(), traced=traced))
 
     def note_redo(self, thread: str) -> None:
-        """A person lets the open effect of a thread be performed again, and with it those of the threads below it."""
-        for below in (thread, *self.children(thread)):
-            seqs = [record["seq"] for record in self.machine.journal(below) if "intent" in record]
-            if seqs:
-                self.allowed[f"{below}/{seqs[-1]}"] += 1
+        """A person lets the open effect of a thread be performed again."""
+        seqs = [record["seq"] for record in self.machine.journal(thread) if "intent" in record]
+        if seqs:
+            self.allowed[f"{thread}/{seqs[-1]}"] += 1
 
     def check_request(self, key: str, is_connected: Callable[[], bool]) -> None:
         """Judge a request at the moment at which it arrives: its intent is on disk, and its worker holds the journal's lock."""
@@ -65,9 +65,12 @@ class Judge:
         if not seq or int(seq.partition(".")[0]) not in intents:
             self.report(f"intent: request {key} came before its intent was on disk")
         held = any(lock.is_live(path) for path in self.machine.journals(thread))
-        time.sleep(CLOSING_S)  # a worker that was killed just now has lost the lock, and soon its connection, too
-        if not held and is_connected():
-            self.report(f"lock: request {key} came while its journal was not locked")
+        deadline = time.monotonic() + CLOSING_S
+        while not held and is_connected():  # a worker that was killed just now has lost the lock, and soon its connection, too
+            if time.monotonic() > deadline:
+                self.report(f"lock: request {key} came while its journal was not locked")
+                return
+            time.sleep(0.02)
 
     def check_repeats(self) -> None:
         """No effect of rule `ask` was performed more often than a person allowed."""
@@ -98,10 +101,27 @@ class Judge:
         if code != 0:
             self.report(f"verify: {thread}: {out.strip() or err.strip()}")
 
+    def check_children(self, thread: str, status_of: Callable[[str], str]) -> None:
+        """No child of a thread that has ended can go on by itself."""
+        for child in self.children(thread):
+            if (status := status_of(child)) in ("running", "interrupted"):
+                self.report(f"child: {thread} has ended, and its child {child} is {status}")
+
+    def report_late(self, thread: str | None, words: str, lines: int) -> None:
+        """Report a command that did not end, with the last lines of its thread and of the threads below."""
+        if self.machine.control is not None:
+            return  # cut short
+        self.report(f"late: the command did not end: {words}")
+        for one in [] if thread is None else (thread, *self.children(thread)):
+            for record in self.machine.journal(one)[-lines:]:
+                print(f"  {one} {_text(record)[:300]}", file=sys.stderr, flush=True)  # noqa: T201 - the harness's output
+
     def children(self, thread: str) -> list[str]:
-        starts = {one: (self.machine.journal(one) or [{}])[0] for one in self.machine.threads()}
-        below = [one for one, start in starts.items() if start.get("parent", {}).get("threadId") == thread]
-        return below + [deeper for one in below for deeper in self.children(one)]
+        """Return the threads that a thread started; theirs start none."""
+        for one in set(self.machine.threads()) - set(self.parents):
+            for start in self.machine.journal(one)[:1]:
+                self.parents[one] = start.get("parent", {}).get("threadId", "")
+        return sorted(one for one, parent in dict(self.parents).items() if parent == thread)
 
 
 def _text(record: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import random
 import re
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,10 @@ _FLUSH = re.compile(r"^(\d+) +([\d.]+) fdatasync\(\d+<([^>]*)>(?:\) += 0 <([\d.]
 _RESUMED = re.compile(r"^(\d+) +([\d.]+) <\.\.\. fdatasync resumed>\) += 0 <")
 
 
+class LateError(Exception):
+    """A command that had not ended when all had to."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flush:
     """One successful flush of a journal, in seconds of the wall clock."""
@@ -46,14 +51,23 @@ class Flush:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command that was started. Its outputs are files: the tracer keeps them open for as long as the worker lives."""
+    """A command that was started. Its outputs are files: the tracer keeps them open for as long as the worker lives.
 
+    is_late: whether every command must have ended by now.
+    """
+
+    words: Sequence[str]
+    is_late: Callable[[], bool]
     process: subprocess.Popen[bytes]
     out: IO[bytes]
     err: IO[bytes]
 
     def lines(self) -> Iterator[str]:
-        """Yield each whole line soon after it was written, until the command has ended."""
+        """Yield each whole line soon after it was written, until the command has ended.
+
+        Raises:
+            LateError: it had to be killed.
+        """
         place = 0
         buffer = b""
         while True:
@@ -64,6 +78,10 @@ class Command:
             yield from (f"{line.decode()}\n" for line in whole)
             if not more and not running:
                 return
+            if self.is_late():
+                self.process.kill()
+                self.complaint()
+                raise LateError(" ".join(self.words))
             if not more:
                 time.sleep(LOOK_S)
 
@@ -78,7 +96,7 @@ class Command:
 
 @dataclass(slots=True)
 class Machine:
-    """One store and everything that runs for it. traced: the flows whose commands and workers run under a tracer."""
+    """One store and everything that runs for it. deadline_s: when every command must have ended, by the monotonic clock."""
 
     root: Path
     control: str | None
@@ -86,6 +104,7 @@ class Machine:
     count: int = 0
     killed: int = 0
     environment: dict[str, str] = field(default_factory=dict)
+    deadline_s: float = math.inf
 
     def __post_init__(self) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that whatever is left behind becomes our child
@@ -104,10 +123,13 @@ class Machine:
         process = subprocess.Popen(
             command, env=self.environment, cwd=self.root.parent, stdin=subprocess.DEVNULL, stdout=outputs[0], stderr=outputs[1]
         )
-        return Command(process=process, out=outputs[0], err=outputs[1])
+        return Command(words=words, is_late=self.is_late, process=process, out=outputs[0], err=outputs[1])
+
+    def is_late(self) -> bool:
+        return time.monotonic() > self.deadline_s
 
     def run(self, *words: str, traced: bool = False) -> tuple[int, str, str]:
-        """Run the command to its end: exit code and both outputs."""
+        """Run the command to its end: exit code and both outputs. Raises: as `Command.lines`."""
         command = self.start(*words, traced=traced)
         out = "".join(command.lines())
         return command.process.returncode, out, command.complaint()
@@ -160,9 +182,11 @@ class Machine:
         while (running := _descendants()) and time.monotonic() < deadline:
             time.sleep(0.1)
         lines = [" ".join(_words(process))[:200] for process in running]
-        for process in running:
-            with suppress(psutil.Error):
-                process.kill()
+        while running := _descendants():  # one that we end may start another before
+            for process in running:
+                with suppress(psutil.Error):
+                    process.kill()
+            psutil.wait_procs(running, timeout=1)
         return lines
 
 
