@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from testbed.bundles import PLANNED, granted, source
 from testbed.journals import NOW_MS
 from testbed.processes import end_workers
+from testbed.roles import Desk
 from testbed.steering import finish, intent_of, settle, wait_for, written
 from testbed.webserver import Reply, Seen, WebServer, data, serving
 from uncaged_bundles.errors import RefusedError
@@ -18,6 +21,9 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import HOME_VARIABLE
 from uncaged_cli import main
 from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.handlers.flow import result_of
+from uncaged_engine.known_effects import KNOWN
+from uncaged_engine.outcomes import Answer
 from uncaged_engine.threads.parcel import export_thread, import_thread
 
 pytestmark = pytest.mark.slow
@@ -230,13 +236,14 @@ def test_a_skipped_all_leaves_nothing_to_the_next_one(engine: Engine) -> None:
         assert engine.verify(thread).ok
 
 
-def test_a_child_with_a_begun_post_waits_for_its_own_decision(engine: Engine) -> None:
-    """A parent that is killed and resumed does not send its child's POST again: the child is asked about, then both go on."""
+@pytest.mark.parametrize("way", ["killed", "crashed"])
+def test_a_child_with_a_begun_post_waits_for_its_own_decision(engine: Engine, way: str) -> None:
+    """A parent that is cut off and resumed does not send its child's POST again: it says what the child needs, then both go on."""
     with counting("/pay") as server:
         thread = post(engine, server, server.ask("POST", "/pay"), name="lead")
         server.await_all()
-        engine.kill(thread)
-        assert settle(engine, thread)["status"] == "killed"
+        engine.kill(thread) if way == "killed" else end_workers(engine.store.root)
+        assert settle(engine, thread)["status"] == ("killed" if way == "killed" else "interrupted")
         [child] = engine.threads("post")
         assert child.undecided
         engine.resume(thread)
@@ -246,6 +253,34 @@ def test_a_child_with_a_begun_post_waits_for_its_own_decision(engine: Engine) ->
         engine.resume(child.thread_id, redo=True)
         assert finish(engine, thread)["message"] == "True"
         assert server.count("/pay") == 2
+
+
+class Beside(Engine):
+    """An engine whose caller is always a moment later than a person who resumes the same thread."""
+
+    def resume(self, text: str, **more: Any) -> ThreadId:
+        super().resume(text, **more)
+        return super().resume(text, **more)
+
+
+def test_a_child_that_a_person_resumes_at_the_same_time_is_waited_for(engine: Engine) -> None:
+    """A parent that comes too late to resume its child takes the child's result, instead of reporting that it failed."""
+    with counting("/look") as server:
+        child = post(engine, server, server.ask("GET", "/look"))
+        server.await_all()
+        end_workers(engine.store.root)
+        assert engine.thread(child).summary.status == "interrupted"
+        context = Desk(
+            store=engine.store, bundle=engine.store.load_bundle(engine.thread(child).summary.hash, KNOWN), start={}, environment={}
+        )
+        server.hanging.add("/look")
+        server.reached["/look"].clear()
+        with ThreadPoolExecutor() as aside:
+            outcome = aside.submit(result_of, Beside(engine.store), child, context.context(1))
+            server.await_all()
+            server.web.ended.set()
+            assert isinstance(answer := outcome.result(), Answer), answer
+        assert answer.fields["outcome"]["success"]
 
 
 def test_a_thread_that_was_imported_asks_too(engine: Engine) -> None:

@@ -143,21 +143,23 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
         status = heard(engine, child, context)
         if context.cancel.requested:
             return Void(word="killed", message=f"killed, and its child {child} with it")
-        if status in ("killed", "limit") and again and (names := engine.thread(child).summary.undecided):
-            context.progress({"child": child, "text": f"{child} needs `resume --redo` or `--skip`: {doubt_about(names)}"})
+        if status == "unknown" or (status in ("killed", "limit") and again and engine.thread(child).summary.undecided):
+            doubt = doubt_about(engine.thread(child).summary.undecided)
+            context.progress({"child": child, "text": f"{child} needs `resume --redo` or `--skip`: {doubt}"})
             if context.cancel.wait(POLL_S):
                 return Void(word="killed", message=f"killed while its child {child} needed a decision")
         elif status == "interrupted" or (again and is_stopped(engine, child, status)):
             again = False
             try:
                 engine.resume(child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000))
-            except RefusedError:  # its limit is not higher than before
-                return outcome_of(engine, child, status)
+            except RefusedError:
+                if engine.thread(child).summary.status == status:  # its limit is not higher than before
+                    return outcome_of(engine, child, status)
         elif is_stopped(engine, child, status) and status == "limit":
             return Void(word="limit", message=f"its child {child} reached {engine.thread(child).summary.message}")
         elif status in ("completed", "failed", "killed", "limit", "corrupt"):
             return outcome_of(engine, child, status)
-        elif context.cancel.wait(POLL_S):  # paused, waiting or unknown: somebody else has to do something first
+        elif context.cancel.wait(POLL_S):  # paused or waiting: somebody else has to do something first
             return Void(word="killed", message=f"killed while its child {child} was {status}")
 
 
