@@ -13,17 +13,19 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("control", "violation"),
+    ("control", "minutes"),
     [
-        pytest.param("flush", "flush: ", marks=pytest.mark.needs("strace")),
-        ("intent", "intent: request "),
-        ("lock", "lock: request "),
-        ("ask", "ask: "),
+        pytest.param("flush", 0.7, marks=pytest.mark.needs("strace")),  # judged at the end
+        ("intent", 6),
+        ("lock", 6),
+        ("ask", 6),
     ],
 )
-def test_a_missing_safeguard_is_reported(control: str, violation: str) -> None:
-    """Threads under random kills break a promise when the engine lacks its safeguard, and the harness says which."""
-    command = [sys.executable, "-m", "tests.soak", "--minutes", "1.5", "--seed", "2", "--control", control]
+def test_a_missing_safeguard_is_reported(control: str, minutes: float) -> None:
+    """Threads under random kills break a promise when the engine lacks its safeguard, and the harness reports that one first."""
+    command = [sys.executable, "-m", "tests.soak", "--minutes", str(minutes), "--seed", "2", "--control", control]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done
-    assert f"VIOLATION {violation}" in done.stderr
+    found = [line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("VIOLATION ")]
+    assert found[0] == f"VIOLATION {control}", done.stderr
+    assert control == "lock" or len(set(found)) == 1, done.stderr  # two writers break the other promises, too
