@@ -35,14 +35,14 @@ def add_script(engine: Engine, name: str, body: str, *, form: str = "text", **sa
 
 def test_flows_call_one_another(engine: Engine) -> None:
     """A task starts a script and another task, at once; their results are its data; a failure and an unknown flow arrive as errors."""
-    add_script(engine, "answer", "echo '{\"n\": 41}'", form="json")
+    add_script(engine, "forty-one", "echo '{\"n\": 41}'", form="json")
     add_task(engine, "more", "async def execute(api, params):\n    return int(params.n) + 1\n", {}, "n")
     add_task(
         engine,
         "asker",
         """
 async def execute(api, params):
-    first = await api.call_action("answer")
+    first = await api.call_action("forty-one")
     n = first.data.output.n
     good, bad, unknown = await api.gather(
         api.call_action("more", None, {"n": str(n)}), api.call_action("more", None, {"n": "x"}), api.call_action("mroe")
