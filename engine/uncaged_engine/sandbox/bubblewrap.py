@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,14 +69,14 @@ def mounts(interpreter: Interpreter) -> list[str]:
 def script_command(
     program: Path,
     view: View,
-    interpreter: Interpreter,
     *,
     disable_userns: bool,
     network: bool,
     root: bool,
     temporary_bytes: int,
-    accounts_fd: int,
+    accounts_fd: int | None,
     info_fd: int,
+    places: Mapping[str, str],
     arguments: Sequence[str],
 ) -> list[str]:
     """The command that starts the stage, which becomes the script, in the file system that *view* describes.
@@ -84,8 +85,9 @@ def script_command(
         root: we are root: bubblewrap mounts with real rights, since in a user namespace of ours every user is root outside;
             the stage drops them.
         temporary_bytes: size of the private directory, which lies in memory.
-        accounts_fd: an inherited descriptor with the script's /etc/passwd. info_fd: one to which bubblewrap writes its process 1.
-        arguments: the stage's command.
+        accounts_fd: an inherited descriptor with the script's /etc/passwd, which is mounted last.
+        info_fd: one to which bubblewrap writes its process 1.
+        places: as from `places_of`. arguments: the stage's command.
     """
     command = [str(program), "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     command += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--info-fd", str(info_fd)]
@@ -102,15 +104,18 @@ def script_command(
     shared = ["--size", str(temporary_bytes // 4), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - private
     temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs", "/tmp", "--perms", "1777", "--dir", SCRATCH]  # noqa: S108 - private
     command += ["--dev", "/dev", *shared, "--remount-ro", "/dev", "--proc", "/proc", *temporary]
-    places = _places(view, interpreter)
     command += _file_system(view, places)
-    if places.keys().isdisjoint(("/etc/passwd", "/etc", "/")):
+    if accounts_fd is not None:
         command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd"]
     return [*command, "--chdir", "/", "--remount-ro", "/", "--", *arguments]
 
 
-def _places(view: View, interpreter: Interpreter) -> dict[str, str]:
-    """Return what is mounted where, as bubblewrap's options."""
+def places_of(view: View, interpreter: Interpreter) -> dict[str, str]:
+    """Return what is mounted where, as bubblewrap's options.
+
+    On the way from a directory that may be written to a place in it, each directory is mounted on itself: a mount cannot be renamed, so the
+    place keeps its name.
+    """
     from .bounds import above  # a bundle's process, which starts with every worker, does without
 
     read = {str(path) for path in view.read}
@@ -118,7 +123,20 @@ def _places(view: View, interpreter: Interpreter) -> dict[str, str]:
     for path in (interpreter.executable, *interpreter.libraries, *interpreter.stdlib, *interpreter.files):
         if read.isdisjoint((str(path), *above(path), "/")):
             places[str(path)] = "--ro-bind"
-    return places | {str(path): "--tmpfs" for path in view.hidden if str(path) not in places}
+    places |= {str(path): "--tmpfs" for path in view.hidden if str(path) not in places}
+    return places | {way: "--bind" for place in places for way in _way_to(place, places)}
+
+
+def _way_to(place: str, places: Mapping[str, str]) -> list[str]:
+    """Return the directories between a place and the writable one around it, if the nearest around it is writable; links stay links."""
+    from .bounds import above
+
+    between: list[str] = []
+    for directory in (*above(Path(place)), "/"):
+        if directory in places:
+            return [way for way in between if not os.path.islink(way)] if places[directory] == "--bind" else []  # noqa: PTH114 - as text
+        between.append(directory)
+    return []
 
 
 def _file_system(view: View, places: Mapping[str, str]) -> list[str]:

@@ -23,6 +23,7 @@ from .hidden import OWN, Walls
 from .interpreter import find_interpreter
 from .launch import kill_group
 from .mechanism import INSTALL, SCRIPT_ABI, Mechanism, known_landlock_abi
+from .mounted import Hold
 from .parcel import LOADER, call_numbers, make_parcel
 from .reach import carries, execute_landlock, script_landlock
 from .rlimits import count_tasks, script_limits
@@ -78,7 +79,8 @@ def start_script(
             private=private,
             watch=watch_path is not None,
         )
-        process, tree_fd, listener = _start(mechanism, shown, bounds, user, parcel, prepare=prepare)
+        with Hold(_accounts(user), bubblewrap.places_of(shown, find_interpreter()), shown.links) as hold:
+            process, tree_fd, listener = _start(mechanism, shown, bounds, hold=hold, parcel=parcel, prepare=prepare)
     except BaseException:
         if private is not None:
             shutil.rmtree(private, ignore_errors=True)  # the supervisor removes it, too
@@ -163,7 +165,13 @@ def _parcel(
 
 
 def _start(
-    mechanism: Mechanism, view: View, bounds: ScriptBounds, user: ScratchUser, parcel: bytes, *, prepare: Callable[[int], None] | None
+    mechanism: Mechanism,
+    view: View,
+    bounds: ScriptBounds,
+    *,
+    hold: Hold,
+    parcel: bytes,
+    prepare: Callable[[int], None] | None,
 ) -> tuple[subprocess.Popen[bytes], int | None, int | None]:
     """Start the stage and wait until it says that the walls stand.
 
@@ -174,10 +182,9 @@ def _start(
     parcel_read, parcel_write = os.pipe()
     status_read, status_write = (end.detach() for end in socket.socketpair())
     info_read, info_write = os.pipe()
-    accounts = _accounts_file(user)
-    passed = (parcel_read, status_write, info_write, accounts)
+    passed = (parcel_read, status_write, info_write, hold.read_fd)
     try:
-        process = _begin(_command(mechanism, view, bounds, passed), passed)
+        process = _begin(_command(mechanism, view, bounds, passed, hold=hold), passed)
     except SandboxUnavailable:
         for fd in (parcel_write, status_read, info_read):
             os.close(fd)
@@ -192,14 +199,17 @@ def _start(
             with suppress(ProcessLookupError):  # it is gone by now; why is read below
                 tree_fd = os.pidfd_open(first)
         try:
-            if prepare is not None and tree_fd is not None and first is not None:
-                prepare(first)
+            if tree_fd is not None and first is not None:
+                hold.check(first, START_TIMEOUT_S)
+                if prepare is not None:
+                    prepare(first)
         except BaseException:
             for fd in (parcel_write, *(() if tree_fd is None else (tree_fd,))):
                 os.close(fd)
             kill_group(process)
             process.communicate()
             raise
+        hold.release()
         with suppress(BrokenPipeError), os.fdopen(parcel_write, "wb", buffering=0) as pipe:
             pipe.write(parcel)
         word, listener = _receive_within(status, START_TIMEOUT_S)
@@ -232,7 +242,7 @@ def _begin(command: list[str], passed: tuple[int, ...]) -> subprocess.Popen[byte
         raise SandboxUnavailable(f"a script's sandbox cannot be started: {exc}") from exc
 
 
-def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tuple[int, int, int, int]) -> list[str]:
+def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tuple[int, ...], *, hold: Hold) -> list[str]:
     parcel, status, info, accounts = passed
     interpreter = find_interpreter()
     stage = [str(interpreter.executable), *bubblewrap.PYTHON_FLAGS, "-c", LOADER, str(parcel), str(status)]
@@ -241,13 +251,13 @@ def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tup
     return bubblewrap.script_command(
         mechanism.program,
         view,
-        interpreter,
         disable_userns=mechanism.disable_userns,
         network=bounds.network,
         root=os.geteuid() == 0,
         temporary_bytes=bounds.scratch_bytes,
-        accounts_fd=accounts,
+        accounts_fd=accounts if hold.mounts_accounts else None,
         info_fd=info,
+        places=hold.places,
         arguments=stage,
     )
 
@@ -281,19 +291,16 @@ def _receive_within(status: socket.socket, timeout_s: float) -> tuple[bytes, int
     return word, descriptors[0] if descriptors else None
 
 
-def _accounts_file(user: ScratchUser) -> int:
-    """Return an open file with an /etc/passwd of one user; as an ordinary user with the name that person has.
+def _accounts(user: ScratchUser) -> bytes:
+    """Return an /etc/passwd of one user; as an ordinary user with the name that person has.
 
     In the user namespace of an ordinary user's bubblewrap the kernel shows every other owner as the overflow user, so that one is named
     for what it means.
     """
-    fd = os.memfd_create("passwd")
     name, others = "script", ""
     if os.geteuid() != 0:
         with suppress(KeyError):
             name = pwd.getpwuid(user.uid).pw_name
         if user.uid != OVERFLOW_UID:
             others = f"other-user:x:{OVERFLOW_UID}:{OVERFLOW_UID}::/:/bin/false\n"
-    os.write(fd, f"{name}:x:{user.uid}:{user.gid}::/tmp:/bin/sh\n{others}".encode())
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
+    return f"{name}:x:{user.uid}:{user.gid}::/tmp:/bin/sh\n{others}".encode()

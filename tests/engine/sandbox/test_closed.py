@@ -186,3 +186,20 @@ def test_an_ordinary_user_sees_whose_processes_run() -> None:
     owner = pwd.getpwuid(Path("/proc/1").stat().st_uid).pw_name
     assert as_user(OWNERS, "auto", uid=65533) == ["landlock", owner, "65533", ""]
     assert as_user(OWNERS, "bubblewrap", uid=65533) == ["bubblewrap", "other-user", "script", ""]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("bubblewrap")
+def test_a_script_moves_no_directory_around_the_store(home: Path) -> None:
+    """A directory on the way to the store keeps its name, so that the store stays covered for the scripts that follow."""
+    home.chmod(0o755)
+    store = home / "a" / "b" / "store"
+    store.parent.mkdir(parents=True)
+    (home / "store").rename(store)
+    policy: dict[str, object] = {"write": [str(home)], "executables": ["cat", "mv"], "tolerate": True}
+    body = f"mv {home}/a/b {home}/a/c; mv {home}/a {home}/d; cat {home}/d/b/store/config.yaml; mv {home}/open {home}/opened"
+    desk = desk_for(Store(root=store), "bubblewrap", policy)
+    found = told(ScriptHandler().perform({"language": "bash", "body": body}, desk.context(1, directory=home)))
+    assert found["stderr"].count("Device or resource busy") == 2, found
+    assert ((store / "config.yaml").read_text(), found["stdout"]) == ("words in the store\n", "")
+    assert (home / "opened" / "notes").exists()

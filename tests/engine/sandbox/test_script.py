@@ -622,3 +622,21 @@ def test_waiting_has_an_end(mechanism: str, scratch: Path) -> None:
     poll.register(pidfd, select.POLLIN)
     assert poll.poll(0)
     os.close(pidfd)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("bubblewrap")
+def test_no_mount_follows_a_link_onto_a_library(tmp_path: Path) -> None:
+    """A granted path in a written directory, swapped for a link before it is mounted, covers nothing: not even the stage begins."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "shared" / "deep").mkdir(parents=True)
+    up = "../" * len(tmp_path.parts)
+    grants: dict[str, Any] = {"write": (tmp_path / "shared",), "read": (tmp_path / "shared" / "in",), "executables": (Path("/bin/true"),)}
+    (tmp_path / "shared" / "in").mkdir()
+    assert run("bubblewrap", tmp_path / "shared", "/bin/true", **grants).exit_code == 0
+    (tmp_path / "shared" / "in").rmdir()
+    for target in (f"{up}usr", up):
+        (tmp_path / "shared" / "in").symlink_to(target)
+        with pytest.raises(RefusedError, match="shared/in' was replaced by something else just now"):
+            run("bubblewrap", tmp_path / "shared", "/bin/true", **grants)
+        (tmp_path / "shared" / "in").unlink()
