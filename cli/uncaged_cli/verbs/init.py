@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -25,10 +27,19 @@ def command(directory: Path, as_json: bool) -> None:
         return
     for path in files:
         result(str(path))
-    next_step(f"cd {shlex.quote(str(directory))}")
-    next_step("python -m pytest")
+    next_step(f"{_python()} -m pytest {_quoted(directory)}")
     definition = next(path.name for path in files if path.suffix == ".py" and not path.name.startswith("test_"))
     flow = definition.removesuffix(".py").replace("_", "-")
-    next_step(f"uncaged-workflow add {flow} {definition}")
+    next_step(f"uncaged-workflow add {flow} {_quoted(directory / definition)}")
     for script in (path.name for path in files if path.suffix == ".yaml"):
-        next_step(f'uncaged-workflow run {flow} --agent scripted:{script} --prompt "Invite the team to lunch"')
+        next_step(f'uncaged-workflow run {flow} --agent scripted:{_quoted(directory / script)} --prompt "Invite the team to lunch"')
+
+
+def _python() -> str:
+    """Return how a shell starts the Python that this command runs on."""
+    found = shutil.which("python")
+    return "python" if found and Path(found).parent == Path(sys.executable).parent else _quoted(Path(sys.executable))
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from ..sandbox.interpreter import find_interpreter
 
 MAGIC = b"\x7fELF"
 INTERPRETERS = {"bash": "bash", "python": "python3", "powershell": "pwsh"}
+GIT_HELPERS = ("/usr/lib/git-core", "/usr/libexec/git-core")
 SHELLS = ("sh", "bash", "dash", "busybox", "ksh", "zsh")
 
 
@@ -39,6 +41,15 @@ def find_binary(name: str, path: str) -> Path:
     return next((program for program in found if _is_compiled(program)), found[0])
 
 
+def twins_of(programs: Iterable[Path]) -> Iterator[Path]:
+    """Yield git's second copy of itself, which it starts for its own work (``git commit`` starts ``git maintenance``): the same bytes."""
+    for program in programs:
+        for directory in GIT_HELPERS if program.name == "git" else ():
+            twin = Path(directory, program.name)
+            if twin.is_file() and filecmp.cmp(program, twin, shallow=False):
+                yield twin
+
+
 def find_shell(programs: Iterable[Path]) -> Path | None:
     """Return what ``/bin/sh`` means to a script: the first shell among its programs."""
     return next((program for program in programs if program.name in SHELLS), None)
@@ -49,7 +60,7 @@ def _candidates(name: str, path: str) -> Iterator[Path]:
         [Path(name)] if name.startswith("/") else [Path(directory) / name for directory in path.split(":") if directory.startswith("/")]
     )
     for program in places:
-        if program.is_file() and os.access(program, os.X_OK):
+        if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113 - no error where a directory is closed to us
             yield program
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.scripting import PATH, Perform, bundle, desk_for, refusal, told
+from testbed.scripting import PATH, Perform, as_user, bundle, desk_for, refusal, told
 from testbed.webserver import Seen, serving, text
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
@@ -392,3 +392,25 @@ def test_an_ordinary_user_needs_no_rights(open_place: Path) -> None:
     stdout, stderr, fetched = json.loads(done.stdout)
     assert stdout == "data", stderr
     assert fetched.startswith(f"GET / {host}")
+
+
+CLOSED_PATH = """
+import json, sys
+from uncaged_engine.scripting.programs import find_binary
+print(json.dumps(str(find_binary("cat", f"{sys.argv[1]}:/usr/bin:/bin"))))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what an ordinary user cannot look into")
+def test_a_closed_directory_on_the_path_is_passed_over(open_place: Path) -> None:
+    """A PATH that was root's, kept by setpriv or sudo, still leads an ordinary user to the programs further on."""
+    (open_place / "data").chmod(0o700)
+    assert as_user(CLOSED_PATH, str(open_place / "data" / "bin")) == "/usr/bin/cat"
+
+
+def test_git_commits_with_git_alone(perform: Perform, place: Path) -> None:
+    """A declared git may start the second copy of itself that some distributions install, and nothing is refused."""
+    subprocess.run(["git", "init", "-q", str(place / "data")], check=True)
+    body = f"cd {place}/data && git add . && git -c user.name=n -c user.email=e commit -qm one && git log --format=%s"
+    found = told(perform(body, {"executables": ["git"], "write": [str(place / "data")]}))
+    assert (found["stdout"], found["success"]) == ("one\n", True), found
