@@ -14,6 +14,7 @@ from uncaged_bundles.ids import ThreadId
 
 from . import jsonout
 from .ending import Ending, ending
+from .listing import summary_document
 from .plain import Heard, PlainView, View
 from .screen import is_terminal, next_step, note
 from .story import Record, Story
@@ -164,21 +165,9 @@ def own_branch(start: Mapping[str, object]) -> str:
 
 def summary_of(view: ThreadView) -> Mapping[str, object]:
     """Return a thread as one JSON object."""
-    summary = view.summary
     return {
-        "threadId": summary.thread_id,
-        "flow": summary.name,
-        "hash": summary.hash,
-        "status": summary.status,
-        "steps": summary.steps,
-        "startedMs": summary.started_ms,
-        "updatedMs": summary.updated_ms,
-        "tookMs": max(0, summary.updated_ms - summary.started_ms),
-        "used": summary.spent.document(),
-        "message": summary.message,
-        "undecided": summary.undecided,
-        "problem": summary.problem,
-        "imported": summary.imported,
+        **summary_document(view.summary),
+        "tookMs": max(0, view.summary.updated_ms - view.summary.started_ms),
         "failure": view.failure.document() if view.failure is not None else None,
         "end": {key: value for key, value in view.end.items() if key != "chain"} if view.end else None,
     }
