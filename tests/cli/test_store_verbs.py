@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,18 +55,23 @@ def test_ended_threads_are_archived_and_pruned(command: Command, flow: AddFlow) 
     assert command("thread", thread).returncode == 5
 
 
-def test_what_init_prints_next_works(command: Command, tmp_path: Path) -> None:
-    """The commands that `init` names can be typed as they are: the flow is added and runs to its end."""
-    done = command("init", "starter")
-    assert done.returncode == 0
-    [add] = [line.removeprefix("next: uncaged-workflow ") for line in done.stderr.splitlines() if " add " in line]
-    name, definition = add.split()[1:]
-    directory = tmp_path / "starter"
-    assert command("add", name, str(directory / definition), "--accept").returncode == 0
-    ran = command("run", name, "--agent", f"scripted:{directory / 'answers.yaml'}", "--prompt", "Invite the team to lunch")
-    assert ran.returncode == 0, ran
-    assert f"agent scripted {directory / 'answers.yaml'} (asked for)" in ran.stdout
-    assert command("init", "starter").returncode == 2
+def test_what_init_prints_next_works(environment: dict[str, str], tmp_path: Path) -> None:
+    """The commands that `init` prints run in a shell where it was called, also for a program that is not on PATH."""
+    program = tmp_path / "bin" / "uncaged-workflow"
+    program.parent.mkdir()
+    program.symlink_to(Path(sys.executable).parent / "uncaged-workflow")
+
+    def shell(line: str) -> subprocess.CompletedProcess[str]:
+        bare = {**environment, "PATH": "/usr/bin:/bin"}
+        return subprocess.run(["sh", "-c", line], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False)
+
+    done = shell("bin/uncaged-workflow init 'my starter'")
+    test, add, run = [line.removeprefix("next: ") for line in done.stderr.splitlines()]
+    for line in (test, f"{add} --accept", run):
+        ran = shell(line)
+        assert ran.returncode == 0, (line, ran)
+    assert "(asked for)" in ran.stdout
+    assert shell("bin/uncaged-workflow init 'my starter'").returncode == 2
 
 
 def test_demo_writes_a_repository(command: Command, tmp_path: Path) -> None:
