@@ -141,7 +141,7 @@ def _sentences(bundle: Bundle, start: Mapping[str, Any], history: History, field
         yield f"the {kind} {key!r} from elsewhere: {_short(value)}"
     yield from _agent_sentences(fields["agents"])
     yield from _workspace_sentences(fields)
-    yield "limits: " + ", ".join(f"{name} {value:g}" for name, value in fields["limits"].items())
+    yield "limits: " + ", ".join(f"{name} {value:.15g}" for name, value in fields["limits"].items())
     yield from (f"by its policy: {sentence}" for sentence in widening(None, bundle.descriptor.policy))
 
 

@@ -113,6 +113,8 @@ def merge(store: Store, view: ThreadView, found: Changes, environment: Mapping[s
 def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tuple[Git, Workspace]:
     thread = ThreadId(view.summary.thread_id)
     workspace = Workspace.of(view.start, store, thread, environment=environment)
+    if workspace is None and view.summary.imported:
+        raise NotFoundError(f"thread {thread} was imported and its workspace stayed behind; `fork` and `resume` choose one here")
     if workspace is None:
         raise NotFoundError(f"thread {thread} has no workspace: none of its roles may work on files")
     if not Path(workspace.repository).is_dir():
