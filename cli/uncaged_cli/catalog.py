@@ -35,7 +35,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "run": "Start a thread of a flow and follow it.",
         "threads": "List threads, newest first.",
         "ps": "List the threads that run now.",
-        "thread": "Show or follow a thread, or remove it.",
+        "thread": "Show or follow a thread, its files and branch, or remove it.",
         "pause": "Stop a thread before its next effect.",
         "resume": "Go on with a thread that stopped.",
         "answer": "Answer a thread that waits for a person, and follow it.",

@@ -167,8 +167,16 @@ def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
             return replace(flow, policy=_more_for_task(flow, given, edit))
         case _:
             if given is not None or edit.commands or edit.reads or edit.writes or edit.modules or edit.hosts or edit.flows:
-                raise UsageError(f"{flow.name} is only kept, not run, and needs no policy; give it a script first: --script FILE.py")
+                raise UsageError(_without_policy(flow))
             return flow
+
+
+def _without_policy(flow: RecipeFlow) -> str:
+    from uncaged_bundles.builders.blocks.block_flow import BlockFlow
+
+    if isinstance(flow, BlockFlow):
+        return f"the policy of {flow.name} comes from its blocks; change its file, then: uncaged-workflow add {flow.name} FILE"
+    return f"{flow.name} is only kept, not run, and needs no policy; give it a script first: --script FILE.py"
 
 
 def _more_for_task(flow: Any, given: Mapping[str, object] | None, edit: Edit) -> Mapping[str, object]:

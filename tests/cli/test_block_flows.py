@@ -44,6 +44,13 @@ def test_a_block_flow_is_added_and_run(command: Command, tmp_path: Path) -> None
     assert command("add", "add-one", str(again)).returncode == 0, "a file that was changed is a new version"
 
 
+def test_an_edit_of_its_policy_names_the_way(command: Command, tmp_path: Path) -> None:
+    """A block flow is run, and what it may do comes from its blocks: the refusal names `add`."""
+    assert command("add", "add-one", str(write(tmp_path / "one.json", START, ADD))).returncode == 0
+    refused = command("edit", "add-one", "--allow-host", "api.example.com")
+    assert (refused.returncode, "uncaged-workflow add add-one FILE" in refused.stderr) == (2, True), refused.stderr
+
+
 def test_an_inactive_one_is_disabled(command: Command, tmp_path: Path) -> None:
     """`active: false` keeps it from starting threads until a person enables it."""
     done = command("add", "add-one", str(write(tmp_path / "one.json", START, ADD, active=False)))

@@ -88,6 +88,15 @@ def test_a_branch_is_merged_after_it_was_shown(command: Command, repository: Pat
     assert "nothing was changed" in command("thread", "merge", "latest", "--yes").stdout
 
 
+def test_a_thread_without_a_commit_has_nothing_to_merge(command: Command, repository: Path) -> None:
+    """A thread that changed files and committed none is not called merged: the message names `thread diff`."""
+    agent = repository.parent / "agent.sh"
+    agent.write_text(AGENT.replace("git add", ": git add"))
+    assert command("run", "write", "--workspace", str(repository), "--agent", f"command:{agent}").returncode == 0
+    done = command("thread", "merge", "latest", "--yes")
+    assert (done.returncode, "has made no commit" in done.stderr, "thread diff 01" in done.stderr) == (0, True, True), done.stderr
+
+
 def test_a_merge_in_conflict_is_taken_back(command: Command, repository: Path) -> None:
     """The message names the files; the checkout, its branch and its index are as they were."""
     (repository / "words.txt").write_text("one\nzwei\n")

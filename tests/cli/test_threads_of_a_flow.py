@@ -78,6 +78,16 @@ def test_each_way_to_stop_has_its_exit_code_and_next_step(command: Command, flow
     assert command("thread", "latest").returncode == 0
 
 
+def test_a_status_that_is_shown_can_be_asked_for(command: Command, flow: AddFlow) -> None:
+    """A word of the status column is a value of `--status`; where none has it, the status is named."""
+    flow("sulk")
+    flow("echo")
+    assert [command("run", name).returncode for name in ("sulk", "echo")] == [3, 0]
+    [found] = json.loads(command("threads", "--status", "unsuccessful", "--json").stdout)
+    assert (found["flow"], found["status"]) == ("sulk", "completed")
+    assert "no threads with status failed" in command("threads", "--status", "failed").stderr
+
+
 def test_a_failed_bundle_shows_type_trace_and_failing_line(command: Command, flow: AddFlow) -> None:
     """The reason why a bundle failed is in `run`, `thread show` and `--json`, with the failing line of its source."""
     text = bundle_text("boom").replace('    raise ValueError("boom")', "    deeper()") + "\n\ndef deeper():\n    raise ValueError('boom')\n"

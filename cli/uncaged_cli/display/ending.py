@@ -29,6 +29,8 @@ EXIT_CODES: Mapping[str, int] = {
     "running": 8,
 }
 EXIT_UNSUCCESSFUL = 3
+UNSUCCESSFUL = "unsuccessful"
+"""The word for a thread that completed and says itself that it did not succeed."""
 EXIT_ENVIRONMENT = 4
 SOURCE_COLUMNS = 200
 HIGHER: Mapping[str, Callable[[float], str]] = {
@@ -100,7 +102,7 @@ def ending(
     believed = isinstance(branch, str) and not branch.startswith("-") and only_branch in (None, branch)
     branch = clean_line(str(branch)) if believed else None
     return Ending(
-        word="unsuccessful" if status == "completed" and not successful else status,
+        word=UNSUCCESSFUL if status == "completed" and not successful else status,
         exit_code=_exit_code(status, successful=successful, last_void=last_void) if report is None else EngineBug.exit_code,
         message=_message(result, {} if undecided else end, message) if report is None else _bug_message(report),
         branch=branch,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .costs import spell_spent
 from .durations import ago
+from .ending import UNSUCCESSFUL
 from .screen import Piece, Styled, status
 from .table import render, unique_prefixes
 
@@ -36,7 +37,7 @@ def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_m
         [
             Styled(shown.get(thread.thread_id, thread.thread_id), "cyan"),
             f"{thread.name or '-'}{' (imported)' if thread.imported else ''}",
-            Styled("unsuccessful", "yellow") if thread.success is False else status(thread.status),
+            Styled(UNSUCCESSFUL, "yellow") if thread.success is False else status(thread.status),
             str(thread.steps),
             ago(thread.started_ms, now_ms),
             *([spell_spent(thread.spent)] if counted else []),

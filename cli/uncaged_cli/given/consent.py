@@ -37,7 +37,7 @@ def _shown(head: str, sentences: Iterable[str], refusal: str, question: str, *, 
     if accept:
         return True
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise RefusedError(f"{refusal}: nobody said yes to the above; say it with --accept")
+        raise RefusedError(f"{refusal}: the above needs a yes, which --accept gives")
     if not click.confirm(question, default=False, err=True):
         raise RefusedError(f"{refusal}: the answer was no; nothing was changed")
     return True
@@ -48,7 +48,7 @@ def confirmed(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise RefusedError(f"{what}: nobody said yes to the above; say it with --yes")
+        raise RefusedError(f"{what}: this needs a yes, which --yes gives; nothing was changed")
     if not click.confirm(f"{what[:1].upper()}{what[1:]}?", default=False, err=True):
         raise RefusedError(f"{what}: the answer was no; nothing was changed")
 

@@ -35,11 +35,12 @@ def command(*, thread: str, value: str | None, file: Path | None, edited: bool, 
     """Answer the question that THREAD waits with, and follow it. On a terminal the question is asked when TEXT is missing.
 
     Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's question takes JSON that fits its fields,
-    or a text with a ```json block in it.
+    a text with a ```json block in it, one word that a field's choices have, or a text where exactly one field takes any text.
 
     \b
     Examples:
       uncaged-workflow answer latest yes
+      uncaged-workflow answer latest approved
       uncaged-workflow answer latest --file review.md
       uncaged-workflow answer latest '{"status": "approved", "issues": []}'
     """

@@ -63,7 +63,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
     if not edges and not descriptor.roles:
         note(f"{descriptor.name} declares no roles and no thread of it has played one: there are no edges to draw")
     elif not edges:
-        note("a function decides here and no thread has run yet: there are no edges to draw")
+        note("the bundle declares no graph and no thread of it has played a role yet: there are no edges to draw")
     elif not declared:
         note("a function decides here: these are the edges that threads took")
     if thread is not None and form == "text":

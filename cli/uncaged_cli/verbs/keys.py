@@ -21,7 +21,7 @@ def command() -> None:
     """
 
 
-@command.command("set")
+@command.command("set", short_help="Keep a key; its value is asked for.")
 @click.argument("name")
 @json_option
 def set_key(name: str, as_json: bool) -> None:
@@ -40,7 +40,7 @@ def set_key(name: str, as_json: bool) -> None:
     next_step(f"name it as secret:{name}")
 
 
-@command.command("list")
+@command.command("list", short_help="List the names of all secrets.")
 @json_option
 def list_keys(as_json: bool) -> None:
     """List the names of all secrets, and where each comes from: the store, or the place that config.yaml names."""
@@ -57,7 +57,7 @@ def list_keys(as_json: bool) -> None:
         result(*line)
 
 
-@command.command("rm")
+@command.command("rm", short_help="Forget a key.")
 @click.argument("name")
 @json_option
 def remove_key(name: str, as_json: bool) -> None:

@@ -51,7 +51,7 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
         serve_http(server, port, token_of(engine.store), lambda url: note(f"serving {url}, token in {place}; stop it with Ctrl-C"))
 
 
-@command.command("config")
+@command.command("config", short_help="Print what a client needs to find this server.")
 @click.argument("client", type=click.Choice(CLIENTS))
 @click.option("--http", "port", type=click.IntRange(1, 65535), metavar="PORT", help="For a server that runs with --http PORT.")
 @json_option

@@ -57,6 +57,7 @@ def command(
     """Go on with a thread that was paused, interrupted or killed, or that reached a limit, and follow it.
 
     An imported thread is bound to this machine first: --agent, --workspace, --link and --test-command choose what it uses, as for `run`.
+    What is believed of the archive and what of this machine would be used is shown, and needs one yes.
     """
     if redo and skip:
         raise UsageError("--redo and --skip exclude each other")

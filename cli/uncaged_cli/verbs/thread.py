@@ -9,7 +9,7 @@ from ..display import jsonout
 from ..display.changes import SHORT_COMMIT, changes_document, show_changes
 from ..display.follow import ending_of, follow, summary_of
 from ..display.portrait import portrait
-from ..display.screen import next_step, result
+from ..display.screen import next_step, note, result
 from ..given.arguments import complete_threads, json_option, thread_argument, threads_argument, verbose_option
 from ..given.consent import confirmed
 from ..session import open_engine
@@ -100,6 +100,10 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
         result(f"merged {merged.branch} into {merged.into}: {merged.commit[:SHORT_COMMIT]}")
     else:
         result(f"{merged.into} holds all of {merged.branch} already; nothing was changed")
+        view = engine.thread(thread)
+        if found.after == (view.start.get("workspace") or {}).get("base"):
+            note("the thread has made no commit; what it did to files is shown by")
+            next_step(f"uncaged-workflow thread diff {view.summary.thread_id}")
 
 
 @command.command("rm", short_help="Remove threads that do not run.")

@@ -9,7 +9,7 @@ import click
 from uncaged_bundles.errors import NotFoundError
 
 from ..display import jsonout
-from ..display.ending import EXIT_CODES
+from ..display.ending import EXIT_CODES, UNSUCCESSFUL
 from ..display.listing import listing, short_ids, summary_document
 from ..display.screen import next_step, note, result, text_width, width_of
 from ..given.arguments import complete_flows, full_option, json_option
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--status",
     "statuses",
     multiple=True,
-    type=click.Choice(tuple(EXIT_CODES)),
+    type=click.Choice((*EXIT_CODES, UNSUCCESSFUL)),
     metavar="STATUS",
     help="Only threads in this status. May be repeated.",
 )
@@ -37,13 +37,13 @@ def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, full
     engine = open_engine()
     threads = of_flow(engine, flow) if flow else engine.threads()
     if statuses:
-        threads = [thread for thread in threads if thread.status in statuses]
+        threads = [thread for thread in threads if thread.status in statuses or (thread.success is False and UNSUCCESSFUL in statuses)]
     threads = threads[:limit]
     if as_json:
         jsonout.document([summary_document(thread) for thread in threads])
         return
     if not threads:
-        note("no threads")
+        note(f"no threads with status {' or '.join(statuses)}" if statuses else "no threads")
         next_step("uncaged-workflow run FLOW --prompt TEXT")
     width = text_width(sys.stdout, full=full)
     for line in listing(threads, short_ids(engine.store, width=width_of(sys.stdout)), now_ms=now_ms(), width=width):

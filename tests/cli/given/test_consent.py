@@ -20,7 +20,7 @@ def test_accept_says_yes_but_still_shows(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == "flow 'x' asks to be allowed:\n  - http: may send requests\n"
 
 
-def test_without_a_terminal_nobody_said_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_the_option_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal names the option."""
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(RefusedError, match="--accept"):
