@@ -30,7 +30,7 @@ from ..scripting.checks import check_text
 from ..scripting.lending import lent, may_enter, user_for
 from ..scripting.network import opened
 from ..scripting.places import Places, check_inside, settle
-from ..scripting.programs import find_binary, find_interpreter_of, find_shell
+from ..scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
 from ..scripting.refusals import Finding, findings
 from ..scripting.roots import WrittenPlaces, check_unchanged
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
@@ -123,7 +123,7 @@ class Run:
                 read=(*places.read, script, *self._beside(interpreter)),
                 write=places.write,
                 hidden=tuple({context.store.root, Path(os.path.realpath(context.store.root))}),
-                executables=executables,
+                executables=(*executables, *twins_of(executables)),
                 shell=find_shell(executables),
                 identities=places.identities,
                 network=network.shared,
