@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("control", "minutes"),
+    ("control", "minutes"),  # flush and ask are judged at the end, the others as they happen
     [
-        pytest.param("flush", 0.7, marks=pytest.mark.needs("strace")),  # judged at the end
+        pytest.param("flush", 0.7, marks=pytest.mark.needs("strace")),
         ("intent", 6),
         ("lock", 6),
-        ("ask", 6),
+        ("ask", 2),
     ],
 )
 def test_a_missing_safeguard_is_reported(control: str, minutes: float) -> None:

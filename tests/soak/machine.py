@@ -26,7 +26,7 @@ LOOK_S = 0.02
 CONTROLS = {"flush": "no-flush", "lock": "no-lock", "intent": "late-intent", "ask": "no-ask"}
 TRACER = ("strace", "-DDD", "-f", "-qq", "-y", "-ttt", "-T", "-s", "0", "--seccomp-bpf", "-e", "trace=fdatasync", "-e", "signal=none", "-o")
 PATCHING = """import sys
-if "uncaged_engine.worker" in sys.orig_argv[:3]:
+if {{"uncaged_engine.worker", {more!r}}} & {{*sys.orig_argv[:3]}}:
     from testbed.patched import PATCHES
     for name in {names!r}:
         PATCHES[name]()
@@ -110,7 +110,9 @@ class Machine:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that whatever is left behind becomes our child
         own = {"UNCAGED_WORKFLOW_HOME": str(self.root), "HOME": str(self.root.parent), "XDG_RUNTIME_DIR": str(self.root.parent)}
         if self.control is not None:
-            (self.traces.parent / "sitecustomize.py").write_text(PATCHING.format(names=CONTROLS[self.control].split(",")))
+            (self.traces.parent / "sitecustomize.py").write_text(
+                PATCHING.format(names=CONTROLS[self.control].split(","), more="uncaged_cli" if self.control == "ask" else "")
+            )
             own["PYTHONPATH"] = os.pathsep.join([str(self.traces.parent), str(TESTS)])  # a worker inherits no variable of our own
         self.environment = {**os.environ, **own}
 

@@ -10,18 +10,20 @@ import os
 import runpy
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import filelock
 from uncaged_bundles.storage import registry, store
-from uncaged_engine.effects import EffectContext, Rule
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.effects import EffectContext
 from uncaged_engine.handlers import null
 from uncaged_engine.journal import journal, lock
 from uncaged_engine.outcomes import Outcome
-from uncaged_engine.steps import commands, loop, performer
+from uncaged_engine.state.undecided import Doubt
+from uncaged_engine.steps import commands, loop
 
 
 def no_flush() -> None:
@@ -72,13 +74,11 @@ def no_registry_lock() -> None:
 
 def no_ask() -> None:
     """Whatever was left open is performed again without a question."""
-    rule = performer.Performer.rule
 
-    def repeat(self: performer.Performer, kind: str, body: object) -> Rule:
-        found = rule(self, kind, body)
-        return "repeat" if found == "ask" else found
+    def no_names(self: Doubt, kind: str, body: object, bundle: Bundle) -> Iterator[str]:  # noqa: ARG001 - the method's signature
+        return iter(())
 
-    performer.Performer.rule = repeat  # type: ignore[method-assign]
+    Doubt.names = no_names  # type: ignore[method-assign]
 
 
 def flush_each_line() -> None:
