@@ -127,5 +127,5 @@ def test_used_counts_by_name(opened: Store, capsys: pytest.CaptureFixture[str]) 
         if number == 0:
             archive.compress(placed.path)
     assert main.run(["list", "--json"]) == 0
-    used = {flow["name"]: flow["usageCount"] for flow in json.loads(capsys.readouterr().out)["flows"]}
+    used = {flow["flow"]: flow["usageCount"] for flow in json.loads(capsys.readouterr().out)["flows"]}
     assert used == {"count": 2, "twin": 1}
