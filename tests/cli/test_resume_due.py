@@ -41,4 +41,4 @@ def test_a_timer_goes_on_with_what_has_slept_long_enough(command: Callable[..., 
     assert (done.returncode, done.stdout) == (1, f"{early.thread}\n")
     assert f"thread {lost.thread} does not go on: " in done.stderr
     assert f"woke at {now - 1}" in command("thread", early.thread, "--follow").stdout
-    assert json.loads(command("resume", "--due", "--json").stdout) == {"resumed": []}
+    assert json.loads(command("resume", "--due", "--json").stdout) == {"threadIds": []}

@@ -109,7 +109,7 @@ def test_doctor_says_what_to_do(command: Command, tmp_path: Path) -> None:
         (["import", "none.tar.zst"], 5, "error: no file 'none.tar.zst'"),
         (["import", "none.json"], 5, "error: no file 'none.json'"),
         (["import", "."], 2, "error: '.' cannot be read: Is a directory"),
-        (["import", "echo.py"], 2, "a flow is taken in with 'uncaged-workflow add NAME echo.py'"),
+        (["import", "echo.py"], 2, "a flow is taken in with: uncaged-workflow add NAME echo.py"),
         (["run", "echo", "--params", "none"], 5, "error: no file 'none'"),
         (["run", "echo", "--params", "."], 2, "error: '.' cannot be read: Is a directory"),
         (["add", "other", "none.py"], 5, "error: no file 'none.py'"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from testbed.bundles import COUNT, MARKED, Placed, granted, place, place_script, script_of, source
+from testbed.bundles import COUNT, MARKED, PLANNED, Placed, granted, place, place_script, script_of, source
 from testbed.foreground import dying, environment, worker
 from testbed.journals import records_of
 from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
@@ -27,6 +27,7 @@ from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
 from uncaged_engine.scripting.lending import give_back_all, lent, user_for
 from uncaged_engine.scripting.places import Places
+from uncaged_engine.threads.parcel import export_thread, import_thread
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
 
@@ -37,7 +38,7 @@ OPEN = "the intent is open, and whether it was performed is unknown"
 TORN = "or a full disk: a torn tail, which the next owner cuts"
 CUT = "the tail is kept aside and still there; the next owner cuts it again"
 LEAVING = "or a caller that connected just now: nobody new can come, whoever came is still served"
-LEFT = "the worker left between our connect and its answer; ask again"
+LEFT = "the worker left between our connect and its answer, or takes no more threads; ask again"
 STARTED = "the thread is `interrupted`, and `resume` starts it"
 ANSWERED = "the answer is kept, the thread is `interrupted`, and `resume` goes on with it"
 ARCHIVED = "both are there; the next `archive` removes the plain one"
@@ -48,6 +49,18 @@ CHILD = "the child runs; asked again, we find it"
 SNAPPED = "the snapshot is made, no line names it; the next try starts from the one before it"
 LENT = "the note says to whom the tree goes back"
 LINKED = "the next call starts it anew"
+UNPACKED = "it is no longer archived, and otherwise as it was"
+MARKED_REMOVED = "the marker is there, and so is the journal, which counts"
+ORIGIN_ALONE = "an origin without a journal, which nothing reads"
+MAKING_ROOM = "no worker listens, and the lock goes with this one"
+CALLER = source(
+    "caller",
+    """
+    child = yield {"flow": {"name": "count", "params": {"n": 1}}}
+    return {"success": True, "message": child["message"]}
+""",
+    policy={"flow": {}},
+)
 RESULT = {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
 
 
@@ -241,6 +254,63 @@ def test_who_takes_a_thread_out_of_the_archive_dies_with_both_files_there(engine
     finish(engine, thread)
     archive.compress(path)
     assert engine.thread(thread).summary.status == "completed"
+
+
+def test_who_cuts_an_archived_tail_dies_after_unpacking(engine: Engine) -> None:
+    """An archived thread with a torn tail reads as before, from the plain file; the next `verify` cuts the tail."""
+    bundle = granted(engine.store, COUNT)
+    script = script_of(bundle, params={"n": 2}).done(1).done(2).end("completed", result={"success": True, "message": "", "data": None})
+    placed = place_script(engine.store, bundle, script)
+    placed.path.write_bytes(script.data + b'{"seq":9,"inte')
+    archive.compress(placed.path)
+    act(engine, dying(window(UNPACKED), "testbed.acting"), "verify", placed.thread)
+    assert placed.path.read_bytes() == script.data + b'{"seq":9,"inte'
+    assert [one.thread_id for one in engine.threads()] == [placed.thread]
+    kept = engine.verify(placed.thread).kept_aside
+    assert kept is not None
+    assert kept.read_bytes() == b'{"seq":9,"inte'
+    assert placed.path.read_bytes() == script.data
+
+
+def test_who_removes_a_child_dies_before_the_journal_goes(engine: Engine) -> None:
+    """The child is still a thread, whatever its marker says; removing it again takes the journal."""
+    granted(engine.store, COUNT)
+    granted(engine.store, CALLER)
+    parent = engine.run("caller", prompt="")
+    finish(engine, parent)
+    [child] = [one.thread_id for one in engine.threads() if one.name == "count"]
+    path = engine.store.locate_thread(child)[2]
+    act(engine, dying(window(MARKED_REMOVED), "testbed.acting"), "remove", child)
+    assert path.with_name(f"{child}.removed").exists()
+    assert engine.thread(child).summary.status == "completed"
+    engine.remove_thread(child)
+    assert [one.thread_id for one in engine.threads()] == [parent]
+
+
+def test_importing_dies_before_the_journal_is_there(engine: Engine, tmp_path: Path) -> None:
+    """Nothing is listed, and the same archive is taken in at the next try."""
+    granted(engine.store, COUNT)
+    thread = engine.run("count", prompt="", params={"n": 1})
+    finish(engine, thread)
+    exported = tmp_path / "thread.tar.zst"
+    export_thread(engine, thread, exported)
+    engine.remove_thread(thread)
+    act(engine, dying(window(ORIGIN_ALONE), "testbed.acting"), "import", str(exported))
+    assert engine.threads() == []
+    assert import_thread(engine, exported, now_ms=0) == thread
+    assert [one.imported for one in engine.threads()] == [True]
+
+
+def test_a_worker_that_met_a_bug_dies_while_it_makes_room(engine: Engine) -> None:
+    """The next request starts another worker, and the threads of the dead one are interrupted and go on."""
+    failing = place(engine.store, PLANNED, params={"plan": [{"null": {"fail": "bug"}}, {"null": {"value": 2}}]})
+    python = [*dying(window(MAKING_ROOM), "testbed.patched"), "bug-in-null", "uncaged_engine.worker"]
+    with worker(engine.store, failing.bundle.hash, python=python) as process:
+        drive(engine.store, failing)
+        assert process.wait(timeout=60) == -9
+    assert engine.thread(failing.thread).summary.status == "interrupted"
+    engine.resume(failing.thread)
+    assert finish(engine, failing.thread)["data"] == [{"caught": {"kind": "null", "message": "bug"}}, 2]
 
 
 def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> None:

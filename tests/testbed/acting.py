@@ -12,6 +12,7 @@ from pathlib import Path
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Cut, Engine
 from uncaged_engine.journal import archive
+from uncaged_engine.threads.parcel import import_thread
 
 
 def add(engine: Engine, name: str, file: str) -> str:
@@ -46,7 +47,26 @@ def remove(engine: Engine, thread: str) -> str:
     return engine.remove_thread(thread)
 
 
-ACTIONS = {"remove": remove, "pack": pack, "unpack": unpack, "add": add, "run": run, "answer": answer, "pause": pause, "fork": fork}
+def verify(engine: Engine, thread: str) -> str:
+    return engine.verify(thread).message
+
+
+def take_in(engine: Engine, file: str) -> str:
+    return import_thread(engine, Path(file), now_ms=0)
+
+
+ACTIONS = {
+    "verify": verify,
+    "import": take_in,
+    "remove": remove,
+    "pack": pack,
+    "unpack": unpack,
+    "add": add,
+    "run": run,
+    "answer": answer,
+    "pause": pause,
+    "fork": fork,
+}
 
 
 def main() -> None:
