@@ -40,7 +40,7 @@ def test_a_worker_that_cannot_start_is_an_error_with_the_path(engine: Engine, tm
         timeout=120,
     )
     assert done.returncode == 1, done.stderr
-    assert str(place_of.get(what, engine.store.run)) in done.stderr
+    assert str(place_of.get(what, address.socket_path(engine.store, bundle.hash).parent)) in done.stderr
     assert reason in done.stderr
     assert "bug" not in done.stderr
     assert "Traceback" not in done.stderr

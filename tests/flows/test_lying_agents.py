@@ -71,7 +71,11 @@ def test_a_committer_that_reports_a_commit_that_does_not_exist_is_not_believed(s
     error = next(record["error"] for record in view.records if record.get("error", {}).get("role") == "committer")
     assert error["kind"] == "extraction"
     last = ending_of(view, store)
-    assert (last.exit_code, last.branch, last.commands) == (3, None, (f"uncaged-workflow thread {thread} --full",))
+    assert (last.exit_code, last.branch, last.commands) == (
+        3,
+        None,
+        (f"uncaged-workflow thread {thread} --full", f"uncaged-workflow fork {thread} --at 3"),
+    )
 
 
 def test_a_committer_that_corrects_its_report_is_believed(store: Store, repository: Path) -> None:

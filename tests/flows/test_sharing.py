@@ -99,8 +99,8 @@ LOOPING = source(
 )
 
 
-def test_an_endless_loop_fails_alone(engine: Engine) -> None:
-    """The culprit ends as failed with a sentence that says so; its performed step is kept; those beside it finish and verify."""
+def test_an_endless_loop_reaches_its_limit_alone(engine: Engine) -> None:
+    """The culprit ends at the limit of a computation; its performed step is kept; those beside it finish and verify."""
     engine.store.config_path.write_text("limits: {bundleSeconds: 0.5}\n")
     granted(engine.store, LOOPING)
     waiting = [engine.run("looping", prompt="", params={"n": 600}) for _ in range(3)]
@@ -108,10 +108,11 @@ def test_an_endless_loop_fails_alone(engine: Engine) -> None:
         wait_for(engine, thread, intent_of(3))
     culprit = engine.run("looping", prompt="", params={"n": 0, "kind": "loop"})
     others = [engine.run("looping", prompt="", params={"n": 0}) for _ in range(5)]
-    assert settle(engine, culprit)["status"] == "failed"
+    assert settle(engine, culprit)["status"] == "limit"
     end = engine.thread(culprit).end
     assert end is not None
-    assert "no answer before step 2" in end["error"]["message"]
+    assert end["limit"] == "bundleSeconds"
+    assert "step 2" in end["message"]
     assert engine.thread(culprit).summary.steps == 1
     for thread in others:
         assert finish(engine, thread)["message"] == "2"

@@ -5,6 +5,7 @@ For positive controls: a harness that does not fail then proves nothing.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import runpy
@@ -19,9 +20,10 @@ import filelock
 from uncaged_bundles.storage import registry, store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.effects import EffectContext
-from uncaged_engine.handlers import null
+from uncaged_engine.handlers import null, script
 from uncaged_engine.journal import journal, lock
 from uncaged_engine.outcomes import Outcome
+from uncaged_engine.sandbox import script_start
 from uncaged_engine.state.undecided import Doubt
 from uncaged_engine.steps import commands, loop
 
@@ -129,6 +131,24 @@ def bug_in_null() -> None:
     null.NullHandler.perform = failing  # type: ignore[method-assign]
 
 
+def broken_scratch(step: str, code: int) -> Callable[[], None]:
+    """The disk fails while a script's private directory is made, or while the script is written into it."""
+
+    def patch() -> None:
+        make = script_start.private_directory
+
+        def broken() -> Path:
+            if step == "mkdir":
+                raise OSError(code, os.strerror(code), "/tmp/uncaged-script-x")
+            private = make()
+            (private / "script.sh").symlink_to("/dev/full" if code == errno.ENOSPC else private / "nowhere" / "script.sh")
+            return private
+
+        setattr(script, "private_directory", broken)  # noqa: B010 - a name that the module imports
+
+    return patch
+
+
 PATCHES: dict[str, Callable[[], None]] = {
     "no-flush": no_flush,
     "no-lock": no_lock,
@@ -137,6 +157,10 @@ PATCHES: dict[str, Callable[[], None]] = {
     "no-attempt-line": no_attempt_line,
     "no-ask": no_ask,
     "in-place": in_place,
+    "scratch-mkdir-EIO": broken_scratch("mkdir", errno.EIO),
+    "scratch-mkdir-ENOSPC": broken_scratch("mkdir", errno.ENOSPC),
+    "scratch-write-EIO": broken_scratch("write", errno.EIO),
+    "scratch-write-ENOSPC": broken_scratch("write", errno.ENOSPC),
     "flush-each-line": flush_each_line,
     "no-registry-lock": no_registry_lock,
     "clock-back": clock_back,

@@ -84,7 +84,7 @@ class ScriptHandler:
         except OSError as exc:
             if run is not None and run.has_started:
                 raise
-            why = os_problem(exc, context.store.work)
+            why = os_problem(exc, context.store.work if run is None else run.private)  # a write says not where it failed
             raise EnvironmentLacks(f"the script was not started: {why}", remedy="correct that", begun=False) from exc
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
@@ -92,10 +92,11 @@ class ScriptHandler:
 
 
 class Run:
-    """One run of one script. has_started: whether the script itself may have done something."""
+    """One run of one script. has_started: whether the script itself may have done something. private: where its text is written."""
 
     def __init__(self, wish: Wish, limits: Limits, context: EffectContext) -> None:
         self.has_started = False
+        self.private = context.store.work
         self._wish = wish
         self._limits = limits
         self._context = context
@@ -113,6 +114,7 @@ class Run:
         parameters, known = self._resolved_secrets()
         variables = environment_of(parameters)
         with self._private_directory() as private, ExitStack() as stack:
+            self.private = private
             user = user_for(places, private)
             script = private / f"script.{SUFFIXES[wish.language]}"
             script.write_text(wish.body, "utf-8")

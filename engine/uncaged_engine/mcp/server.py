@@ -108,6 +108,7 @@ async def while_there(request: object, use: Callable[[], Awaitable[types.CallToo
     if gone is None:
         return await use()
     result = types.CallToolResult(content=[types.TextContent(text="the client is gone")], is_error=True)
+    refused: UncagedError | MCPError | None = None  # raised outside of the group, which would wrap it
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -115,8 +116,13 @@ async def while_there(request: object, use: Callable[[], Awaitable[types.CallToo
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(watch)
-        result = await use()
+        try:
+            result = await use()
+        except (UncagedError, MCPError) as exc:
+            refused = exc
         tasks.cancel_scope.cancel()
+    if refused is not None:
+        raise refused
     return result
 
 

@@ -248,7 +248,7 @@ def test_a_session_that_goes_on_hears_less_and_one_that_is_gone_hears_everything
         ("Put it right.", "s-1"),
         ("Everything.", None),
     ]
-    assert stage.remarks == ["session s-1 is gone; a new one begins"]
+    assert stage.remarks == ["stderr: No conversation found with session ID: s-1", "session s-1 is gone; a new one begins"]
 
 
 @pytest.mark.parametrize(
