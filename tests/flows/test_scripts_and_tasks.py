@@ -162,7 +162,7 @@ FORBIDDEN = [
     (
         "cat <<END\ntoday is $(date)\nEND",
         {"allowedCommands": ["cat"]},
-        "it was refused something: script.sh: line 1: date: command not found\nthe command 'date' is not among the policy's executables; "
+        "\nthe command 'date' is not among the policy's executables; "
         'declare it in the policy: "script": {"executables": ["cat", "date"]}',
     ),
     ('tar czf "$TMPDIR/x.tgz" . || true', {"allowedCommands": ["tar"]}, '{"executables": ["tar", "gzip"]}'),

@@ -135,6 +135,7 @@ SET = source(
 )
 
 
+@pytest.mark.needs("bubblewrap")
 def test_a_bundle_that_iterates_a_set_replays_alike_in_twenty_fresh_sandboxes(engine: Engine) -> None:
     """The order of a set is fixed by the sandbox, whichever it is."""
     bundle = granted(engine.store, SET)
