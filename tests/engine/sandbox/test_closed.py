@@ -181,6 +181,7 @@ print(json.dumps([mechanism.name, *done.stdout.decode().split(), done.stderr.dec
 @pytest.mark.slow
 @as_root
 @pytest.mark.needs("landlock")
+@pytest.mark.needs("bubblewrap")
 def test_an_ordinary_user_sees_whose_processes_run() -> None:
     """Owners have their names where the mechanism is free to choose; under bubblewrap the others are one `other-user`, never `nobody`."""
     owner = pwd.getpwuid(Path("/proc/1").stat().st_uid).pw_name
