@@ -101,16 +101,17 @@ def _walls_s(mechanism: Mechanism, arguments: Sequence[str]) -> float:
     """Bubblewrap as for a script whose policy opens nothing, with *arguments* inside."""
     accounts, nowhere = os.memfd_create("passwd"), os.open(os.devnull, os.O_WRONLY)
     try:
+        view = view_of(ScriptBounds(executables=(SHELL, PROGRAM)), SHELL)
         command = bubblewrap.script_command(
             Path(str(mechanism.program)),
-            view_of(ScriptBounds(executables=(SHELL, PROGRAM)), SHELL),
-            find_interpreter(),
+            view,
             disable_userns=mechanism.disable_userns,
             network=False,
             root=os.geteuid() == 0,
-            temporary_bytes=ScriptBounds().file_bytes,
+            temporary_bytes=ScriptBounds().scratch_bytes,
             accounts_fd=accounts,
             info_fd=nowhere,
+            places=bubblewrap.places_of(view, find_interpreter()),
             arguments=arguments,
         )
         return _command_s(command, (accounts, nowhere))
