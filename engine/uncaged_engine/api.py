@@ -28,7 +28,7 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 from .handlers.sleep import is_due
 from .journal import archive, lines
 from .journal.journal import Journal, create
-from .journal.origin import Origin, unbound
+from .journal.origin import ThreadOrigin, unbound
 from .known_effects import KNOWN
 from .sandbox.mechanism import choose
 from .settings.config import Config
@@ -48,7 +48,7 @@ from .threads.tails import settle
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
-    from .threads.changes import Changes, Merged
+    from .threads.changes import FileChanges, Merged
     from .threads.estimate import Estimate
     from .threads.proof import Checked
     from .threads.verify import Verdict
@@ -314,7 +314,7 @@ class Engine:
     ) -> tuple[ThreadId | None, Mapping[str, Any] | None]:
         """The id of a fork of an imported thread, and what it uses of this machine; None for other threads."""
         source = self.store.locate_thread(text)
-        if Origin.of(source[2]) is None:
+        if ThreadOrigin.of(source[2]) is None:
             if options.binds_workspace:
                 raise UsageError("a fork works where its source does; a workspace is chosen by `run`, or for an imported thread")
             return None, None
@@ -344,19 +344,19 @@ class Engine:
         config = self.config
         return check(self.store, bundle, choose(config.sandbox), flow, deadline_s=config.limits.bundle_s)
 
-    def changes(self, text: str, step: int | None = None) -> Changes:
+    def changes(self, text: str, step: int | None = None) -> FileChanges:
         """What a step of a thread did to its files, or the whole thread. Raises: NotFoundError: there is no snapshot to compare."""
         from .threads.changes import changes_of
 
         return changes_of(self.store, self.thread(text), step, os.environ)
 
-    def branch_changes(self, text: str) -> Changes:
+    def branch_changes(self, text: str) -> FileChanges:
         """What merging a thread's branch would bring into the checkout that it came from."""
         from .threads.changes import branch_changes
 
         return branch_changes(self.store, self.thread(text), os.environ)
 
-    def merge(self, text: str, found: Changes) -> Merged:
+    def merge(self, text: str, found: FileChanges) -> Merged:
         """Merge what `branch_changes` found. Raises: RefusedError: git would not; the checkout is as it was."""
         from .threads.changes import merge
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from .screen import Piece, Styled, result
 
 if TYPE_CHECKING:
-    from uncaged_engine.threads.changes import Changes
+    from uncaged_engine.threads.changes import FileChanges
 
 SHORT_COMMIT = 12
 HEADINGS = ("diff --git ", "index ", "--- ", "+++ ", "new file ", "deleted file ", "similarity ", "rename ", "old mode ", "new mode ")
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def show_changes(found: Changes) -> None:
+def show_changes(found: FileChanges) -> None:
     """Print each file with its numbers of lines, and the patch."""
     if not found.files:
         result(f"no file differs between {found.before[:SHORT_COMMIT]} and {found.after[:SHORT_COMMIT]}")
@@ -27,7 +27,7 @@ def show_changes(found: Changes) -> None:
         result(_coloured(line))
 
 
-def changes_document(found: Changes) -> Mapping[str, object]:
+def changes_document(found: FileChanges) -> Mapping[str, object]:
     """Return the changes for JSON."""
     return {"step": found.step, "before": found.before, "after": found.after, "files": list(found.files), "patch": found.patch}
 

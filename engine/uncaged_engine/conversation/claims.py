@@ -16,7 +16,6 @@ An empty text, an empty list and null claim nothing.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,10 +25,10 @@ from pathlib import Path
 from uncaged_bundles.errors import EnvironmentLacks
 
 from ..agents.request import AgentRequest
+from ..journal.lines import COMMIT
 from ..workspace import Workspace
 from ..workspace.git import on_disk
 
-COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 SHOWN = 5
 OUTPUT_CHARACTERS = 300
 TESTS_S = 900.0
@@ -76,7 +75,7 @@ class Claims:
         return None if value == found else f"{value!r} is not the branch of the working tree, which {where}"
 
     def _commit(self, workspace: Workspace, value: object) -> str | None:
-        if not isinstance(value, str) or not COMMIT_ID.fullmatch(value) or not workspace.has_commit(value):
+        if not isinstance(value, str) or not COMMIT.fullmatch(value) or not workspace.has_commit(value):
             return f"there is no commit {value!r} in the repository"
         if not workspace.made_commit(value):
             return f"the commit {value} was not made in this thread, on the branch of the working tree"

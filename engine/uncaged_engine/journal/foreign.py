@@ -16,7 +16,6 @@ from uncaged_bundles.names import parse_flow_name
 
 from . import lines
 from .codec import CodecError, decode
-from .origin import COMMIT
 from .recover import LIMITS
 
 MAX_TIMESTAMP_MS = 1 << 48
@@ -56,7 +55,7 @@ def truth(value: object) -> bool:
 
 
 def commit(value: object) -> bool:
-    return isinstance(value, str) and COMMIT.fullmatch(value) is not None
+    return isinstance(value, str) and lines.COMMIT.fullmatch(value) is not None
 
 
 def flow_name(value: object) -> bool:

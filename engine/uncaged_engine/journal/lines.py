@@ -33,6 +33,9 @@ SHOWN_BYTES = 200
 DIGESTED = frozenset(("kind", "digest", "bytes", "head"))
 """The keys of an intent that holds a digest. No effect has more than one key."""
 
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""The full name of a git commit, as a step's snapshot is."""
+
 Shape = Literal["start", "intent", "attempt", "step", "void", "control", "end"]
 EndWord = Literal["completed", "failed", "killed", "limit"]
 _SHAPES: dict[bytes, Shape] = {

@@ -8,7 +8,6 @@ the agents, workspace, test command and limits of the start record. Without one 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,11 +24,10 @@ USED = frozenset(("format", "engine", "python", "name", "hash", "threadId", "par
 """The keys of an imported start record that are used: the bundle's input, and what identifies the thread. All others are not."""
 BOUND = ("agents", "sandbox", "testCommand", "workspace")
 """The keys of a start record that a binding brings."""
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class ThreadOrigin:
     """How much of a journal another machine wrote: its first *bytes* bytes, and its first *steps* steps."""
 
     bytes: int
@@ -90,7 +88,7 @@ def path_beside(journal: Path) -> Path:
 
 def start_of(journal: Path, record: Mapping[str, Any], history: History) -> Mapping[str, Any]:
     """Return the start record of a thread as this machine may use it."""
-    origin = Origin.of(journal)
+    origin = ThreadOrigin.of(journal)
     return record if origin is None else origin.start(record, history)
 
 

@@ -148,7 +148,7 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
     end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
-    elsewhere = origin.Origin.of(path)
+    elsewhere = origin.ThreadOrigin.of(path)
     return ThreadView(
         summary=summary if elsewhere is None else replace(summary, imported=True),
         start=records[0] if elsewhere is None else elsewhere.start(records[0], history),

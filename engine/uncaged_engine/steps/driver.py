@@ -27,7 +27,7 @@ from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.infolog import InfoLog
 from ..journal.journal import Journal, JournalBusy
-from ..journal.origin import Origin, start_of, unbound
+from ..journal.origin import ThreadOrigin, start_of, unbound
 from ..journal.recover import LIMITS, History, extend
 from ..settings.config import Config
 from ..state.observe import facts_of
@@ -110,7 +110,7 @@ class Driver:
 
     def _refuse_unbound(self, resume: Mapping[str, Any]) -> None:
         """Refuse a thread from elsewhere until a person bound it here: nothing of a stranger's choice is used."""
-        origin = Origin.of(self._journal.path)
+        origin = ThreadOrigin.of(self._journal.path)
         if origin is not None and "binding" not in resume and origin.binding(self._journal.history) is None:
             raise RefusedError(unbound(self.thread))
 

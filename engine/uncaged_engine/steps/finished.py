@@ -9,7 +9,7 @@ from typing import Any
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.journal import Journal
-from ..journal.origin import Origin
+from ..journal.origin import ThreadOrigin
 from ..state.observe import parse_records
 
 
@@ -21,7 +21,7 @@ class FinishedSteps:
         self._blobs = blobs
         self._records: list[dict[str, Any]] = []
         self._known_bytes = 0
-        self._origin = Origin.of(journal.path)
+        self._origin = ThreadOrigin.of(journal.path)
         self._lock = threading.Lock()  # parts of one effect ask at the same time
 
     def records(self) -> Sequence[dict[str, Any]]:

@@ -19,7 +19,8 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..journal import durable
 from ..journal.blobs import Blobs
-from ..journal.origin import COMMIT, unbound
+from ..journal.lines import COMMIT
+from ..journal.origin import unbound
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import choose
 from ..settings.config import Config

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,16 +12,16 @@ from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 
+from ..journal.lines import COMMIT
 from ..state.observe import ThreadView
-from ..workspace import Workspace
+from ..workspace import Workspace, snapshot_of
 from ..workspace.git import Git
 
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class FileChanges:
     """What happened to the files between two commits.
 
     step: the step that did it; None for the whole thread. files: ``{"path", "added", "removed"}`` with numbers of lines, None for a
@@ -46,7 +45,7 @@ class Merged:
     changed: bool
 
 
-def changes_of(store: Store, view: ThreadView, step: int | None, environment: Mapping[str, str]) -> Changes:
+def changes_of(store: Store, view: ThreadView, step: int | None, environment: Mapping[str, str]) -> FileChanges:
     """Return what *step* did to the files, or the whole thread.
 
     Raises:
@@ -63,7 +62,7 @@ def changes_of(store: Store, view: ThreadView, step: int | None, environment: Ma
     return _compare(git, _before(git, snapshots[first], workspace.base), snapshots[last], step)
 
 
-def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str]) -> Changes:
+def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str]) -> FileChanges:
     """Return what merging the thread's branch would bring into the checkout.
 
     Raises:
@@ -77,7 +76,7 @@ def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str
     return _compare(git, git.line("merge-base", "HEAD", after), after, None)
 
 
-def merge(store: Store, view: ThreadView, found: Changes, environment: Mapping[str, str]) -> Merged:
+def merge(store: Store, view: ThreadView, found: FileChanges, environment: Mapping[str, str]) -> Merged:
     """Merge what `branch_changes` found into the checkout; one that stops in a conflict is taken back.
 
     The person's own git settings and hooks count, as in any merge of theirs.
@@ -122,17 +121,16 @@ def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tupl
     return Git(directory=workspace.repository, environment=environment), workspace
 
 
-def _compare(git: Git, before: str, after: str, step: int | None) -> Changes:
+def _compare(git: Git, before: str, after: str, step: int | None) -> FileChanges:
     listed = git.run(*DIFF, "--numstat", "-z", before, after)
     patch = git.run(*DIFF, "--patch", before, after).decode("utf-8", "replace")
-    return Changes(step=step, before=before, after=after, files=tuple(_files(listed)), patch=patch)
+    return FileChanges(step=step, before=before, after=after, files=tuple(_files(listed)), patch=patch)
 
 
 def _snapshot(record: Mapping[str, Any]) -> str | None:
-    """Return the snapshot commit of a finished step; a failed role step has one in its error."""
-    error = record.get("error")
-    found = record.get("snapshot") or (error.get("snapshot") if isinstance(error, Mapping) else None)
-    return found if "sub" not in record and isinstance(found, str) and COMMIT.fullmatch(found) else None
+    """Return the snapshot of a finished step; an imported record may hold anything."""
+    found = None if "sub" in record else snapshot_of(record)
+    return found if found is not None and COMMIT.fullmatch(found) else None
 
 
 def _before(git: Git, snapshot: str, base: str) -> str:

@@ -16,7 +16,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..journal import chain, durable
 from ..journal.blobs import Blobs
 from ..journal.journal import create
-from ..journal.origin import USED, Origin
+from ..journal.origin import USED, ThreadOrigin
 from ..journal.recover import recover
 from ..settings.config import Config
 from ..state.observe import step_records, view
@@ -49,7 +49,7 @@ def make_fork(
     history = recover(data, source_hash, source)
     found = view(store, source_hash, source, path)
     record = found.start
-    elsewhere = Origin.of(path)
+    elsewhere = ThreadOrigin.of(path)
     if elsewhere is not None:
         record = {key: value for key, value in record.items() if key in USED}  # a fork of it is bound anew
     target = target_of(store, registry, (source_hash, source, path), on)

@@ -24,7 +24,7 @@ from ..journal import durable
 from ..journal.blobs import Blobs, blob_hash
 from ..journal.codec import CodecError, decode
 from ..journal.foreign import MAX_BLOB_BYTES, check_journal
-from ..journal.origin import Origin, path_beside
+from ..journal.origin import ThreadOrigin, path_beside
 from ..journal.recover import History, recover_strictly
 from ..known_effects import KNOWN
 from .removal import mark_children
@@ -100,7 +100,7 @@ def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     with held(path.parent, alone=True):  # another import of the same thread may have been quicker, and its thread may run by now
         if path.exists():
             raise RefusedError(f"thread {thread} was imported by another process just now")
-        Origin(bytes=len(members[JOURNAL]), steps=len(history.steps), importedMs=now_ms).write(path)
+        ThreadOrigin(bytes=len(members[JOURNAL]), steps=len(history.steps), importedMs=now_ms).write(path)
         # crash here: an origin without a journal, which nothing reads
         try:
             write_atomically(path, members[JOURNAL])

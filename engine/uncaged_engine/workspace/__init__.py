@@ -2,6 +2,6 @@
 
 from .checkout import forked, inspect
 from .git import WorkspaceError
-from .worktree import Workspace, last_snapshot, scratch_of
+from .worktree import Workspace, last_snapshot, scratch_of, snapshot_of
 
-__all__ = ["Workspace", "WorkspaceError", "forked", "inspect", "last_snapshot", "scratch_of"]
+__all__ = ["Workspace", "WorkspaceError", "forked", "inspect", "last_snapshot", "scratch_of", "snapshot_of"]

@@ -266,10 +266,12 @@ def scratch_of(store: Store, thread_id: ThreadId) -> Path:
 
 
 def last_snapshot(steps: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the newest snapshot among a thread's finished steps; a failed role step has one in its error."""
-    for step in reversed(steps):
-        error = step.get("error")
-        found = step.get("snapshot") or (error.get("snapshot") if isinstance(error, Mapping) else None)
-        if isinstance(found, str):
-            return found
-    return None
+    """Return the newest snapshot among a thread's finished steps."""
+    return next((found for step in reversed(steps) if (found := snapshot_of(step)) is not None), None)
+
+
+def snapshot_of(step: Mapping[str, object]) -> str | None:
+    """Return the commit of the snapshot that a step's record names; a failed role step has it in its error."""
+    error = step.get("error")
+    found = step.get("snapshot") or (error.get("snapshot") if isinstance(error, Mapping) else None)
+    return found if isinstance(found, str) else None
