@@ -31,7 +31,7 @@ from ..scripting.lending import lent, may_enter, user_for
 from ..scripting.network import opened
 from ..scripting.places import Places, check_inside, settle
 from ..scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
-from ..scripting.refusals import Finding, findings
+from ..scripting.refusals import ReportedRefusal, findings
 from ..scripting.roots import WrittenPlaces, check_unchanged
 from ..scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
 from ..settings import secrets
@@ -233,7 +233,7 @@ class Run:
         return {"PATH": path, "LANG": "C.UTF-8", **git, **chosen}
 
     @staticmethod
-    def _answer(result: ScriptResult, script: Path, found: Sequence[Finding]) -> dict[str, object]:
+    def _answer(result: ScriptResult, script: Path, found: Sequence[ReportedRefusal]) -> dict[str, object]:
         texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
         stdout, stderr = (text.replace(str(script), script.name) for text in texts)  # where it lay says nothing to anybody
         ended_well = result.exit_code == 0 and not result.timed_out

@@ -15,14 +15,14 @@ NETWORK = "network"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ReportedRefusal:
     """What the script's result says about one refusal. counted: the result is no success because of it."""
 
     sentence: str
     counted: bool
 
 
-def findings(refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: Limits) -> Iterator[Finding]:
+def findings(refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: Limits) -> Iterator[ReportedRefusal]:
     """Yield what there is to say.
 
     Args:
@@ -31,10 +31,10 @@ def findings(refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limi
     for refusal in refused:
         tolerated = any(_means(entry, refusal) for entry in limits.tolerate)
         sentence = _sentence(refusal, limits).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # a path may be any bytes
-        yield Finding(sentence=sentence, counted=not (tolerated or refusal.readable or refusal.system))
+        yield ReportedRefusal(sentence=sentence, counted=not (tolerated or refusal.readable or refusal.system))
     for address, sentence in denied:
         tolerated = any(entry in (address, address.rpartition(":")[0], NETWORK) for entry in limits.tolerate)
-        yield Finding(sentence=sentence, counted=not tolerated)
+        yield ReportedRefusal(sentence=sentence, counted=not tolerated)
 
 
 def _means(entry: str, refusal: Refusal) -> bool:
