@@ -12,13 +12,12 @@ import click
 from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_bundles.version import __version__
 
-from .display.screen import Styled, note
+from .display.screen import PROGRAM, Styled, note
 from .lazy import LazyGroup
 
 if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching
 
-PROGRAM = "uncaged-workflow"
 EXIT_INTERRUPTED = 130
 MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE))
 """What the machine refuses, wherever it is met, and its person can mend: a full disk, a directory of somebody else."""

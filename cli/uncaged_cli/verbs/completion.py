@@ -7,9 +7,9 @@ from click.shell_completion import get_completion_class
 from uncaged_bundles.errors import UsageError
 
 from ..display import jsonout
+from ..display.screen import PROGRAM
 from ..given.arguments import json_option
 
-PROGRAM = "uncaged-workflow"
 VARIABLE = "_UNCAGED_WORKFLOW_COMPLETE"
 HINTS = {
     "bash": f'eval "$({PROGRAM} completion bash)"   in ~/.bashrc',
