@@ -151,12 +151,16 @@ class Driver:
         """
         with self._steering:
             self._require_driven()
+            before = self._stop
+            self._stop = before or "pause"  # before its line: an effect that begins after the line would not be the one in flight
             try:
                 self._journal.append(lines.control("pause", {}, self.now_ms()))
-            except JournalBusy as exc:
-                raise NotFoundError(str(exc)) from exc
-            self._journal.flush()
-            self._stop = self._stop or "pause"
+                self._journal.flush()
+            except (UncagedError, OSError) as exc:
+                self._stop = before
+                if isinstance(exc, JournalBusy):
+                    raise NotFoundError(str(exc)) from exc
+                raise
         self._cancel.pause()
 
     def kill(self) -> None:
