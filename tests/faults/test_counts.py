@@ -26,6 +26,8 @@ pytestmark = pytest.mark.slow
 MOST_BYTES = 300
 STEPS = 200
 FOLLOWERS = 20
+THREADS = 16
+MOST_FLUSHES = 1.15
 
 
 def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
@@ -47,6 +49,23 @@ def test_one_flush_per_step(engine: Engine, tmp_path: Path) -> None:
         counted.append(flushes(engine, placed, tmp_path / f"log-{number}"))
         finish(engine, placed.thread)
     assert counted[-1] == (STEPS + 1, 0), counted
+
+
+@pytest.mark.needs("strace")
+def test_sixteen_threads_of_a_worker_flush_once_a_step(engine: Engine, tmp_path: Path) -> None:
+    """Threads of one worker wait a few milliseconds for their bundle's process before they flush an outcome by itself."""
+    counted: list[float] = []
+    while (not counted or counted[-1] > MOST_FLUSHES) and len(counted) < 3:  # the same on a machine with no processor to spare
+        first = len(counted) * THREADS
+        placed = [place(engine.store, COUNT, number=first + number, params={"n": STEPS}) for number in range(THREADS)]
+        bundle, log = placed[0].bundle.hash, tmp_path / f"log-{first}"
+        with worker(engine.store, bundle, before=strace(log, calls=["fdatasync"], light=True)):
+            for one in placed:
+                client.request(engine.store, bundle, drive_message(one), start=False)
+            for one in placed:
+                finish(engine, one.thread)
+        counted.append(len(calls_of(log)) / (THREADS * STEPS))
+    assert counted[-1] <= MOST_FLUSHES, counted
 
 
 @pytest.mark.needs("strace")

@@ -34,16 +34,24 @@ def available() -> bool:
 
 
 def strace(
-    log: Path, *, calls: Sequence[str] = CALLS, paths: Sequence[Path] = (), inject: str | None = None, alone: bool = False
+    log: Path,
+    *,
+    calls: Sequence[str] = CALLS,
+    paths: Sequence[Path] = (),
+    inject: str | None = None,
+    alone: bool = False,
+    light: bool = False,
 ) -> list[str]:
     """The words that stand before a command.
 
     Args:
         paths: only calls about these files count. inject: ``NAME:error=EIO:when=3`` and the like.
-        alone: without the threads and processes that it starts.
+        alone: without the threads and processes that it starts. light: the kernel stops the process at the named calls only, so that the
+            timing of the rest stays close to that of an untraced process; not together with `alone`.
     """
     words = ["strace", "-qq", "-y", "-s", "0", "-o", str(log), "-e", f"trace={','.join(calls)}", "-e", "signal=none"]
     words += [] if alone else ["-f"]
+    words += ["--seccomp-bpf"] if light else []
     for path in paths:
         words += ["-P", str(path)]
     return words + (["-e", f"inject={inject}"] if inject else [])

@@ -137,15 +137,15 @@ class Cell:
         Args:
             body: JSON without a line feed, but one at its end does no harm.
             deadline_s: for taking the request and answering it; waiting for one's turn does not count.
-            slow: called once if there was a turn to wait for, or if no answer came within five milliseconds.
+            slow: called once if the turn, or the answer, did not come within five milliseconds.
         Raises:
             CellDied: no such answer came; the process is gone then.
         """
         frame = frame_of(letter, slot, seq, body)
-        if not self._lock.acquire(blocking=False):
-            if slow is not None:
-                slow()
-                slow = None
+        if slow is not None and not self._lock.acquire(timeout=SLOW_MS / 1000):
+            slow()
+            slow = None
+        if slow is None:
             self._lock.acquire()
         try:
             self._require_open()
