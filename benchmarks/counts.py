@@ -20,6 +20,7 @@ from .table import Row
 FLUSHES = ("fdatasync", "fsync", "sync_file_range", "msync", "syncfs", "sync")
 FEW, MORE = 10, 60
 ATTEMPTS = 3
+THREADS, STEPS_EACH = 16, 625
 EARLY_STEP, LATE_STEP = 10, 5000
 
 
@@ -45,6 +46,29 @@ def flushes(bench: Bench) -> Sequence[Row]:
             reach=1,
             exact=True,
             missed="something else than the step's own line is brought to disk",
+        ),
+    )
+
+
+def shared(bench: Bench) -> Sequence[Row]:
+    """The same for threads that run side by side in one worker and wait for one sandbox process."""
+    steps = THREADS * STEPS_EACH
+    title = f"flushes per step, {THREADS} threads, {steps:,} steps"
+    if shutil.which("strace") is None:
+        return (Row(figure="shared", title=title, unit="", baseline="", remark="strace is not installed"),)
+    counts = []
+    with bench.laboratory() as laboratory:
+        for attempt in bench.rounds(5):
+            counts.append(_flushes(laboratory, STEPS_EACH, attempt, threads=THREADS, light=True))
+    return (
+        Row(
+            figure="shared",
+            title=title,
+            values=tuple(count / steps for count in counts),
+            unit="",
+            baseline=f"counted: {min(counts):,} at least",
+            reach=1.15,
+            missed="a thread waits five milliseconds for its bundle's process and its answer, and a busy machine takes longer",
         ),
     )
 
@@ -79,19 +103,25 @@ def sizes(bench: Bench) -> Sequence[Row]:
     )
 
 
-def _flushes(laboratory: Laboratory, steps: int, attempt: int) -> int:
-    """How often a worker of its own flushes for a thread of so many steps."""
+def _flushes(laboratory: Laboratory, steps: int, attempt: int, *, threads: int = 1, light: bool = False) -> int:
+    """Count the flushes of a worker of its own for threads of so many steps each.
+
+    Args:
+        light: let the kernel stop the worker at flushes only, so that its other calls take no longer than without strace.
+    """
     name = f"steps-{steps}-{attempt}"
     bundle = laboratory.add(name, flows.source(name, flows.STEPS))
     log = laboratory.directory / f"{name}.strace"
     ready, theirs = os.pipe()
     worker = [sys.executable, "-m", "uncaged_engine.worker", str(laboratory.engine.store.root), bundle, str(theirs)]
-    traced = ["strace", "-f", "-qq", "-e", f"trace={','.join(FLUSHES)}", "-e", "signal=none", "-o", str(log), *worker]
+    watch = ["-f", "-qq", "-e", f"trace={','.join(FLUSHES)}", "-e", "signal=none", "-o", str(log)]
+    traced = ["strace", *watch, *(["--seccomp-bpf"] if light else []), *worker]
     with subprocess.Popen(traced, pass_fds=(theirs,)) as process:
         os.close(theirs)
         os.read(ready, 1)
         os.close(ready)
-        laboratory.run(name, steps)
+        for thread in [laboratory.start(name, steps) for _ in range(threads)]:
+            laboratory.wait(thread)
         process.wait()  # it leaves by itself, and only then strace has written everything
     return _calls(log)
 
@@ -110,4 +140,4 @@ def _added_bytes(journal: bytes, seq: int) -> int:
     return sum(map(len, found)) - len(lines.effect_of_intent(intent)) - len(encode(outcome).encode())
 
 
-FIGURES = (Figure(name="flushes", measure=flushes), Figure(name="sizes", measure=sizes))
+FIGURES = (Figure(name="flushes", measure=flushes), Figure(name="shared", measure=shared), Figure(name="sizes", measure=sizes))
