@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from . import shapes
+from .addresses import literal
 
 ANY_PORT = 0
 HOST_NETWORK = "host"
@@ -102,7 +103,7 @@ def read_entry(text: str) -> HostEntry:
         name = canonical(host.removeprefix("*."))
     except NoHost as exc:
         raise NoHost(f"{shapes.shown(text)} is no host: {exc}; {FORMS}", disguised=exc.disguised) from exc
-    if below and _is_address(name):
+    if below and literal(name) is not None:
         raise NoHost(f"{shapes.shown(text)} is no host: nothing is below an address")
     return HostEntry(host=name, below=below, port=ANY_PORT if port == "*" else int(port) if port else None)
 
@@ -123,14 +124,6 @@ def canonical(text: str) -> str:
     if not name or len(name) > MAX_CHARACTERS or not all(_LABEL.fullmatch(label) for label in labels):
         raise NoHost(f"{shapes.shown(text)} is no name of a host")
     return name
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _ipv4(name: str) -> str:

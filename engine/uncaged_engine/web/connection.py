@@ -17,9 +17,8 @@ from contextlib import suppress
 from typing import Any
 
 import httpcore2
+from uncaged_bundles.addresses import Address, literal
 
-from .address import Address
-from .host import literal
 from .problems import Stopped, WebProblem
 from .rules import Rules
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from uncaged_bundles.addresses import judge, literal
 from uncaged_bundles.version import __version__
 
 from ..effects import Cancel
-from .address import judge
 from .client import Clients, Way
 from .credentials import Credentials
 from .decoding import ACCEPTED, Unpacker
-from .host import literal
 from .problems import Unheard, WebProblem
 from .request import REPEATABLE, TYPES, Request, header_bytes
 from .rules import Rules

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from uncaged_bundles import hosts
 
-from .address import Address
 from .problems import WebProblem
 
 
@@ -20,11 +17,3 @@ def canonical(text: str) -> str:
         return hosts.canonical(text)
     except hosts.NoHost as exc:
         raise WebProblem("refused-address" if exc.disguised else "effect", str(exc)) from None
-
-
-def literal(host: str) -> Address | None:
-    """The address that a canonical host is, or None if it is a name."""
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
+from uncaged_bundles.addresses import Address, judge, literal
 from uncaged_bundles.hosts import ANY_PORT, LISTS, HostEntry, NoHost, read_entry
 
-from .address import Address, judge
-from .host import literal
 from .problems import WebProblem
 from .target import PORTS, Target
 

@@ -51,6 +51,14 @@ def judge(address: Address) -> Verdict:
     return Verdict(reach="public", words="a public address")
 
 
+def literal(host: str) -> Address | None:
+    """The address that a canonical host is, or None if it is a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
 def _inner(address: Address) -> ipaddress.IPv4Address | None:
     if isinstance(address, ipaddress.IPv4Address):
         return None

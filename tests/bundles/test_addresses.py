@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from uncaged_engine.web.address import judge
+from uncaged_bundles.addresses import judge
 
 
 @pytest.mark.parametrize(
