@@ -44,7 +44,6 @@ ROOMS = (
 )
 """The engine's rooms, each above those that it may import."""
 UPWARDS = {
-    ("settings", "web"): "a host in the config is read as a request's host is",
     ("handlers", "api"): "a flow may start a flow",
     ("handlers", "state"): "and look how that one stands",
     ("handlers", "threads"): "and hand its options on",

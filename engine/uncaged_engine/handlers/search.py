@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.urls import Target
 from uncaged_bundles.validation.validate import Bundle
 
 from ..effects import EffectContext, Rule
@@ -22,7 +23,6 @@ from ..web.limits import limits_of
 from ..web.problems import WebProblem
 from ..web.rules import HostPattern, Rules
 from ..web.searching import Provider, provider_of
-from ..web.target import Target
 
 KEYS = frozenset({"query", "limit", "timeout_s"})
 FEW, MOST = 10, 100

@@ -15,10 +15,11 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
-from ..web.host import canonical
+from uncaged_bundles.urls import Target
+
 from ..web.problems import WebProblem
 from ..web.rules import Rules
-from ..web.target import Target, read_target
+from ..web.target import canonical, read_target
 
 HEAD_BYTES = 64 << 10
 MAX_CHARACTERS = 300

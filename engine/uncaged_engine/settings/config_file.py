@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from uncaged_bundles.errors import DamagedError, UsageError
 from uncaged_bundles.storage.document import load_yaml
+from uncaged_bundles.urls import UrlError, read_target
 
-from ..web.problems import WebProblem
-from ..web.target import read_target
 from .config import AgentSettings, Config, FlowSettings, Limits, SearchSettings, SecretSource
 
 CREDENTIAL_KEY = re.compile(r"(?i)(key|token|secret|password|passwd)$")
@@ -177,7 +176,7 @@ def dangling(section: ConfigSection) -> Iterator[str]:
     if section.search is not None:
         try:
             read_target(section.search.url)
-        except WebProblem as exc:
+        except UrlError as exc:
             yield f"search.url: {exc}"
     for key, chosen in (("model", section.model), ("extractor", section.extractor)):
         if chosen is not None and chosen not in section.models:

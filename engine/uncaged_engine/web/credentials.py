@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.urls import Target
 
 from ..settings import secrets
 from ..settings.config import Config
 from .problems import WebProblem
 from .rules import Rules
-from .target import Target
 
 NAME = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
 INSIDE = re.compile(rf"secret:({NAME})")

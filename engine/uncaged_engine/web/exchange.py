@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from uncaged_bundles.addresses import judge, literal
+from uncaged_bundles.urls import Target
 from uncaged_bundles.version import __version__
 
 from ..effects import Cancel
@@ -23,7 +24,7 @@ from .decoding import ACCEPTED, Unpacker
 from .problems import Unheard, WebProblem
 from .request import REPEATABLE, TYPES, Request, header_bytes
 from .rules import Rules
-from .target import Target
+from .target import redirect_target
 
 if TYPE_CHECKING:
     import httpcore2
@@ -84,7 +85,7 @@ class Session:
             if not request.follow or received.status not in REDIRECTS or location is None:
                 return received
             try:
-                request = redirected(request, received.status, request.target.following(location), self.credentials)
+                request = redirected(request, received.status, redirect_target(request.target, location), self.credentials)
             except WebProblem as exc:
                 raise led(first, "to where no request goes", exc) from exc
         raise WebProblem("redirects", f"redirected more than {MAX_REDIRECTS} times, at last to {request.target.url}")

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlencode
 
+from uncaged_bundles.urls import Target
+
 from .credentials import Credentials
 from .problems import WebProblem
-from .target import Target, read_target
+from .target import read_target
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

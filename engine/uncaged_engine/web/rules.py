@@ -14,9 +14,9 @@ from typing import cast
 
 from uncaged_bundles.addresses import Address, judge, literal
 from uncaged_bundles.hosts import ANY_PORT, LISTS, HostEntry, NoHost, read_entry
+from uncaged_bundles.urls import PORTS, Target
 
 from .problems import WebProblem
-from .target import PORTS, Target
 
 
 class HostPattern(HostEntry):
