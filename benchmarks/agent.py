@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_engine.agents.request import AgentAnswer, AgentFailed, AgentRequest
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
 
 BLOCK = '\n\n```json\n{"status": "done"}\n```\n'
 

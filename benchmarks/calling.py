@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from uncaged_engine.tools import call
+from uncaged_tools.flows import call
 
 from . import flows
 from .bench import Bench, Figure

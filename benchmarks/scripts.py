@@ -13,7 +13,7 @@ from uncaged_engine.sandbox import bubblewrap
 from uncaged_engine.sandbox.bounds import ScriptBounds, view_of
 from uncaged_engine.sandbox.interpreter import find_interpreter
 from uncaged_engine.sandbox.mechanism import Mechanism, choose
-from uncaged_engine.tools import call
+from uncaged_tools.flows import call
 
 from . import flows
 from .bench import Bench, Figure

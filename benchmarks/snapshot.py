@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
+from uncaged_agents.workspace import Workspace, inspect
 from uncaged_bundles.ids import new_thread_id
-from uncaged_engine.workspace import Workspace, inspect
 
 from .bench import Bench, Figure
 from .laboratory import Laboratory

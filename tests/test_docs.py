@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 import pytest
+from uncaged_agents.kinds import BUILT_IN
+from uncaged_agents.program.table import table
 from uncaged_cli.catalog import VERBS
 from uncaged_cli.main import group
-from uncaged_engine.agents import BUILT_IN
-from uncaged_engine.agents.program.table import table
 from uncaged_engine.state.states import TABLE
 
 ROOT = Path(__file__).parent.parent

@@ -8,51 +8,54 @@ import sys
 from pathlib import Path
 
 import pytest
+from uncaged_bundles.builders.carrying import carry
 
 ROOT = Path(__file__).parent.parent
 PARTS = {
-    "uncaged_bundles": ROOT / "bundles" / "uncaged_bundles",
-    "uncaged_engine": ROOT / "engine" / "uncaged_engine",
-    "uncaged_roles": ROOT / "roles" / "uncaged_roles",
-    "uncaged_templates": ROOT / "templates" / "uncaged_templates",
-    "uncaged_cli": ROOT / "cli" / "uncaged_cli",
+    "uncaged_bundles": ROOT / "bundles",
+    **dict.fromkeys(
+        ("uncaged_engine", "uncaged_models", "uncaged_effects", "uncaged_agents", "uncaged_repair", "uncaged_tools"), ROOT / "engine"
+    ),
+    "uncaged_roles": ROOT / "roles",
+    "uncaged_templates": ROOT / "templates",
+    "uncaged_cli": ROOT / "cli",
 }
+"""Each package, with the folder that holds it."""
 MAY_IMPORT = {
     "uncaged_bundles": set(),
     "uncaged_engine": {"uncaged_bundles"},
+    "uncaged_models": {"uncaged_bundles", "uncaged_engine"},
+    "uncaged_effects": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
+    "uncaged_repair": {"uncaged_bundles", "uncaged_engine"},
+    "uncaged_tools": {"uncaged_bundles", "uncaged_engine"},
+    "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
     "uncaged_cli": set(PARTS) - {"uncaged_cli"},
 }
-ROOMS = (
-    *(
-        "outcomes",
-        "plugins",
-        "listening",
-        "settings",
-        "effects",
-        "costs",
-        "processes",
-        "journal",
-        "web",
-        "sandbox",
-        "scripting",
-        "workspace",
-    ),
-    *("prompts", "models", "agents", "conversation", "handlers", "known_effects", "state", "cells", "steps", "worker", "threads"),
-    *("shipped", "api", "tools", "mcp"),
-)
-"""The engine's rooms, each above those that it may import."""
-UPWARDS = {
-    ("handlers", "api"): "a flow may start a flow",
-    ("handlers", "state"): "and look how that one stands",
-    ("handlers", "threads"): "and hand its options on",
-    ("agents", "api"): "a model may use a flow as a tool",
-    ("agents", "tools"): "and finds it where every other model does",
-    ("agents", "handlers"): "and it is started as a child",
-    ("threads", "api"): "keeping house and travelling act through the front door",
+UPWARDS_OF_PACKAGES = {
+    ("uncaged_engine", "uncaged_agents"): "start, fork and removal of threads know workspaces",
+    ("uncaged_engine", "uncaged_effects"): "the state of a thread knows `all`, `flow` and `sleep`",
+    ("uncaged_engine", "uncaged_models"): "answers of persons are read as those of agents",
+    ("uncaged_agents", "uncaged_effects"): "a flow used as a tool is started as the effect `flow` starts it",
+    ("uncaged_agents", "uncaged_repair"): "the choice of an agent asks which roles the repair plays",
 }
-"""The only ways up, and why."""
+"""Imports against the table above that are still to go."""
+FLOORS = (
+    ("plugins", "settings"),
+    ("door",),
+    ("costs", "processes", "network", "listening"),
+    ("journal", "sandbox", "effect_kinds"),
+    ("known_effects",),
+    ("state", "cells", "shipped"),
+    ("steps",),
+    ("worker",),
+    ("threads",),
+    ("api",),
+)
+"""The rooms of the core, floor by floor: each imports only rooms of floors below its own."""
+UPWARDS = {("threads", "api"): "housekeeping and travelling act through the front door"}
+"""The only way up inside the core, and why."""
 HEAVY = (
     "acp",
     "anthropic",
@@ -83,32 +86,35 @@ def imports(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_imports_only_what_the_rule_allows(part: str) -> None:
-    """bundles imports nothing of ours; engine and roles import bundles; templates import roles and bundles; cli imports all."""
-    modules = sorted(PARTS[part].rglob("*.py"))
+def test_a_package_imports_only_what_the_table_allows(part: str) -> None:
+    """Each package imports only those that the table names for it, but for the ways up that have a reason."""
+    upwards = {other for one, other in UPWARDS_OF_PACKAGES if one == part}
+    modules = sorted((PARTS[part] / part).rglob("*.py"))
     assert modules
     wrong = {
         str(path.relative_to(ROOT)): sorted(strange)
         for path in modules
-        if (strange := imports(path) & set(PARTS) - {part} - MAY_IMPORT[part])
+        if (strange := imports(path) & set(PARTS) - {part} - MAY_IMPORT[part] - upwards)
     }
     assert wrong == {}
+    assert upwards <= set().union(*map(imports, modules)), "a way up that no module takes"
 
 
-def test_a_room_of_the_engine_imports_only_rooms_below_it() -> None:
-    """The order of the rooms holds but for the named ways up, and no way up stands there in vain."""
-    engine = PARTS["uncaged_engine"]
+def test_a_room_of_the_core_imports_only_rooms_of_lower_floors() -> None:
+    """The floors of the core hold but for the named way up, and no way up is named in vain."""
+    engine = PARTS["uncaged_engine"] / "uncaged_engine"
     entries = {path.stem for path in engine.iterdir() if (path.is_dir() and not path.name.startswith(".")) or path.suffix == ".py"} - {
         "__init__",
         "__pycache__",
     }
-    assert entries == set(ROOMS)
-    upwards = {(room, other) for room in ROOMS for other in rooms_imported(engine, room) if ROOMS.index(other) > ROOMS.index(room)}
+    floor = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+    assert entries == set(floor)
+    upwards = {(room, other) for room in floor for other in rooms_imported(engine, room, set(floor)) if floor[other] >= floor[room]}
     assert upwards == set(UPWARDS)
 
 
-def rooms_imported(engine: Path, room: str) -> set[str]:
-    """The other rooms of the engine that the modules of *room* import."""
+def rooms_imported(engine: Path, room: str, rooms: set[str]) -> set[str]:
+    """Return the other rooms of the core that the modules of *room* import."""
     found: set[str] = set()
     for path in sorted((engine / room).rglob("*.py")) or [engine / f"{room}.py"]:
         inside = ("uncaged_engine", *path.relative_to(engine).parts[:-1])
@@ -117,15 +123,21 @@ def rooms_imported(engine: Path, room: str) -> set[str]:
                 begun = inside[: len(inside) - node.level + 1] if node.level else ()
                 named = [*begun, *(node.module.split(".") if node.module else ())]
                 found.update([*named, alias.name][1] for alias in node.names if named[0] == "uncaged_engine")
-    return found & set(ROOMS) - {room}
+    return found & rooms - {room}
 
 
-def test_outer_folders_hold_one_package_and_nothing_loose() -> None:
-    """Each part's outer folder has exactly one importable package, with a `py.typed`, and no loose module."""
-    for package in PARTS.values():
-        assert (package / "py.typed").exists()
-        assert not list(package.parent.glob("*.py"))
-        assert [one.name for one in package.parent.iterdir() if one.is_dir() and one.name != "__pycache__"] == [package.name]
+def test_a_bundle_can_carry_no_code_of_our_packages() -> None:
+    """The builder knows each of our packages by name."""
+    assert set(PARTS) == carry._OURS
+
+
+def test_outer_folders_hold_packages_and_nothing_loose() -> None:
+    """Each outer folder has the packages of the table, each with a `py.typed`, and no loose module."""
+    for folder in set(PARTS.values()):
+        assert not list(folder.glob("*.py"))
+        found = {one.name for one in folder.iterdir() if one.is_dir() and one.name != "__pycache__"}
+        assert found == {name for name, place in PARTS.items() if place == folder}
+        assert all((folder / name / "py.typed").exists() for name in found)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["list"], ["threads"], ["completion", "bash"]])

@@ -166,8 +166,8 @@ def check_config_and_agents(engine: Engine) -> Iterator[Check]:
 
 def _agents(config: Config) -> Iterator[Check]:
     """Every configured agent is made, as it would be for a run; then which one answers when nobody is asked for."""
-    from uncaged_engine.agents import factory_of, kinds
-    from uncaged_engine.agents.choose import choose
+    from uncaged_agents.choose import choose
+    from uncaged_agents.kinds import factory_of, kinds
 
     for name, agent in config.agents.items():
         try:

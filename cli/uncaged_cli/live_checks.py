@@ -16,13 +16,13 @@ from .display.costs import spell_spent
 from .display.durations import spell
 
 if TYPE_CHECKING:
-    from uncaged_engine.agents.trial.trial import Finding, Ground
+    from uncaged_agents.trial.trial import Finding, Ground
     from uncaged_engine.api import Engine
 
 
 def agent_checks(engine: Engine) -> Iterator[Check]:
     """Yield a problem for each whose key, program or file is not there; nobody is asked and nothing is started."""
-    from uncaged_engine.agents.trial.in_use import lacking
+    from uncaged_agents.trial.in_use import lacking
 
     ground = ground_of(engine)
     for one, found in lacking(ground, Path.cwd()) if ground is not None else ():
@@ -31,8 +31,8 @@ def agent_checks(engine: Engine) -> Iterator[Check]:
 
 def ground_of(engine: Engine) -> Ground | None:
     """Where agents are tried; nowhere if the configuration cannot be read, which has been told then."""
+    from uncaged_agents.trial.trial import Ground
     from uncaged_bundles.ids import new_thread_id
-    from uncaged_engine.agents.trial.trial import Ground
 
     try:
         config = engine.config
@@ -44,7 +44,7 @@ def ground_of(engine: Engine) -> Ground | None:
 
 def live_checks(engine: Engine) -> Iterator[Check]:
     """Yield what became of each, as soon as it is known."""
-    from uncaged_engine.agents.trial.in_use import try_all
+    from uncaged_agents.trial.in_use import try_all
 
     ground = ground_of(engine)
     for one, found in try_all(ground, Path.cwd()) if ground is not None else ():

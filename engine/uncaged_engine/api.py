@@ -24,8 +24,8 @@ from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
+from uncaged_effects.sleep import is_due
 
-from .handlers.sleep import is_due
 from .journal import archive, lines
 from .journal.journal import Journal, create
 from .journal.origin import ThreadOrigin, unbound

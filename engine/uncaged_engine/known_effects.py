@@ -14,7 +14,7 @@ class KnownEffects(Mapping[str, frozenset[str]]):
     def __getitem__(self, kind: str) -> frozenset[str]:
         if kind in KNOWN_EFFECTS:
             return KNOWN_EFFECTS[kind]
-        from . import handlers
+        from . import effect_kinds as handlers
 
         try:
             return handlers.handler_for(kind).limits
@@ -22,7 +22,7 @@ class KnownEffects(Mapping[str, frozenset[str]]):
             raise KeyError(kind) from exc
 
     def __iter__(self) -> Iterator[str]:
-        from . import handlers
+        from . import effect_kinds as handlers
 
         return iter(sorted({*KNOWN_EFFECTS, *handlers.kinds()}))
 

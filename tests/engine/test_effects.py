@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uncaged_engine.effects import Cancel
+from uncaged_engine.door.effects import Cancel
 
 
 def test_a_pause_stops_only_what_stops_for_it() -> None:

@@ -7,11 +7,13 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from uncaged_agents import kinds as agents
+from uncaged_agents.command import CommandAgent
+from uncaged_agents.scripted import ScriptedAgent
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
-from uncaged_engine import agents, handlers, plugins
-from uncaged_engine.agents.command import CommandAgent
-from uncaged_engine.agents.scripted import ScriptedAgent
-from uncaged_engine.handlers.null import NullHandler
+from uncaged_effects.null import NullHandler
+from uncaged_engine import effect_kinds as handlers
+from uncaged_engine import plugins
 
 
 def test_known_names_lead_to_their_objects() -> None:

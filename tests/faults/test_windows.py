@@ -23,10 +23,10 @@ from testbed.steering import finish, intent_of, marks, settle, wait_for
 from testbed.windows import Window, window, windows
 from testbed.windows import place as code_at
 from uncaged_bundles.ids import bundle_hash
+from uncaged_effects.scripting.lending import give_back_all, lent, user_for
+from uncaged_effects.scripting.places import Places
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
-from uncaged_engine.scripting.lending import give_back_all, lent, user_for
-from uncaged_engine.scripting.places import Places
 from uncaged_engine.threads.parcel import export_thread, import_thread
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
@@ -391,7 +391,7 @@ LENDING = """
 import sys
 from pathlib import Path
 from uncaged_engine.sandbox.scratch import scratch_user
-from uncaged_engine.scripting.lending import lent
+from uncaged_effects.scripting.lending import lent
 
 place, home = map(Path, sys.argv[1:])
 found = place.stat()
@@ -447,7 +447,7 @@ def test_linking_dies_half_way(tmp_path: Path) -> None:
     repository, tree = tmp_path / "repository", tmp_path / "tree"
     write(repository, {"node_modules/a/x.js": "1", "node_modules/b.js": "2"})
     tree.mkdir()
-    code = "import sys; from pathlib import Path; from uncaged_engine.workspace.links import make_links; "
+    code = "import sys; from pathlib import Path; from uncaged_agents.workspace.links import make_links; "
     code += "make_links(['node_modules'], Path(sys.argv[1]), Path(sys.argv[2]))"
     script = tmp_path / "linking.py"
     script.write_text(code)

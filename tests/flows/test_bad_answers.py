@@ -10,7 +10,7 @@ import pytest
 from testbed.bundles import granted, source
 from testbed.steering import finish
 from uncaged_engine.api import Engine, RunOptions
-from uncaged_engine.prompts.fences import blocks_of
+from uncaged_models.prompts.fences import blocks_of
 
 pytestmark = pytest.mark.slow
 

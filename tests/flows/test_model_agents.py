@@ -20,7 +20,7 @@ from testbed.steering import finish, settle, wait_for
 from testbed.talks import KEY, WIRES
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
-from uncaged_engine.models.settings import Wire
+from uncaged_models.settings import Wire
 from uncaged_templates.demo import BUGS, ISSUE, write_demo
 
 pytestmark = pytest.mark.slow

@@ -12,12 +12,12 @@ import pytest
 from testbed.bundles import granted, source
 from testbed.modelserver import calls, says, serving
 from testbed.steering import finish, settle, wait_for, written
+from uncaged_agents.slots import Turn, places_directory
 from uncaged_bundles.authoring import END, START, Role, Workflow
 from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.agents.turns import Turn, places_directory
 from uncaged_engine.api import Engine, Event, RunOptions
-from uncaged_engine.effects import Cancel
+from uncaged_engine.door.effects import Cancel
 
 pytestmark = pytest.mark.slow
 

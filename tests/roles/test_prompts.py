@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.validation.validate import read_bundle
-from uncaged_engine.prompts.prompt import build_prompt, repair_wording
+from uncaged_models.prompts.prompt import build_prompt, repair_wording
 from uncaged_templates.demo import ISSUE
 from uncaged_templates.solve_issue import workflow
 

@@ -16,8 +16,8 @@ from uncaged_bundles.builders.blocks.block_flow import BlockFlow
 from uncaged_bundles.builders.recipes.recipe import read_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_engine.api import Engine
-from uncaged_engine.tools import tools
 from uncaged_templates.recipes import SAMPLES
+from uncaged_tools.flows import tools
 
 BLOCKS = ("book-search", "page-summary", "repository-facts")
 REPOSITORY = {

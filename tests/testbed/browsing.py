@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.effects import Handler
-from uncaged_engine.handlers.fetch import FetchHandler
-from uncaged_engine.handlers.http import HttpHandler
-from uncaged_engine.handlers.search import SearchHandler
-from uncaged_engine.outcomes import Answer, Failure, Outcome
+from uncaged_effects.fetch import FetchHandler
+from uncaged_effects.http import HttpHandler
+from uncaged_effects.search import SearchHandler
+from uncaged_effects.web.client import Clients
+from uncaged_engine.door.effects import Handler
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.settings.config import Config
-from uncaged_engine.web.client import Clients
 
 from .roles import Desk, role_bundle
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from uncaged_engine.cells.said import Said
-from uncaged_engine.effects import Rule
+from uncaged_engine.door.effects import Rule
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash, effect_mark
 from uncaged_engine.journal.codec import encode
 from uncaged_engine.journal.recover import History, recover
-from uncaged_engine.outcomes import Answer, Failure, Outcome
 from uncaged_engine.steps.commands import Ask, Command, Flush, Perform, Probe, Spill, Write
 from uncaged_engine.steps.loop import Position, run_loop
 

@@ -19,10 +19,10 @@ from typing import Any
 import filelock
 from uncaged_bundles.storage import registry, store
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.effects import EffectContext
-from uncaged_engine.handlers import null, script
+from uncaged_effects import null, script
+from uncaged_engine.door.effects import EffectContext
+from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.journal import journal, lock
-from uncaged_engine.outcomes import Outcome
 from uncaged_engine.sandbox import script_start
 from uncaged_engine.state.undecided import Doubt
 from uncaged_engine.steps import commands, loop

@@ -11,9 +11,9 @@ from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
-from uncaged_engine.agents.request import AgentRequest
-from uncaged_engine.effects import Cancel, EffectContext
-from uncaged_engine.outcomes import Outcome
+from uncaged_engine.door.agents import AgentRequest
+from uncaged_engine.door.effects import Cancel, EffectContext
+from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.settings.config import Config
 
 THREAD = ThreadId("01HX5WBE00ABCDEFGHJKMNPQRS")

@@ -13,7 +13,7 @@ from typing import Any
 from testbed.roles import Desk
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
-from uncaged_engine.outcomes import Answer, Failure, Outcome
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.sandbox.bounds import Identity
 from uncaged_engine.settings.config import Config
 

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from uncaged_engine.effects import Cancel
-from uncaged_engine.models.client import Tool
-from uncaged_engine.models.conversation import Call, Conversation, Result, said
-from uncaged_engine.models.loop import Bounds, NoTools, Talk, Tools
-from uncaged_engine.models.opening import opened
-from uncaged_engine.models.settings import Wire, read_settings
+from uncaged_engine.door.effects import Cancel
+from uncaged_models.client import Tool
+from uncaged_models.conversation import Call, Conversation, Result, said
+from uncaged_models.loop import Bounds, NoTools, Talk, Tools
+from uncaged_models.opening import opened
+from uncaged_models.settings import Wire, read_settings
 
 from .modelserver import ModelServer
 

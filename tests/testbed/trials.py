@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from uncaged_agents.trial.in_use import Candidate, try_all
+from uncaged_agents.trial.kinds import try_for
+from uncaged_agents.trial.trial import Finding, Ground, find_out
 from uncaged_bundles.ids import ThreadId, new_thread_id
-from uncaged_engine.agents.trial.in_use import Candidate, try_all
-from uncaged_engine.agents.trial.kinds import try_for
-from uncaged_engine.agents.trial.trial import Finding, Ground, find_out
-from uncaged_engine.models.settings import with_key
 from uncaged_engine.settings.config import Config, SecretSource
+from uncaged_models.settings import with_key
 
 from .journals import NOW_MS
 

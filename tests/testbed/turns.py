@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from uncaged_agents.acp.agent import AcpAgent
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.ids import ThreadId, new_thread_id
-from uncaged_engine.agents.acp.agent import AcpAgent
-from uncaged_engine.agents.request import AgentAnswer, AgentFailed
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed
 from uncaged_engine.processes.leftovers import MARK
 
 from .journals import NOW_MS

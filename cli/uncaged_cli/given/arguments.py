@@ -69,8 +69,8 @@ def complete_threads(_context: click.Context, _parameter: click.Parameter | None
 
 def complete_agents(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
     """Names of configured agents and kinds of agent, and ``ROLE=`` before them for the roles of the flow or thread on the line."""
+    from uncaged_agents.kinds import kinds
     from uncaged_bundles.storage.store import Store
-    from uncaged_engine.agents import kinds
     from uncaged_engine.settings.loading import load
 
     role, equals, _ = incomplete.partition("=")

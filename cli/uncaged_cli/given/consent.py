@@ -60,12 +60,12 @@ def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return
-    from uncaged_engine.agents.choose import question
+    from uncaged_agents.choose import question
 
     row = question(engine.config, flow=flow, roles=roles, asked=bindings, environment=os.environ)
     if row is None:
         return
-    from uncaged_engine.agents.consent import keep
+    from uncaged_agents.consent import keep
 
     note(f"{row.title} is on PATH and no agent is chosen. It would work as you, outside the sandbox, in the thread's own worktree.")
     yes = click.confirm(f"May {row.name} answer for the roles of flows? The answer is kept in config.yaml.", default=False, err=True)

@@ -16,8 +16,8 @@ from ..given.arguments import json_option
 from ..session import open_engine
 
 if TYPE_CHECKING:
-    from uncaged_engine.models.settings import Wire
     from uncaged_engine.settings.config import AgentSettings, Config
+    from uncaged_models.settings import Wire
 
 HEADERS = ("agent", "uses", "here", "what it is")
 
@@ -26,7 +26,7 @@ HEADERS = ("agent", "uses", "here", "what it is")
 @json_option
 def command(as_json: bool) -> None:
     """List the agents that are configured, those that are found on this machine, and which one is the default and why."""
-    from uncaged_engine.agents.choose import choose
+    from uncaged_agents.choose import choose
 
     engine = open_engine()
     config = engine.config
@@ -44,9 +44,9 @@ def command(as_json: bool) -> None:
 
 def found(config: Config) -> list[tuple[str, str, str, str]]:
     """Configured agents, known coding agents, and the kinds that need no program."""
-    from uncaged_engine.agents import BUILT_IN, kinds
-    from uncaged_engine.agents.consent import present
-    from uncaged_engine.agents.program.table import table
+    from uncaged_agents.consent import present
+    from uncaged_agents.kinds import BUILT_IN, kinds
+    from uncaged_agents.program.table import table
 
     here = {row.name for row in present(os.environ)}
     configured = [(name, agent.use, "configured", about(agent)) for name, agent in config.agents.items()]
@@ -64,8 +64,8 @@ def found(config: Config) -> list[tuple[str, str, str, str]]:
 
 def about(agent: AgentSettings) -> str:
     """What an agent of the config comes to: its model, its product, its program or its file."""
-    from uncaged_engine.agents.program.table import table
-    from uncaged_engine.models.settings import MODELS
+    from uncaged_agents.program.table import table
+    from uncaged_models.settings import MODELS
 
     settings = agent.settings
     if agent.use in MODELS:

@@ -90,7 +90,7 @@ def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         said = shlex.quote(json.dumps(blank(fields, "…"), ensure_ascii=False)) if isinstance(fields, Mapping) else "TEXT"
         raise UsageError(f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} {said}")
-    from uncaged_engine.prompts.prompt import HOW_TO_ANSWER
+    from uncaged_models.prompts.prompt import HOW_TO_ANSWER
 
     note(words)
     if "prompt" in asked:

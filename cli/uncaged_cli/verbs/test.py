@@ -67,7 +67,7 @@ def _outcome(engine: Engine, flow: str, raw: object, index: int, required: objec
 
 def run_example(engine: Engine, flow: str, example: Example) -> dict[str, object]:
     """Run one example to its end and compare the result with its expectation."""
-    from uncaged_engine.tools import wait
+    from uncaged_tools.flows import wait
 
     sentence: dict[str, object] = {"sentence": example.sentence}
     try:

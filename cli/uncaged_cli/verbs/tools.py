@@ -20,7 +20,7 @@ HEADERS = ("tool", "arguments", "")
 @json_option
 def command(form: str | None, as_json: bool) -> None:
     """List the enabled flows as tools: what a model is told of each."""
-    from uncaged_engine.tools import FORMATS, tools, written
+    from uncaged_tools.flows import FORMATS, tools, written
 
     found = tools(open_engine())
     if form is not None:

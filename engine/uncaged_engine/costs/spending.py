@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ..effects import Cancel
-from ..outcomes import Answer, Failure, Outcome, Void
+from ..door.effects import Cancel
+from ..door.outcomes import Answer, Failure, Outcome, Void
 from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, reached, total, usage_of
 
 _LATER_S = 0.002

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..effects import Cancel
+from ..door.effects import Cancel
 from .leftovers import kill_leftovers, start_recorded
 
 CHUNK_BYTES = 1 << 16

@@ -15,15 +15,15 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
+from uncaged_effects.all import checked
 
-from ..handlers import handler_for
-from ..handlers.all import checked
-from ..handlers.removed import OpenEffect
+from ..effect_kinds import handler_for
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.labels import effect_label
 from ..journal.recover import History, Pending
 from ..known_effects import KNOWN
+from .children import OpenEffect
 from .reason import doubt_about
 from .states import NEXT_STEP, State
 

@@ -22,7 +22,7 @@ from uncaged_bundles.version import __version__
 from ..cells.said import Said
 from ..cells.seat import BundleTooSlow, Seat
 from ..costs.spending import Spending
-from ..effects import Cancel, Rule
+from ..door.effects import Cancel, Rule
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.infolog import InfoLog

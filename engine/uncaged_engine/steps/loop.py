@@ -18,12 +18,12 @@ from typing import Any, Protocol, assert_never
 
 from ..cells.said import Said, mismatch, shown
 from ..costs.accounting import reached
-from ..effects import Rule
+from ..door.effects import Rule
+from ..door.outcomes import Answer, Failure, Outcome, Void, Wait
 from ..journal import lines
 from ..journal.blobs import blob_hash, effect_mark
 from ..journal.codec import CodecError, decode
 from ..journal.recover import Pending
-from ..outcomes import Answer, Failure, Outcome, Void, Wait
 from .commands import Ask, Command, Flush, Perform, Probe, Spill, Write
 
 

@@ -22,13 +22,13 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.prices import priced
 from ..costs.spending import Spending
-from ..effects import Cancel, EffectContext, Handler, Rule
-from ..handlers import handler_for
+from ..door.effects import Cancel, EffectContext, Handler, Rule
+from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
+from ..effect_kinds import handler_for
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.journal import Journal, JournalBroken
 from ..journal.recover import History
-from ..outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..processes import shortage
 from ..settings.config import Config
 from ..state.undecided import Doubt

@@ -39,7 +39,7 @@ def fitted(text: str, fields: Mapping[str, object]) -> object:
     Raises:
         UsageError: it is neither.
     """
-    from ..prompts.extract import Unfit, candidates, checker, extract
+    from uncaged_models.prompts.extract import Unfit, candidates, checker, extract
 
     check = checker(fields)
     found = extract(text, check)
@@ -57,7 +57,7 @@ def fitted(text: str, fields: Mapping[str, object]) -> object:
 
 def as_data(text: str, fields: Mapping[str, object]) -> dict[str, object] | None:
     """Return a lone word as the choice, or a text as the one field that takes any, if there is exactly one such field."""
-    from ..prompts.fields import mapping, resolved
+    from uncaged_models.prompts.fields import mapping, resolved
 
     known = {name: resolved(mapping(raw), fields) for name, raw in mapping(fields.get("properties")).items()}
     choices = [name for name, field in known.items() if text in choices_of(field)]

@@ -84,7 +84,7 @@ def _chosen(
         fields["testCommand"] = test_command
     workspace = inspect_workspace(bundle, name, thread, options, now_ms)
     if workspace is not None:
-        from ..workspace.checkout import branch_exists, has_commit
+        from uncaged_agents.workspace.checkout import branch_exists, has_commit
 
         repository = Path(str(workspace["repository"]))
         if branch_exists(repository, str(workspace["branch"]), options.environment):
@@ -97,7 +97,7 @@ def _chosen(
 
 def _pin(binding: Mapping[str, Any], thread: ThreadId, store: Store, options: RunOptions) -> None:
     """Keep git from collecting the commit that the thread's worktree will be made from."""
-    from ..workspace import Workspace
+    from uncaged_agents.workspace import Workspace
 
     workspace = Workspace.of(binding, store, thread, environment=options.environment)
     if workspace is not None:
@@ -116,7 +116,7 @@ def _check_params(bundle: Bundle, params: Mapping[str, object], config: Config, 
 
 
 def _last_commit(steps: Sequence[Mapping[str, object]]) -> str | None:
-    from ..workspace import last_snapshot
+    from uncaged_agents.workspace import last_snapshot
 
     found = last_snapshot(steps)
     return found if found is not None and COMMIT.fullmatch(found) else None

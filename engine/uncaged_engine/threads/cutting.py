@@ -10,7 +10,7 @@ from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
-from ..handlers import outcome_schema
+from ..effect_kinds import outcome_schema
 from ..journal import chain, lines
 from ..journal.codec import decode
 from ..journal.recover import History

@@ -110,7 +110,7 @@ def _refitted(start: dict[str, Any], bundle: Bundle, config: Config, options: Ru
     if options.agents or lacks_agent(start.get("agents"), bundle):
         fitted["agents"] = bind_agents(config, bundle, str(start["name"]), options)
     if "workspace" in start:
-        from ..workspace import forked
+        from uncaged_agents.workspace import forked
 
         fitted["workspace"] = forked(start["workspace"], thread_id=start["threadId"], flow=str(start["name"]))
     return fitted

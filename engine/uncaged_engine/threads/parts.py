@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..handlers.all import checked, lineless, result_of
+from uncaged_effects.all import checked, lineless, result_of
+
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.recover import History

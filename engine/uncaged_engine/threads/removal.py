@@ -17,13 +17,13 @@ from uncaged_bundles.ids import BundleHash, ThreadId, is_thread_id
 from uncaged_bundles.storage.files import sync_directory
 from uncaged_bundles.storage.store import Store
 
-from ..handlers.removed import OpenEffect
 from ..journal import archive, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.origin import path_beside
 from ..journal.recover import History
 from ..state import states
+from ..state.children import OpenEffect
 from ..state.observe import summarise, view
 from .steering import end_leftovers
 
@@ -145,7 +145,7 @@ def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: 
         start = view(store, bundle, thread, path).start
     except UncagedError:
         return  # an unreadable start names no workspace
-    from ..workspace import Workspace, scratch_of
+    from uncaged_agents.workspace import Workspace, scratch_of
 
     workspace = Workspace.of(start, store, thread, environment=os.environ)
     if workspace is not None:

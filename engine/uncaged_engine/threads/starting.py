@@ -193,7 +193,7 @@ def bind_agents(config: Config, bundle: Bundle, name: str, options: RunOptions) 
     own = next((role for role in options.agents if role in descriptor.roles and role not in descriptor.asked_roles), None)
     if own is not None:
         raise RefusedError(f'{name!r} asks no agent for {own!r}: its policy has no "role", so that the bundle itself makes these steps')
-    from ..agents.choose import bind
+    from uncaged_agents.choose import bind
 
     return bind(
         config,
@@ -210,7 +210,7 @@ def inspect_workspace(bundle: Bundle, name: str, thread: ThreadId, options: RunO
     """The repository that the thread will work in, if its roles may use one."""
     if "workspace" not in bundle.descriptor.policy.limits.get("role", {}):
         return None
-    from ..workspace import inspect
+    from uncaged_agents.workspace import inspect
 
     return inspect(
         options.workspace or options.directory,
@@ -227,7 +227,7 @@ def pin_workspace(start: Mapping[str, object], steps: Sequence[Mapping[str, obje
     """Keep git from collecting the commit that the thread's worktree will be made from."""
     if "workspace" not in start:
         return
-    from ..workspace import Workspace, last_snapshot
+    from uncaged_agents.workspace import Workspace, last_snapshot
 
     workspace = Workspace.of(start, store, ThreadId(str(start["threadId"])), environment=options.environment)
     if workspace is not None:

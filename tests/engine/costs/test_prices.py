@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from uncaged_engine.costs.accounting import NOTHING
 from uncaged_engine.costs.prices import price_of, priced, shipped
-from uncaged_engine.models.settings import MODELS
+from uncaged_models.settings import MODELS
 
 
 def test_cached_tokens_have_a_price_of_their_own() -> None:

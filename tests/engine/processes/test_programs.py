@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from uncaged_engine.effects import Cancel
+from uncaged_engine.door.effects import Cancel
 from uncaged_engine.processes import programs
 from uncaged_engine.processes.leftovers import MARK, kill_leftovers, ledger_of, marked, record_process, still_running
 from uncaged_engine.processes.programs import Finished, run_program

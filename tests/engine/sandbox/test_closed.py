@@ -15,9 +15,9 @@ from testbed.scripting import Perform, as_user, desk_for, told
 from testbed.steering import finish
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
 from uncaged_bundles.storage.store import Store
+from uncaged_effects.script import ScriptHandler
 from uncaged_engine.api import Engine, RunOptions
-from uncaged_engine.handlers.script import ScriptHandler
-from uncaged_engine.outcomes import Outcome
+from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.sandbox import closed
 from uncaged_engine.sandbox.bounds import View
 from uncaged_engine.sandbox.closed import allows, shown_by_rights

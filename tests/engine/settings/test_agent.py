@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from uncaged_agents.command import CommandAgent
+from uncaged_agents.scripted import ScriptedAgent
 from uncaged_bundles.errors import UsageError
-from uncaged_engine.agents.command import CommandAgent
-from uncaged_engine.agents.scripted import ScriptedAgent
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 from testbed.journals import Script, fields_of, records_of
 from testbed.looping import Crash, EffectError, Table, answer_with_its_value
 from uncaged_engine.cells.said import Said
-from uncaged_engine.effects import Rule
+from uncaged_engine.door.effects import Rule
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash
-from uncaged_engine.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.steps.commands import Ask, Flush, Perform, Probe, Spill, Write
 from uncaged_engine.steps.loop import Position, run_loop
 

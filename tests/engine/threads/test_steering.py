@@ -10,10 +10,10 @@ from contextlib import suppress
 import psutil
 import pytest
 from testbed.bundles import COUNT, Placed, granted, place_script, script_of
+from uncaged_agents.workspace import scratch_of
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.processes.leftovers import ledger_of, record_process
-from uncaged_engine.workspace import scratch_of
 
 SLEEP = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
 

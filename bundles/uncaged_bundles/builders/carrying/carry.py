@@ -21,8 +21,11 @@ from .stateless import check_stateless
 
 _CARRIED = "uncaged_bundles.carried."
 """Where the modules are that are made to be carried."""
-_OURS = frozenset({"uncaged_bundles", "uncaged_engine", "uncaged_cli"})
+_OURS = frozenset(
+    f"uncaged_{name}" for name in ("bundles", "engine", "models", "effects", "agents", "repair", "tools", "roles", "templates", "cli")
+)
 _SHARED = frozenset({"uncaged_roles", "uncaged_templates"})
+"""Those of our packages whose code a bundle may carry."""
 POSTPONED = Import(level=0, module="__future__", name="annotations", alias="")
 _PLAIN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
@@ -116,7 +119,7 @@ class Carrier:
         code = self._code.setdefault(source.name, {})
         if statement.index in code:
             return
-        if source.name.partition(".")[0] in _OURS and not source.name.startswith(_CARRIED):
+        if source.name.partition(".")[0] in _OURS - _SHARED and not source.name.startswith(_CARRIED):
             raise BundleError(
                 f"{place}: {name!r} is part of {source.name}; from uncaged_bundles, a bundle carries END, START and View alone"
             )
@@ -169,7 +172,7 @@ class Carrier:
             if module is None:
                 raise BundleError(f"{place}: the module {name!r} is not loaded, so nothing can be carried from it")
             mine = {start.partition(".")[0] for start in self._starts}
-            if is_installed(getattr(module, "__file__", None) or "") and name.partition(".")[0] not in mine | _SHARED | _OURS:
+            if is_installed(getattr(module, "__file__", None) or "") and name.partition(".")[0] not in mine | _OURS:
                 raise BundleError(f"{place}: {name!r} is an installed package, not part of your code; a bundle cannot carry it")
             self._sources[name] = read_source(module)
         return self._sources[name]

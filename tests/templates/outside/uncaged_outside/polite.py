@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from uncaged_bundles.errors import UsageError
-from uncaged_engine.agents.request import AgentAnswer, AgentRequest
+from uncaged_engine.door.agents import AgentAnswer, AgentRequest
 
 
 class PoliteAgent:

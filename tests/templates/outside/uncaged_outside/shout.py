@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.effects import EffectContext, Rule
-from uncaged_engine.outcomes import Answer, Failure, Outcome
+from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 
 
 class ShoutHandler:

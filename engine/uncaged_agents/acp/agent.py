@@ -1,0 +1,198 @@
+"""A coding agent that speaks the Agent Client Protocol answers for a role in the worktree, within the flow's policy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
+from uncaged_bundles.rights import Rights
+from uncaged_engine.door.agents import AgentAnswer, AgentRequest, AgentWaits
+from uncaged_engine.processes.edge import EDGE
+from uncaged_engine.sandbox.mechanism import choose
+from uncaged_engine.settings import agent as check
+
+from ..command import empty_directory, find_program
+from ..program.table import Row, row_for
+from ..tools.commands import Commands
+from ..tools.place import Place
+from .boxed import BoxedTerminal
+from .client import Client
+from .conversation import Asking, Prompt, Turn
+from .heard import Heard, one_line
+from .leave import ANSWERS, Leave
+from .process import AgentProcess
+from .session import Greeting, Terms
+from .terminal import OpenTerminal, Start, Terminals
+
+KIND = "acp"
+START_S = 120.0
+"""Adapters that are fetched on first use take their time."""
+LEAVING_S = 2.0
+
+T = TypeVar("T")
+
+
+class AcpAgent:
+    """Settings: row (of the table) or argv (list), arguments (more of them), env, timeoutSeconds, startSeconds, graceSeconds."""
+
+    name = KIND
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        check.known(settings, "row", "argv", "arguments", "env", "timeoutSeconds", "startSeconds", "graceSeconds", kind=KIND)
+        if ("row" in settings) == ("argv" in settings):
+            raise UsageError(f"an agent that uses {KIND!r} needs one of row (a name of the table) and argv (a list of texts)")
+        self._row: Row | None = row_for(settings, KIND) if "row" in settings else None
+        self._argv = check.texts(settings, "argv", kind=KIND) if "argv" in settings else ()
+        self._more = check.texts(settings, "arguments", kind=KIND) if "arguments" in settings else ()
+        self._env = check.variables(settings, "env", kind=KIND)
+        self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
+        self._start_s = check.seconds(settings, "startSeconds", START_S, kind=KIND)
+        self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
+
+    @property
+    def title(self) -> str:
+        return self._row.title if self._row is not None else Path(self._argv[0]).name
+
+    @property
+    def login_shows(self) -> str:
+        """Where it shows whether somebody is logged in: when a session begins, or only when something is asked."""
+        return self._row.login_shows if self._row is not None else "session"
+
+    def answer(self, request: AgentRequest) -> AgentAnswer:
+        with request.cancel.stops_for_pause():
+            return self._with_process(request, lambda process, ground, stopped: self._turn(process, request, ground, stopped))
+
+    def greet(self, request: AgentRequest) -> Greeting:
+        """Start it, shake hands, open a session, and end it without having asked anything.
+
+        Raises:
+            EnvironmentLacks, AgentFailed: the latter when it was stopped.
+        """
+        return self._with_process(request, lambda process, ground, stopped: self._greet(process, request, ground, stopped))
+
+    def _with_process(self, request: AgentRequest, work: Callable[[AgentProcess, Ground, asyncio.Event], Coroutine[Any, Any, T]]) -> T:
+        """Do the work with a process that was started for it, and end that."""
+        environment = {**request.environment, **self._env}
+        directory = request.worktree or empty_directory(request.scratch)
+        ground = Ground.of(request, directory, environment)
+        argv = self._command(environment)
+        try:
+            process = AgentProcess.start(argv, directory=directory, environment=environment, scratch=request.scratch, key=request.key)
+        except OSError as exc:
+            raise EnvironmentLacks(f"{self.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
+        patience_s = 0.0
+        try:
+            result = EDGE.run(lambda stopped: work(process, ground, stopped), request.cancel)
+            patience_s = min(LEAVING_S, self._grace_s)  # what it keeps of its session it may still be writing down
+        finally:
+            process.end(patience_s=patience_s, grace_s=self._grace_s)
+        return result
+
+    async def _turn(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> AgentAnswer:
+        heard = Heard(ground.place, request.progress, request.remark)
+        terminals = Terminals(ground.place, ground.start)
+        leave = Leave.of(request.scratch, request.key, request.said) if ground.rights.ask else Leave()
+        client = Client(
+            place=ground.place,
+            rights=ground.rights,
+            writable=ground.writable,
+            leave=leave,
+            heard=heard,
+            terminals=terminals,
+            remark=request.remark,
+        )
+        try:
+            turn = Turn(process, client, heard, self._terms(request, self._start_s), request.remark)
+            return await turn.hold(prompt_of(request, leave), str(ground.place.here), stopped)
+        except Asking as exc:
+            asked = client.wanted or leave
+            wanted = replace(asked, session=client.session, title=str(request.redact(asked.title)))
+            wanted.keep(request.scratch, request.key)
+            paths = ", ".join(wanted.asked)
+            question = f"{self.title} asks, as {request.role.name}: {one_line(wanted.title)} ({one_line(paths)} is outside). Allow it?"
+            raise AgentWaits({"question": question, "schema": {"type": "string", "enum": list(ANSWERS)}}) from exc
+        finally:
+            await terminals.close()
+
+    async def _greet(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> Greeting:
+        heard = Heard(ground.place, request.progress, request.remark)
+        client = Client(
+            place=ground.place,
+            rights=ground.rights,
+            writable=ground.writable,
+            leave=Leave(),
+            heard=heard,
+            terminals=Terminals(ground.place, ground.start),
+            remark=request.remark,
+        )
+        start_s = min(self._start_s, request.timeout_s, self._timeout_s)
+        terms = replace(self._terms(request, start_s), timeout_s=2 * start_s)  # whoever is slow is slow to start
+        return await Turn(process, client, heard, terms, request.remark).greet(str(ground.place.here), stopped)
+
+    def _terms(self, request: AgentRequest, start_s: float) -> Terms:
+        return Terms(
+            name=self.title,
+            login=self._row.how_to_log_in if self._row is not None else "log in with its own command",
+            authenticate=self._row.authenticate if self._row is not None else None,
+            start_s=start_s,
+            timeout_s=min(request.timeout_s, self._timeout_s),
+            grace_s=self._grace_s,
+        )
+
+    def _command(self, environment: Mapping[str, str]) -> list[str]:
+        if self._row is not None:
+            return self._row.argv(environment.get("PATH", ""), {"more": self._more})
+        return [find_program(self._argv[0], environment), *self._argv[1:]]
+
+
+def prompt_of(request: AgentRequest, leave: Leave) -> Prompt:
+    """What to say: the whole prompt, or in a session that goes on what is new there."""
+    if leave.session is not None and request.repair is None:
+        told = leave.told(request.said)
+        return Prompt(whole=f"{request.prompt}\n{told}\n", again=told, session=leave.session)
+    return Prompt(
+        whole=request.prompt,
+        again=request.repair.wording if request.repair is not None else request.prompt,
+        session=request.session if isinstance(request.session, str) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What an agent stands on: where it works, what it may do there, and how its terminals are started.
+
+    A role that only reads has its terminals in the sandbox, whatever the policy says: nothing else keeps a command from writing.
+    """
+
+    place: Place
+    rights: Rights
+    writable: bool
+    start: Start
+
+    @classmethod
+    def of(cls, request: AgentRequest, directory: Path, environment: Mapping[str, str]) -> Ground:
+        """Raises: EnvironmentLacks: the policy wants terminals in the sandbox, and no sandbox holds here."""
+        place, rights = Place.around(directory), request.rights
+        writable = request.writable or request.worktree is None
+        if writable and not rights.sandbox:
+            return cls(place=place, rights=rights, writable=writable, start=partial(OpenTerminal, environment=environment))
+        try:
+            if rights.sandbox:
+                choose(request.sandbox, scripts=True)
+        except SandboxUnavailable as exc:
+            raise EnvironmentLacks(str(exc)) from exc
+        commands = Commands(
+            place=place,
+            environment=environment,
+            reads=request.reads,
+            writable=writable,
+            network=rights.network,
+            sandbox=request.sandbox,
+            cancel=request.cancel,
+        )
+        return cls(place=place, rights=rights, writable=writable, start=partial(BoxedTerminal, commands=commands))

@@ -1,0 +1,256 @@
+"""One turn with an agent, from the handshake to its last word: it ends in an answer or with a reason that says who can mend it.
+
+Before the prompt whatever goes wrong is a lack of the machine: not an agent, too old, not logged in. After it, it is the agent's failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, agent_failure, remark_stderr
+
+from .client import Client
+from .heard import Heard
+from .process import AgentProcess, ended
+from .session import AUTH_REQUIRED, Greeting, Terms, Unsound, ask, begin, called, initialise, load, model_of
+from .wire import Wire
+
+if TYPE_CHECKING:
+    from acp.connection import Connection
+    from acp.schema import PromptResponse
+
+MAX_STDERR_BYTES = 1 << 16
+TAIL_CHARACTERS = 4000
+LAST_CHARACTERS = 500
+MAX_SESSION_CHARACTERS = 500
+DRAIN_S = 1.0
+"""How long what an agent has written may come in after it has ended."""
+STOPS = {
+    "max_tokens": "its answer reached the limit of tokens",
+    "max_turn_requests": "it reached its limit of requests for one turn",
+    "refusal": "it refused to go on",
+    "cancelled": "it cancelled its turn",
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What to say: *whole* in a new session, *again* in the one that goes on. session: the one to go on with, if it is still there."""
+
+    whole: str
+    again: str
+    session: str | None
+
+
+class Asking(Exception):
+    """The agent may go on once a person has been asked."""
+
+
+class Turn:
+    """The conversation with one process; `hold` is its whole life in the event loop."""
+
+    def __init__(self, process: AgentProcess, client: Client, heard: Heard, terms: Terms, remark: Callable[[str], None]) -> None:
+        self._process = process
+        self._client = client
+        self._heard = heard
+        self._terms = terms
+        self._remark = remark
+        self._stderr = bytearray()
+        self._begun = False
+
+    async def hold(self, prompt: Prompt, directory: str, stopped: asyncio.Event) -> AgentAnswer:
+        """Ask in a session in *directory* and return the answer; *stopped* asks to leave off.
+
+        Raises:
+            AgentFailed, EnvironmentLacks
+        """
+        return await self._hold(lambda connection, stop: self._speak(connection, prompt, directory, stop), stopped)
+
+    async def greet(self, directory: str, stopped: asyncio.Event) -> Greeting:
+        """Open a session in *directory* and ask nothing. Raises: EnvironmentLacks."""
+        return await self._hold(lambda connection, stop: self._unless(stop, self._in_time(self._meet(connection, directory))), stopped)
+
+    async def _hold(self, work: Callable[[Connection, asyncio.Task[object]], Awaitable[T]], stopped: asyncio.Event) -> T:
+        """Connect, do the work within its time, and leave nothing open."""
+        from acp import RequestError
+        from acp.connection import Connection
+
+        wire = await self._connect()
+        self._heard.too_much = wire.stop
+        connection = Connection(self._client.handle, wire)
+        beside = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch(wire)), asyncio.create_task(stopped.wait())]
+        try:
+            async with asyncio.timeout(self._terms.timeout_s):
+                return await work(connection, beside[-1])
+        except TimeoutError as exc:
+            message = f"{self._terms.name} gave no answer within {self._terms.timeout_s:g} s and was stopped"
+            raise AgentFailed(message, kind="timeout", more=self._more()) from exc
+        except ConnectionError as exc:
+            raise await self._broken(wire) from exc
+        except RequestError as exc:
+            raise self._refused(exc) from exc
+        except Unsound as exc:
+            raise self._failed(str(exc)) from exc
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            await connection.close()
+            self._heard.finish()
+
+    async def _speak(self, connection: Connection, prompt: Prompt, directory: str, stop: asyncio.Task[object]) -> AgentAnswer:
+        session, continued = await self._unless(stop, self._in_time(self._begin(connection, prompt.session, directory)))
+        self._client.session, self._begun = session, True
+        self._heard.begin(continued=continued)
+        reply = await self._ask(connection, session, prompt.again if continued else prompt.whole, stop)
+        if reply.stop_reason != "end_turn":
+            raise self._failed(STOPS[reply.stop_reason], stopReason=reply.stop_reason)
+        kept = session if len(session) <= MAX_SESSION_CHARACTERS and session.isprintable() else None
+        return AgentAnswer(text=self._heard.answer(), usage=self._heard.usage(reply.usage) or None, session=kept)
+
+    async def _begin(self, connection: Connection, known: str | None, directory: str) -> tuple[str, bool]:
+        """Shake hands and return the session, and whether it is the known one."""
+        able = await initialise(connection, self._terms, self._remark)
+        if known is not None:
+            self._client.session = known
+            if await load(connection, able, known, directory, self._remark):
+                return known, True
+        return (await begin(connection, self._terms, directory)).session_id, False
+
+    async def _meet(self, connection: Connection, directory: str) -> Greeting:
+        able = await initialise(connection, self._terms, self._remark)
+        opened = await begin(connection, self._terms, directory)
+        return Greeting(agent=called(able), model=model_of(opened))
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        """What the work before the prompt comes to; an agent that is too slow for it may need a person."""
+        try:
+            async with asyncio.timeout(self._terms.start_s):
+                return await work
+        except TimeoutError as exc:
+            raise EnvironmentLacks(
+                f"{self._terms.name} did not take part in the Agent Client Protocol within {self._terms.start_s:g} s{self._last_words()}",
+                remedy=f"it may be too old for it, or wait for a person: {self._terms.login}",
+            ) from exc
+
+    async def _ask(self, connection: Connection, session: str, text: str, stop: asyncio.Task[object]) -> PromptResponse:
+        """Send the prompt and wait for the end of the turn; when it has to stop before, tell the agent and give it a moment."""
+        from acp import schema, text_block
+        from acp.utils import notify_model
+
+        request = schema.PromptRequest(session_id=session, prompt=[text_block(text.encode("utf-8", "replace").decode())])
+        answer = asyncio.create_task(ask(connection, "session/prompt", request, schema.PromptResponse))
+        asking = asyncio.create_task(self._client.asking.wait())
+        try:
+            await asyncio.wait((answer, stop, asking), return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done() or asking.done():
+                await notify_model(connection, "session/cancel", schema.CancelNotification(session_id=session))
+                await asyncio.wait((answer,), timeout=self._terms.grace_s)
+                if asking.done():
+                    raise Asking
+                if not is_whole(answer):
+                    raise self._stopped()
+            return answer.result()
+        finally:
+            for task in (answer, asking):
+                task.cancel()
+            await asyncio.gather(answer, asking, return_exceptions=True)
+
+    async def _unless(self, stop: asyncio.Task[object], work: Awaitable[T]) -> T:
+        """What *work* comes to, unless somebody asks to stop first."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+            if stop.done():
+                raise self._stopped()
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _connect(self) -> Wire:
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+        hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stdout)
+        speaking, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), self._process.stdin
+        )
+        return Wire(reader, hearing, asyncio.StreamWriter(speaking, protocol, None, loop))
+
+    async def _listen(self) -> None:
+        """Keep the end of what it says on standard error."""
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stderr)
+        try:
+            while data := await reader.read(1 << 16):
+                self._stderr += data
+                del self._stderr[:-MAX_STDERR_BYTES]
+        finally:
+            remark_stderr(self._remark, bytes(self._stderr), max_bytes=MAX_STDERR_BYTES)
+            transport.close()
+
+    async def _watch(self, wire: Wire) -> None:
+        """Hang up soon after it has ended: what it started may hold its output open."""
+        await ended(self._process.pid)
+        await asyncio.sleep(DRAIN_S)
+        wire.hang_up()
+
+    async def _broken(self, wire: Wire) -> AgentFailed | EnvironmentLacks:
+        """Why nothing more is heard."""
+        if wire.problem is not None:
+            return self._failed(f"{wire.problem}, and was stopped")
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                await ended(self._process.pid)
+        except TimeoutError:
+            return self._failed("it closed its output")
+        code = self._process.exit_code or 0
+        if code < 0:
+            return self._failed(f"it was ended by signal {-code}", signal=-code)
+        return self._failed(f"it ended with exit code {code}", exitCode=code)
+
+    def _refused(self, error: Exception) -> AgentFailed | EnvironmentLacks:
+        """What an error that the agent answered with means."""
+        code, data = getattr(error, "code", None), getattr(error, "data", None)
+        details = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
+        what = f"{error}: {details}" if isinstance(details, str) and details else str(error)
+        what = what.encode("utf-8", "replace").decode()[:TAIL_CHARACTERS]
+        if code == AUTH_REQUIRED:
+            return EnvironmentLacks(f"{self._terms.name} is not logged in ({what})", remedy=self._terms.login)
+        return self._failed(what)
+
+    def _failed(self, what: str, **more: object) -> AgentFailed | EnvironmentLacks:
+        """Who can mend it depends on whether the agent was asked already."""
+        if self._begun:
+            return agent_failure(f"{self._terms.name} gave no answer: {what}{self._last_words()}", what, {**more, **self._more()})
+        return EnvironmentLacks(
+            f"{self._terms.name} cannot begin: {what}{self._last_words()}",
+            remedy=f"if it is too old for the Agent Client Protocol, bring it up to date; if it is not set up, {self._terms.login}",
+        )
+
+    def _stopped(self) -> AgentFailed:
+        return AgentFailed(f"{self._terms.name} was stopped", more=self._more())
+
+    def _more(self) -> dict[str, object]:
+        """What a failure's record keeps besides its message."""
+        said, used = self._tail(TAIL_CHARACTERS), self._heard.usage(None)
+        return {**({"stderr": said} if said else {}), **({"usage": used} if used else {})}
+
+    def _last_words(self) -> str:
+        said = self._tail(LAST_CHARACTERS).strip()
+        return f"; it said last: {said}" if said else ""
+
+    def _tail(self, max_characters: int) -> str:
+        text = self._stderr.decode("utf-8", "backslashreplace")
+        return text if len(text) <= max_characters else f"…{text[-max_characters:]}"
+
+
+def is_whole(answer: asyncio.Task[PromptResponse]) -> bool:
+    """Whether a turn that was to stop had come to its own end just before it heard of that."""
+    done = answer.done() and not answer.cancelled() and answer.exception() is None
+    return done and answer.result().stop_reason == "end_turn"

@@ -1,0 +1,173 @@
+"""A command that an agent runs through us starts in the worktree, is read within bounds, and goes with its children when the turn ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+from uncaged_engine.processes.programs import signal_group
+
+from ..tools.place import Place, ToolError
+from .process import ended, exit_code
+
+MAX_TERMINALS = 32
+MAX_OUTPUT_BYTES = 1 << 20
+DRAIN_S = 0.25
+"""How long after a command's end its output may stay open in the hands of what it left running."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Output:
+    """The last part of what a command wrote."""
+
+    max_bytes: int
+    data: bytearray = field(default_factory=bytearray)
+    truncated: bool = False
+
+    def take(self, data: bytes) -> None:
+        self.data += data
+        excess = len(self.data) - self.max_bytes
+        if excess > 0:
+            self.truncated = True
+            del self.data[:excess]
+
+    def text(self) -> str:
+        return self.data.decode("utf-8", "ignore" if self.truncated else "replace")
+
+
+class Terminal(Protocol):
+    """One command. done: it has ended; status: how, negative for a signal. close: end it with its children; must be awaited."""
+
+    output: Output
+    done: asyncio.Event
+    status: int | None
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+Start = Callable[[Sequence[str], Path, Mapping[str, str], Output], Terminal]
+"""Starts a command in a directory with the variables that the agent adds."""
+
+
+class Terminals:
+    """The commands of one turn."""
+
+    def __init__(self, place: Place, start: Start) -> None:
+        self._place = place
+        self._start = start
+        self._numbers = count(1)
+        self._terminals: dict[str, Terminal] = {}
+
+    def create(
+        self, command: str, arguments: Sequence[str], variables: Mapping[str, str], directory: str | None, max_bytes: int | None
+    ) -> str:
+        """Start a command and return its id. Without arguments it is a line for the shell: agents send both.
+
+        Raises:
+            ToolError: it may not run there, cannot be started, or too many run already.
+        """
+        if len(self._terminals) >= MAX_TERMINALS:
+            raise ToolError(f"{MAX_TERMINALS} terminals are open; release some first")
+        for name, value in variables.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise ToolError(f"{name!r} is not a variable's name")
+        where = self._place.here if directory is None else self._place.resolve(directory)
+        argv = [command, *arguments] if arguments else ["/bin/sh", "-c", command]
+        output = Output(max_bytes=MAX_OUTPUT_BYTES if max_bytes is None else min(max(max_bytes, 0), MAX_OUTPUT_BYTES))
+        try:
+            terminal = self._start(argv, where, variables, output)
+        except (OSError, ValueError) as exc:
+            raise ToolError(f"{command!r} cannot be started: {exc}") from exc
+        name = f"terminal-{next(self._numbers)}"
+        self._terminals[name] = terminal
+        return name
+
+    def find(self, name: str) -> Terminal:
+        """Raises: ToolError: there is none, or it was released."""
+        if name not in self._terminals:
+            raise ToolError(f"there is no terminal {name!r}")
+        return self._terminals[name]
+
+    async def release(self, name: str) -> None:
+        terminal = self.find(name)
+        del self._terminals[name]
+        await terminal.close()
+
+    async def close(self) -> None:
+        """End all of them."""
+        terminals, self._terminals = [*self._terminals.values()], {}
+        for terminal in terminals:
+            terminal.kill()
+        for terminal in terminals:
+            await terminal.close()
+
+
+class OpenTerminal:
+    """A command that runs as the person, in a group of its own. It is reaped last, so that its number stays its own."""
+
+    def __init__(
+        self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: Output, *, environment: Mapping[str, str]
+    ) -> None:
+        """Start it; what *environment* says goes before *variables*. OSError or ValueError when that cannot be done."""
+        self.output = output
+        self.done = asyncio.Event()
+        self.status: int | None = None
+        self._process = subprocess.Popen(
+            list(argv),
+            cwd=directory,
+            env={**variables, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._watching = asyncio.create_task(self._watch())
+
+    def kill(self) -> None:
+        signal_group(self._process.pid, signal.SIGKILL)
+
+    async def close(self) -> None:
+        self.kill()
+        self._watching.cancel()
+        await asyncio.gather(self._watching, return_exceptions=True)
+        await ended(self._process.pid)
+        self._process.wait()
+        self.done.set()
+
+    async def _watch(self) -> None:
+        reading = asyncio.create_task(self._read())
+        try:
+            await ended(self._process.pid)
+            await asyncio.wait((reading,), timeout=DRAIN_S)
+            self.status = exit_code(self._process.pid)
+            self.done.set()
+            await reading  # what it left running may write on until the terminal is released
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read(self) -> None:
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+        stream = cast("IO[bytes]", self._process.stdout)
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stream)
+        try:
+            while data := await reader.read(1 << 16):
+                self.output.take(data)
+        finally:
+            transport.close()
+
+
+def signal_name(status: int) -> str:
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"

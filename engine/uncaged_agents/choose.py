@@ -1,0 +1,241 @@
+"""Which agent answers for a role is decided once, before the thread starts, and its start record says which and why."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.rights import ALL_TOOLS, Rights
+from uncaged_engine.settings import keys
+from uncaged_engine.settings.config import NOTHING, Config, FlowSettings
+from uncaged_models.settings import KEY_VARIABLES
+
+from .holding import not_held
+from .kinds import BUILT_IN, factory_of, kinds
+
+if TYPE_CHECKING:
+    from .program.table import Row
+
+DEFAULT = ""
+"""The key of the agent for all roles among those that a person asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """name: what people call it. use: the kind of agent. settings: its own, secrets still as ``secret:NAME``. reason: why this one."""
+
+    name: str
+    use: str
+    settings: Mapping[str, object]
+    reason: str
+
+    def recorded(self, rights: Rights = ALL_TOOLS) -> dict[str, object]:
+        fields: dict[str, object] = {"name": self.name, "use": self.use, "settings": dict(self.settings), "reason": self.reason}
+        limits = not_held(self.use, self.settings, rights)
+        return fields if limits is None else {**fields, "limits": limits}
+
+
+def bind(
+    config: Config,
+    *,
+    flow: str,
+    roles: Iterable[str],
+    asked: Mapping[str, str],
+    environment: Mapping[str, str],
+    directory: Path,
+    rights: Rights = ALL_TOOLS,
+) -> dict[str, object]:
+    """Return the ``agents`` of a start record: the default, and each role that another agent answers for.
+
+    No agent is looked for, and none is named, that no role would ask.
+
+    Args:
+        roles: those that the policy lets the bundle ask an agent for.
+        asked: what the person said for this run: role to agent, the empty key for all roles. directory: where relative paths in it start.
+        rights: what the flow's policy allows its roles; the record says how far each agent can be held to it.
+    Raises:
+        NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings that the agent does not understand.
+        EnvironmentLacks: nobody chose an agent, and the built-in one does not play these roles.
+    """
+    names = tuple(roles)
+    if (wrong := wrong_role(names, asked)) is not None:
+        near = get_close_matches(wrong, names, n=3) or names
+        raise NotFoundError(f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})")
+    said = {role: said_for(config, flow=flow, role=role, asked=asked) for role in names}
+    unnamed = [role for role, (name, _) in said.items() if name is None]
+    general, reason = said_for(config, flow=flow, role=None, asked=asked)
+    default = named(general, config, reason, directory) if general is not None else automatic(config, environment) if unnamed else None
+    chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in said.items()}
+    others = {
+        role: choice
+        for role, choice in chosen.items()
+        if choice is not None and (default is None or (choice.name, choice.settings) != (default.name, default.settings))
+    }
+    if default is not None and default.use == "repair":
+        expect_plays(flow, unnamed)
+    asked_for = DEFAULT in asked  # settings that a person gave are checked, even if no role comes to use them
+    used = [*others.values()] if default is None or (len(others) == len(names) and not asked_for) else [default, *others.values()]
+    for choice in used:
+        factory_of(choice.use)(choice.settings)  # says now what would otherwise stop the thread later
+    if not names:
+        return {}
+    record: dict[str, object] = {"roles": {role: choice.recorded(rights) for role, choice in others.items()}}
+    return record if default is None or len(others) == len(names) else {"default": default.recorded(rights), **record}
+
+
+def expect_plays(flow: str, roles: Iterable[str]) -> None:
+    """Refuse to start a thread in which the built-in repair, for want of another agent, would have to play what it cannot."""
+    from uncaged_repair.task import ROLES
+
+    lacking = [role for role in roles if role not in ROLES]
+    if lacking:
+        raise EnvironmentLacks(
+            f"no agent is configured that could answer for {', '.join(map(repr, lacking))} in {flow!r}; the built-in repair plays only"
+            f" {', '.join(ROLES)}. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)"
+        )
+
+
+def choose(
+    config: Config, *, flow: str, role: str | None, asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
+) -> Choice:
+    """Return the agent for *role*, or the one for all roles: what was said for this run, then config from the special to the general."""
+    name, reason = said_for(config, flow=flow, role=role, asked=asked)
+    return automatic(config, environment) if name is None else named(name, config, reason, directory)
+
+
+def said_for(config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]) -> tuple[str | None, str]:
+    """The name that somebody chose for *role*, and where; None if nobody did."""
+    settings = config.flows.get(flow, FlowSettings())
+    said: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
+    if role is not None:
+        said.insert(0, (asked.get(role), f"asked for, for {role!r}"))
+        said.append((settings.roles.get(role), f"config.yaml: flows.{flow}.roles.{role}"))
+    said.append((settings.agent, f"config.yaml: flows.{flow}.agent"))
+    if role is not None:
+        said.append((config.roles.get(role), f"config.yaml: roles.{role}"))
+    said.append((config.agent, "config.yaml: agent"))
+    return next(((name, reason) for name, reason in said if name is not None), (None, ""))
+
+
+def wrong_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
+    """The first role for which an agent was asked, and which is none of these."""
+    return next((role for role in asked if role != DEFAULT and role not in roles), None)
+
+
+def question(config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str]) -> Row | None:
+    """The coding program on PATH of which a person should say whether it may be used; None when nothing depends on it.
+
+    Nothing does when the run will be refused for a role that the flow does not have.
+    """
+    roles = tuple(roles)
+    if wrong_role(roles, asked) is not None:
+        return None
+    if all(said_for(config, flow=flow, role=role, asked=asked)[0] is not None for role in roles) or by_key(config, environment) is not None:
+        return None
+    from .consent import to_ask
+
+    return to_ask(config, environment)
+
+
+def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
+    """Return the agent of a machine on which nobody chose one: the first that there is."""
+    found = next((choice for look in ORDER if (choice := look(config, environment)) is not None), None)
+    return found if found is not None else built_in(config, environment)
+
+
+def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
+    """A key in the environment, or in the store under the same name, was put there to be used."""
+    for wire, variable in KEY_VARIABLES.items():
+        if environment.get(variable):
+            return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
+    for wire, variable in KEY_VARIABLES.items():
+        source = keys.source_of(variable, config.keys, environment)
+        if source is not None and source.file is not None:
+            return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is kept in the store")
+    return None
+
+
+def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
+    """A coding program on PATH is used if a person said yes to it."""
+    if not config.consent:
+        return None
+    from .consent import agreed
+
+    row = agreed(config, environment)
+    if row is None:
+        return None
+    reason = f"{row.title} is on PATH, and you said yes to it (config.yaml: consent)"
+    return Choice(name=row.name, use=row.use, settings={"row": row.name}, reason=reason)
+
+
+def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
+    """A model server on loopback costs nothing and nothing leaves the machine."""
+    from .local import PORTS, find_server
+
+    server = find_server()
+    if server is None:
+        return None
+    settings = {"baseUrl": server.url, "model": server.model}
+    reason = f"a model server ({PORTS[server.port]}?) answers on {server.url} with {server.model!r}"
+    return Choice(name="openai", use="openai", settings=settings, reason=reason)
+
+
+def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
+    """What is left; a program that could be used is named, unless the person said no to it."""
+    from .consent import to_ask
+
+    found = to_ask(config, environment)
+    hint = f"; {found.name!r} is on PATH: to use it, run with --agent {found.name}, or name it in config.yaml" if found else ""
+    return Choice(name="repair", use="repair", settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
+
+
+ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (by_key, by_program, by_local_server)
+"""Where an agent is looked for when nobody chose one; the built-in repair is what is left."""
+
+
+def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
+    """Return the agent that *name* stands for: config's, a kind of its own, a known coding agent, or ``KIND:…`` in one word."""
+    if name in config.agents:
+        agent = config.agents[name]
+        beside = config.path.parent if config.path is not None else directory
+        return Choice(name=name, use=agent.use, settings=absolute(agent.settings, beside), reason=reason)
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "scripted":
+        return Choice(name=kind, use=kind, settings=absolute({"file": rest}, directory), reason=reason)
+    if colon and kind in {"command", "acp"}:
+        return Choice(name=kind, use=kind, settings=absolute({"argv": words_of(rest)}, directory), reason=reason)
+    if name in BUILT_IN or name in kinds():
+        return Choice(name=name, use=name, settings=NOTHING, reason=reason)
+    from .program.table import table
+
+    row = table().get(name)
+    if row is None:
+        known = sorted({*config.agents, *BUILT_IN, *kinds(), *table()})
+        near = get_close_matches(name, known, n=3) or known
+        raise NotFoundError(
+            f"there is no agent {name!r} (known: {', '.join(near)}); `uncaged-workflow agents` lists all, config.yaml may define more"
+        )
+    return Choice(name=name, use=row.use, settings={"row": name}, reason=reason)
+
+
+def words_of(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as exc:
+        raise UsageError(f"the command of the agent, {text!r}, is not well quoted: {exc}") from exc
+
+
+def absolute(settings: Mapping[str, object], directory: Path) -> dict[str, object]:
+    """Make paths absolute: the worker runs elsewhere. A program without a slash is looked up on PATH later."""
+    result = dict(settings)
+    file, argv = result.get("file"), result.get("argv")
+    if isinstance(file, str):
+        result["file"] = str(directory / Path(file).expanduser())
+    if isinstance(argv, list) and argv and isinstance(argv[0], str) and "/" in argv[0]:
+        result["argv"] = [str(directory / Path(argv[0]).expanduser()), *argv[1:]]
+    return result

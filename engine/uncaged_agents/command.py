@@ -1,0 +1,96 @@
+"""Any program can be an agent: the prompt on its standard input, the answer on its standard output, the worktree around it.
+
+It runs as the person, with the person's rights and without a sandbox. Bytes of the answer that are not UTF-8 become ``\\xff``: an agent
+that shows a file in another encoding has still answered.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, agent_failure, remark_stderr
+from uncaged_engine.processes.programs import MAX_STDERR_BYTES, Finished, run_program
+from uncaged_engine.settings import agent as check
+
+KIND = "command"
+TAIL_CHARACTERS = 4000
+MAX_ANSWER_BYTES = 1 << 20
+
+
+class CommandAgent:
+    """Settings: argv (list), env (variables for the program), timeoutSeconds, graceSeconds (between TERM and KILL)."""
+
+    name = KIND
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        check.known(settings, "argv", "env", "timeoutSeconds", "graceSeconds", kind=KIND)
+        self._argv = check.texts(settings, "argv", kind=KIND)
+        self._env = check.variables(settings, "env", kind=KIND)
+        self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
+        self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
+
+    def answer(self, request: AgentRequest) -> AgentAnswer:
+        environment = {**request.environment, **self._env}
+        timeout_s = min(request.timeout_s, self._timeout_s)
+        directory = request.worktree or empty_directory(request.scratch)
+        try:
+            finished = run_program(
+                [find_program(self._argv[0], environment), *self._argv[1:]],
+                directory=directory,
+                environment=environment,
+                stdin=request.prompt.encode(),
+                timeout_s=timeout_s,
+                cancel=request.cancel,
+                scratch=request.scratch,
+                key=request.key,
+                grace_s=self._grace_s,
+                max_stdout_bytes=MAX_ANSWER_BYTES,
+            )
+        except OSError as exc:
+            raise EnvironmentLacks(
+                f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}", remedy="mend argv in config.yaml"
+            ) from exc
+        remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
+        return AgentAnswer(text=self._text_of(finished, timeout_s))
+
+    def _text_of(self, finished: Finished, timeout_s: float) -> str:
+        said = {"stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
+        program = Path(self._argv[0]).name
+        if finished.cancelled:
+            raise AgentFailed(f"{program} was stopped", more=said)
+        if finished.timed_out:
+            raise AgentFailed(f"{program} gave no answer within {timeout_s:g} s and was stopped", kind="timeout", more=said)
+        if finished.exit_code < 0:
+            raise AgentFailed(f"{program} was ended by signal {-finished.exit_code}", more={"signal": -finished.exit_code, **said})
+        if finished.exit_code > 0:
+            last = said["stderr"].strip() or said["stdout"].strip() or "it said nothing"
+            raise agent_failure(
+                f"{program} failed with exit code {finished.exit_code}: {last}", last, {"exitCode": finished.exit_code, **said}
+            )
+        if finished.overlong:
+            raise AgentFailed(f"{program} answered with more than {MAX_ANSWER_BYTES} bytes", more={"stderr": said["stderr"]})
+        return finished.stdout.decode("utf-8", "backslashreplace")
+
+
+def find_program(name: str, environment: Mapping[str, str]) -> str:
+    """Return the path of a program on the caller's PATH; EnvironmentLacks says what to do when it is not there."""
+    found = shutil.which(name, path=environment.get("PATH", ""))
+    if found is None:
+        where = "at that path" if "/" in name else "on PATH"
+        raise EnvironmentLacks(f"the agent's program {name!r} is not {where}", remedy="install it, or set argv of the agent in config.yaml")
+    return found
+
+
+def empty_directory(scratch: Path) -> Path:
+    """A place to run in for a flow without a workspace: never the directory that the person happens to be in."""
+    directory = scratch / "empty"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def tail(data: bytes) -> str:
+    text = data.decode("utf-8", "backslashreplace")
+    return text if len(text) <= TAIL_CHARACTERS else f"…{text[-TAIL_CHARACTERS:]}"

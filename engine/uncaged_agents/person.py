@@ -1,0 +1,39 @@
+"""A person answers for a role: the thread waits, its worker may leave, and `answer` continues it from any terminal, on any day.
+
+The person may work in the thread's worktree meanwhile; what they change there stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from uncaged_engine.door.agents import AgentAnswer, AgentRequest, AgentWaits
+from uncaged_engine.settings.agent import known
+
+
+class PersonAgent:
+    """Takes no settings."""
+
+    name = "person"
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        known(settings, kind=self.name)
+
+    def answer(self, request: AgentRequest) -> AgentAnswer:
+        if request.said is None or request.repair is not None:
+            raise AgentWaits(question(request))
+        if isinstance(request.said, str):
+            return AgentAnswer(text=request.said)
+        return AgentAnswer(text=f"```json\n{json.dumps(request.said, ensure_ascii=False, indent=2)}\n```")
+
+
+def question(request: AgentRequest) -> dict[str, object]:
+    """What is shown to the person; after an answer that could not be used, what was wrong with it."""
+    asked: dict[str, object] = {"question": f"{request.role.name}: {request.role.description}", "answer": "role", "prompt": request.prompt}
+    asked["fields"] = dict(request.role.schema)
+    if request.worktree is not None:
+        asked["worktree"] = str(request.worktree)
+    if request.repair is not None:
+        asked["problem"] = request.repair.problem
+    return asked

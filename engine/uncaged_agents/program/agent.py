@@ -1,0 +1,193 @@
+"""A coding program is asked once per turn by its row of the table, and what it reports counts, not its exit code alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.rights import CHANGING
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, agent_failure, remark_stderr
+from uncaged_engine.processes.leftovers import kill_leftovers
+from uncaged_engine.processes.programs import MAX_STDERR_BYTES, Finished, run_program
+from uncaged_engine.settings import agent as check
+
+from ..command import empty_directory, tail
+from .reading import MAX_VALUE_CHARACTERS, Flood, Reader, Reading
+from .strict import is_strict
+from .table import Row, row_for
+
+KIND = "program"
+MAX_ARGUMENT_BYTES = 120_000
+"""One argument cannot be larger than 128 KiB on Linux."""
+OUTDATED = re.compile(
+    r"unknown (option|argument|command|flag)|unexpected argument|unrecognized (option|argument|subcommand)|no such (option|command)", re.I
+)
+
+
+class ProgramAgent:
+    """Settings: row (of the table), arguments (more of them), rights (instead of the row's), env, timeoutSeconds, graceSeconds."""
+
+    name = KIND
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        check.known(settings, "row", "arguments", "rights", "env", "timeoutSeconds", "graceSeconds", kind=KIND)
+        self._row = row_for(settings, KIND)
+        self._more = check.texts(settings, "arguments", kind=KIND) if "arguments" in settings else ()
+        self._rights = check.texts(settings, "rights", kind=KIND) if "rights" in settings else None
+        self._env = check.variables(settings, "env", kind=KIND)
+        self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
+        self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
+
+    def answer(self, request: AgentRequest) -> AgentAnswer:
+        session = request.session if isinstance(request.session, str) and self._row.continuing else None
+        if session is not None:
+            try:
+                return self._run(request, request.repair.wording if request.repair else request.prompt, session)
+            except LostSession:
+                request.remark(f"session {session} is gone; a new one begins")
+        return self._run(request, request.prompt, None)
+
+    def _run(self, request: AgentRequest, prompt: str, session: str | None) -> AgentAnswer:
+        environment = {**request.environment, **self._env}
+        timeout_s = min(request.timeout_s, self._timeout_s)
+        reader = Reader(self._row, request.progress)
+        try:
+            finished = run_program(
+                self._argv(request, prompt, session, environment),
+                directory=request.worktree or empty_directory(request.scratch),
+                environment=environment,
+                stdin=prompt.encode("utf-8", "backslashreplace") if self._row.prompt == "stdin" else b"",
+                timeout_s=timeout_s,
+                cancel=request.cancel,
+                scratch=request.scratch,
+                key=request.key,
+                grace_s=self._grace_s,
+                max_stdout_bytes=1 << 16,
+                on_stdout=reader,
+            )
+        except Flood as exc:
+            raise AgentFailed(f"{self._row.title} was stopped: {exc}") from exc
+        except OSError as exc:
+            raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
+        finally:
+            kill_leftovers(request.scratch, request.key)  # what it started may have left its group
+        remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
+        reading = reader.finish()
+        take_patterns(self._row, finished.stderr, reading)
+        return self._judge(finished, reading, timeout_s, session)
+
+    def _argv(self, request: AgentRequest, prompt: str, session: str | None, environment: Mapping[str, str]) -> list[str]:
+        row = self._row
+        parts: dict[str, Sequence[str]] = {
+            "rights": self._rights if self._rights is not None else rights_of(row, request),
+            "more": self._more,
+            "continue": [word.replace("{session}", session) for word in row.continuing] if session is not None else (),
+            "schema": schema_arguments(row, request),
+            "prompt": [argument_of(prompt, request.scratch)],
+        }
+        return row.argv(environment.get("PATH", ""), parts)
+
+    def _judge(self, finished: Finished, reading: Reading, timeout_s: float, session: str | None) -> AgentAnswer:
+        """The answer, or why there is none."""
+        title, usage = self._row.title, reading.usage
+        more: dict[str, object] = {"exitCode": finished.exit_code, "stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
+        if usage:
+            more["usage"] = usage
+        if finished.cancelled:
+            raise AgentFailed(f"{title} was stopped", more=more)
+        if finished.timed_out:
+            raise AgentFailed(f"{title} gave no answer within {timeout_s:g} s and was stopped", kind="timeout", more=more)
+        answer = reading.texts.get("answer")
+        if finished.exit_code == 0 and reading.ended and not reading.failed and answer is not None:
+            if len(answer) > MAX_VALUE_CHARACTERS:
+                raise AgentFailed(f"{title} answered with more than {MAX_VALUE_CHARACTERS} characters", more=more)
+            return AgentAnswer(text=answer, usage=usage or None, session=reading.texts.get("session"))
+        raise self._trouble(finished, reading, more, session)
+
+    def _trouble(
+        self, finished: Finished, reading: Reading, more: Mapping[str, object], session: str | None
+    ) -> AgentFailed | EnvironmentLacks | LostSession:
+        row, code = self._row, finished.exit_code
+        meaning = row.exits.get(code)
+        said = (reading.texts.get("why") or tail(finished.stderr).strip() or tail(finished.stdout).strip())[-2000:]
+        if session is not None and any(word in said for word in row.lost):
+            return LostSession()
+        if (meaning is not None and meaning.lacks) or any(word in said for word in row.lacks):
+            return EnvironmentLacks(f"{row.title}: {meaning.says if meaning else said}", remedy=row.how_to_log_in)
+        if code != 0 and not reading.texts.get("answer", "").strip() and OUTDATED.search(said):
+            return EnvironmentLacks(f"{row.title} does not know what we ask of it ({said})", remedy=f"bring it up to date ({row.install})")
+        if meaning is not None:
+            what = f"failed: {meaning.says} (exit code {code})"
+        elif code < 0:
+            what = f"was ended by signal {-code}"
+        elif reading.failed or code > 0:
+            what = "failed" if code == 0 else f"failed with exit code {code}"
+        else:
+            what = "ended without a result"
+            said = said if not reading.noise else f"what it printed cannot be read: {said}"
+        return agent_failure(f"{row.title} {what}: {said or 'it said nothing'}", said, more)
+
+
+class LostSession(Exception):
+    """The session to go on with is gone."""
+
+
+def rights_of(row: Row, request: AgentRequest) -> Sequence[str]:
+    """The arguments that let the program do what the flow lets its roles do, as far as it has any for that."""
+    rights, level = request.rights, level_of(request)
+    if not row.named or (rights.tools is None and not rights.network):
+        return row.rights.get(level, ())
+    usable = {
+        *(() if level == "none" else rights.usable(writable=level == "write")),
+        *(("network",) if rights.network else ()),
+    } - ({"run"} if level == "read" else set())  # nothing would keep its commands from writing
+    allowed = dict.fromkeys(name for tool, names in row.tools.items() if tool in usable for name in names)
+    partly = {name.partition("(")[0] for name in allowed}
+    others = dict.fromkeys(name for names in row.tools.values() for name in names if "(" not in name and name not in partly)
+    lists = {"{allowed}": allowed, "{others}": others}
+    words: list[str] = []
+    for word in row.named:
+        if word not in lists:
+            words.append(word)
+        elif lists[word]:
+            words.append(",".join(lists[word]))
+        else:
+            words.pop()  # the option's name
+    return words
+
+
+def level_of(request: AgentRequest) -> str:
+    """What the flow lets the role do with the workspace."""
+    if request.worktree is None:
+        return "none"
+    return "write" if request.writable and any(map(request.rights.may, (*CHANGING, "run"))) else "read"
+
+
+def take_patterns(row: Row, stderr: bytes, reading: Reading) -> None:
+    """Find what the row looks for on standard error."""
+    text = stderr.decode("utf-8", "replace")
+    for name, pattern in row.stderr.items():
+        found = re.findall(pattern, text)
+        if found:
+            reading.texts[name] = str(found[-1])
+
+
+def schema_arguments(row: Row, request: AgentRequest) -> list[str]:
+    """Hand the role's schema over in a file, where program and schema allow it."""
+    if not row.schema or not is_strict(request.role.schema):
+        return []
+    file = request.scratch / "schema.json"
+    file.write_text(json.dumps(request.role.schema), "utf-8")
+    return [word.replace("{file}", str(file)) for word in row.schema]
+
+
+def argument_of(prompt: str, scratch: Path) -> str:
+    """A prompt as one argument; one that is too long for that goes into a file, and the argument says so."""
+    if len(prompt.encode("utf-8", "backslashreplace")) <= MAX_ARGUMENT_BYTES:
+        return prompt.replace("\0", "\\0")
+    file = scratch / "prompt.md"
+    file.write_text(prompt, "utf-8", "backslashreplace")
+    return f"Read the file {file} as a whole and do what it says; it is your task."

@@ -1,0 +1,200 @@
+"""A role effect asks the agent that is bound to the role, takes data out of its answer, and keeps what it changed.
+
+Body: ``{"name": role, "prompt": text for this step?, "timeout_s": seconds?}``. The step's ``content`` is the answer without the block that
+carried the data (``meta``); unusable answers stand whole in their attempt lines.
+
+Rule 1: an agent works only in the thread's worktree, and a try after the first starts from the last snapshot.
+Rule 2: answer or failure, the worktree is snapshotted before the outcome is returned: each finished step has its files.
+Rule 3: no secret that was handed to an agent is in anything that is returned or recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.rights import KEYS
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.agents import AgentFailed, AgentWaits
+from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+from uncaged_engine.processes.leftovers import kill_leftovers, ledger_of
+from uncaged_engine.processes.shortage import full_disk, named_in
+from uncaged_models.prompts.extract import checker
+
+from .kinds import factory_of
+from .slots import Cancelled, Turn, places_directory
+from .turns.asking import Asked, add_usage, ask
+from .turns.claims import Claims
+from .turns.question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
+from .workspace import Workspace, last_snapshot, scratch_of
+
+
+class RoleHandler:
+    kind = "role"
+    limits = frozenset({"workspace", "timeout_s"}) | KEYS
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+        return "repeat" if workspace_level(bundle) == "none" else "restore"
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        try:
+            question = read_body(body, context)
+        except ValueError as exc:
+            return Failure.of("effect", f"role: {exc}")
+        try:
+            return perform_role(question, context)
+        except (UsageError, NotFoundError) as exc:  # the binding's settings, an agent that is gone: a person mends it and resumes
+            raise EnvironmentLacks(str(exc)) from exc
+
+
+def perform_role(question: Question, context: EffectContext) -> Outcome:
+    binding = bind(question.role.name, context)
+    scratch = scratch_of(context.store, context.thread_id)
+    scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+    latest = last_snapshot(question.steps)
+    workspace = prepare(context, scratch, latest)
+    outcome = consult(question, binding, workspace, scratch, context, latest=latest)
+    if isinstance(outcome, Void | Wait) or workspace is None or workspace_level(context.bundle) != "write":
+        return outcome
+    snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
+    # crash here: the snapshot is made, no line names it; the next try starts from the one before it
+    if isinstance(outcome, Failure):
+        return Failure(error={**outcome.error, "snapshot": snapshot})
+    return Answer(fields={**outcome.fields, "snapshot": snapshot})
+
+
+def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Workspace | None:
+    """Return the thread's workspace as its last finished step left it, with nothing of an earlier try in it or still running."""
+    level = workspace_level(context.bundle)
+    workspace = Workspace.of(context.start, context.store, context.thread_id, environment=context.environment) if level != "none" else None
+    if level != "none" and workspace is None:
+        raise EnvironmentLacks(
+            f"thread {context.thread_id} was started without a workspace, but its roles need one; run it in a repository"
+        )
+    asked = scratch / "asked"
+    asked_before = context.attempt > 1 or (asked.exists() and asked.read_text("utf-8") == context.key)
+    again = asked_before and context.answer is None and not is_part(context)  # a person's own work in the worktree stays
+    if again:
+        kill_leftovers(scratch, context.thread_id)
+    elif ledger_of(scratch, context.key).exists():  # a crash left this part of a step open
+        kill_leftovers(scratch, context.key)
+    if workspace is not None:
+        workspace.ensure(latest, now_ms=context.clock_ms())
+        if again:
+            workspace.restore(latest)
+    if not is_part(context):
+        asked.write_text(context.key, "utf-8")  # a retry inside the same attempt is a further try, too
+    return workspace
+
+
+def consult(
+    question: Question, binding: Binding, workspace: Workspace | None, scratch: Path, context: EffectContext, *, latest: str | None
+) -> Outcome:
+    """Ask the agent and return the outcome. latest: the snapshot from which each try starts."""
+    role = question.role.name
+
+    def progress(fields: Mapping[str, object]) -> None:
+        seen = fields if workspace is None else seen_from(workspace.tree, fields)
+        context.progress(redacted({"role": role, "agent": binding.name, **seen}, binding))
+
+    def record(fields: Mapping[str, object]) -> None:
+        context.record_attempt(redacted(fields, binding))
+
+    def restore() -> None:
+        if workspace is not None and context.answer is None and not is_part(context):  # a person's own work stays
+            workspace.restore(latest)
+
+    try:
+        agent = factory_of(binding.use)(binding.settings)
+        request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
+        progress({})
+        with Turn(places_directory(os.environ), context.config.limits.agents, context.cancel, progress) as turn:
+            if request.flows is not None:
+                request.flows.lent = turn.lent
+            claims = Claims(workspace=workspace, request=request, latest=latest)
+            asked = ask(agent, request, checker(question.role.schema, claims.problem), record, restore)
+        if asked.meta is None and not context.cancel.requested:
+            asked = extracted(asked, question, binding, context, record, claims=claims)
+    except Cancelled:
+        return Void(word="killed", message=f"killed while {binding.name} waited to answer for {role!r}")
+    except AgentWaits as exc:
+        return Wait(details=redacted({"role": role, **exc.details}, binding))
+    except AgentFailed as exc:
+        worktree = [] if workspace is None else [workspace.tree]
+        shortage = named_in(str(exc), str(exc.more.get("stderr", ""))) or full_disk([scratch, *worktree])
+        if shortage is not None:
+            raise EnvironmentLacks(clean(f"{binding.name}: {shortage}", binding), remedy="make room or repair the disk") from None
+        error = {"kind": exc.kind, "message": f"{binding.name}: {exc}", "role": role, "by": binding.name, **exc.more}
+        outcome: Answer | Failure = Failure(error=redacted(error, binding))
+    except EnvironmentLacks as exc:
+        raise EnvironmentLacks(clean(exc.what, binding), remedy=clean(exc.remedy, binding)) from None
+    except (UsageError, NotFoundError) as exc:  # settings that are wrong by now, an agent that is gone
+        raise EnvironmentLacks(clean(str(exc), binding)) from None
+    else:
+        outcome = outcome_of(asked, role, binding)
+    if context.cancel.requested and not isinstance(outcome, Answer):  # a whole answer that came first is kept, and paid for once
+        return Void(word="killed", message=f"killed while {binding.name} answered for {role!r}")
+    return outcome
+
+
+def seen_from(tree: Path, fields: Mapping[str, object]) -> dict[str, object]:
+    """A report whose tool and file are named as they are seen from the worktree; where that lies says nothing to whoever follows."""
+    named = {name: text.replace(f"{tree}/", "") for name in ("tool", "file") if isinstance(text := fields.get(name), str)}
+    return {**fields, **named}
+
+
+def clean(text: str, binding: Binding) -> str:
+    """Words without the secrets that the agent was given."""
+    return str(redacted({"text": text}, binding)["text"])
+
+
+def extracted(
+    asked: Asked,
+    question: Question,
+    binding: Binding,
+    context: EffectContext,
+    record: Callable[[Mapping[str, object]], None],
+    *,
+    claims: Claims,
+) -> Asked:
+    """Let the model that is configured for it take the data out of the agent's last answer, which is without secrets by then."""
+    if context.config.extractor is None:
+        return asked
+    from uncaged_models.extractor import take_out
+
+    role = question.role
+    taken = take_out(
+        clean(asked.content, binding),
+        role.schema,
+        role.extract_prompt,
+        context,
+        timeout_s=question.timeout_s,
+        record=record,
+        progress=lambda fields: context.progress({"role": role.name, **fields}),
+    )
+    usage = {**asked.usage}
+    add_usage(usage, {name: value for name, value in taken.usage.items() if name != "model"})
+    wrong = checker(role.schema, claims.problem)(taken.meta) if taken.fits else [taken.problem]
+    problems = asked.problems if not wrong else (*asked.problems, f"the extractor {context.config.extractor!r}: {'; '.join(wrong)}")
+    return replace(asked, meta=None if wrong else cast("Mapping[str, object]", taken.meta), problems=problems, usage=usage)
+
+
+def outcome_of(asked: Asked, role: str, binding: Binding) -> Answer | Failure:
+    usage = {**asked.usage, **({"calls": asked.calls} if asked.calls > 1 else {})}
+    more: dict[str, object] = {"usage": usage} if usage else {}
+    if isinstance(asked.session, str):
+        more["session"] = asked.session
+    if asked.meta is not None:
+        return Answer(fields=redacted({"role": role, "content": asked.content, "meta": asked.meta, "by": binding.name, **more}, binding))
+    message = f"{binding.name} gave {asked.calls} answers for {role!r} and none could be used; the last one: {asked.problems[-1]}"
+    attempts = [{"problem": problem} for problem in asked.problems]
+    error = {"kind": "extraction", "message": message, "role": role, "by": binding.name, "calls": asked.calls, "attempts": attempts, **more}
+    return Failure(error=redacted(error, binding))

@@ -1,0 +1,137 @@
+"""No more agents of one user work at once on this machine than the config allows, over all stores; the others wait and can be killed.
+
+A place is a lock on a file, so a worker that dies gives its places back. Whoever got one looks whether others, whose config allows more,
+have gone beyond its own limit, and then steps back.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from uncaged_bundles.errors import EnvironmentLacks, RefusedError
+from uncaged_engine.door.effects import Cancel
+from uncaged_engine.journal import lock
+from uncaged_engine.processes.runtime import runtime_directory
+
+POLL_S = 0.2
+SUFFIX = ".place"
+_HELD: dict[Path, set[int]] = {}
+"""The places of this process, by directory: nobody has to ask the kernel for those."""
+_HOLDING = threading.Lock()
+
+Progress = Callable[[Mapping[str, object]], None]
+
+
+class Cancelled(Exception):
+    """It was killed while it waited."""
+
+
+class Turn:
+    """One of *places* in *directory*, held inside its ``with`` block."""
+
+    def __init__(self, directory: Path, places: int, cancel: Cancel, progress: Progress) -> None:
+        self._directory = directory
+        self._places = places
+        self._cancel = cancel
+        self._progress = progress
+        self._place: int | None = None
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        """Raises: Cancelled: a kill came first."""
+        self._wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._give_back()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Others may have the place while the block runs: whoever waits for agents must not keep them from working."""
+        self._give_back()
+        try:
+            yield
+        finally:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Return when there is a place; followers are told while there is none."""
+        try:
+            self._place = self._free()
+            if self._place is None:
+                self._queue()
+        except FileNotFoundError as exc:  # some systems remove it when the user logs out
+            raise EnvironmentLacks(f"the directory of the places for agents, {self._directory}, is gone", remedy="log in again") from exc
+
+    def _queue(self) -> None:
+        self._progress({**self._told(), "queued": True})
+        try:
+            while self._place is None:
+                if self._cancel.wait(POLL_S):
+                    raise Cancelled
+                self._place = self._free()
+                if self._place is None:
+                    self._progress(self._told())  # somebody may have begun to follow
+        finally:
+            self._progress({"queued": False})
+
+    def _told(self) -> dict[str, object]:
+        with _HOLDING:
+            count = working(self._directory)
+        return {"text": f"queued: {'1 agent works' if count == 1 else f'{count} agents work'} on this machine already"}
+
+    def _give_back(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            with _HOLDING:
+                _HELD[self._directory].discard(self._number)
+                os.close(place)
+
+    def _free(self) -> int | None:
+        """A descriptor that holds the lock of a free place, or None."""
+        with _HOLDING:
+            held = _HELD.setdefault(self._directory, set())
+            for number in range(self._places):
+                if number in held:
+                    continue
+                place = os.open(self._directory / f"{number}{SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                kept = False
+                try:
+                    if lock.take(place):
+                        if working(self._directory) > self._places:  # our own is among them
+                            return None
+                        os.utime(place)  # what tidies old files away leaves it alone
+                        held.add(number)
+                        self._number, kept = number, True
+                        return place
+                finally:
+                    if not kept:
+                        os.close(place)
+        return None
+
+
+def working(directory: Path) -> int:
+    """How many places are held at this moment."""
+    mine = {f"{number}{SUFFIX}" for number in tuple(_HELD.get(directory, ()))}
+    with os.scandir(directory) as entries:
+        others = [entry.path for entry in entries if entry.name.endswith(SUFFIX) and entry.name not in mine]
+    return len(mine) + sum(lock.is_live(Path(path)) for path in others)
+
+
+def places_directory(environment: Mapping[str, str]) -> Path:
+    """Where the places of this user are on this machine.
+
+    Raises:
+        EnvironmentLacks: there is no directory that is this user's alone.
+    """
+    try:
+        directory = runtime_directory(environment) / "agents"
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except (RefusedError, OSError) as exc:
+        raise EnvironmentLacks(f"agents have no place to work: {exc}", remedy="mend that") from exc
+    return directory

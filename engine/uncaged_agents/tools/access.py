@@ -1,0 +1,38 @@
+"""As root, commands run as a user of their own, and the worktree is that user's only while a command runs in it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from uncaged_effects.scripting.lending import change_owners, identities_of
+from uncaged_engine.sandbox.script import ScratchUser
+
+
+@contextmanager
+def lent(top: Path, user: ScratchUser) -> Iterator[None]:
+    """Inside, the tree belongs to *user*; what git keeps in it does not. As an ordinary user nothing changes hands."""
+    if os.geteuid() != 0:
+        yield
+        return
+    hand_over(top, user.uid, user.gid)
+    try:
+        yield
+    finally:
+        hand_over(top, 0, 0)
+
+
+def hand_over(top: Path, uid: int, gid: int) -> None:
+    """Change the owner of all that is below *top*. Links are not followed, and a file that has a second name stays whose it is."""
+
+    def choose(found: os.stat_result) -> tuple[int, int] | None:
+        return (uid, gid) if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1) else None
+
+    fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        change_owners(fd, choose, identities_of(top / ".git"))
+    finally:
+        os.close(fd)

@@ -1,0 +1,121 @@
+"""A flow that a role may use is a tool of its agent: each call is a child thread, and a call that a crash left open finds its thread again.
+
+A role's policy names flows among its tools, as ``flow:top-stories``. A flow's direct output is the agent's answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from uncaged_bundles.errors import RefusedError, StorageError, UncagedError, UsageError
+from uncaged_effects import flow as children
+from uncaged_engine.costs.accounting import Spent
+from uncaged_engine.costs.prices import priced
+from uncaged_engine.door.effects import Cancel, EffectContext
+from uncaged_engine.door.outcomes import Answer, Failure
+from uncaged_models.client import Tool
+from uncaged_models.conversation import Call, Result, clean
+from uncaged_models.prompts.history import cut
+from uncaged_tools.flows import Called, called_of, split, tools
+
+from .extract import NAME as EXTRACT
+from .toolbox import MAX_RESULT_CHARACTERS, TOOLS
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+    from uncaged_tools import flows as offered
+
+MOST_CALLS = 10
+
+
+def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
+    """The flows of these names."""
+    from uncaged_engine.api import Engine
+
+    engine = Engine(context.store)
+    return FlowTools(engine, context, tools(engine, reserved=(*TOOLS, EXTRACT), flows=names))
+
+
+class FlowTools:
+    """The flows that one answer may use, at most ten times in all. lent: gives the agent's own place to others while a flow runs."""
+
+    lent: Callable[[], AbstractContextManager[None]]
+
+    def __init__(self, engine: Engine, context: EffectContext, among: Sequence[offered.Tool]) -> None:
+        self.lent = nullcontext
+        self._engine = engine
+        self._context = context
+        self._among = {tool.name: tool for tool in among}
+        self._calls: Counter[str] = Counter()
+        self._spent = Spent()
+        self.described = tuple(Tool(name=tool.name, description=tool.description, parameters=tool.schema) for tool in among)
+
+    def use(self, call: Call, left_s: float) -> Result:
+        """Run the flow within *left_s*; whatever goes wrong stands in the result, but for what the machine lacks."""
+        if call.name not in self._among:
+            return self._failed(call, f"there is no tool {call.name!r}; there are: {', '.join(self._among)}")
+        if self._calls.total() >= MOST_CALLS:
+            return self._failed(call, f"flows can be used {MOST_CALLS} times in one answer, and that is used up; answer with what you have")
+        try:
+            tool = self._among[call.name]
+            prompt, params = split(tool, call.parsed())
+            called = self._run({"name": tool.flow, "prompt": prompt, "params": params}, left_s)
+        except StorageError:
+            raise
+        except (UncagedError, ValueError) as exc:
+            return self._failed(call, str(exc))
+        if called.direct:
+            return Result(call=call.id, text=clean(spelled(called.data)), final=True)
+        told = {"success": called.success, "message": called.message, "data": called.data}
+        return Result(call=call.id, text=cut(clean(spelled(told)), MAX_RESULT_CHARACTERS), failed=not called.success)
+
+    def shown(self, call: Call) -> Mapping[str, object]:
+        return {"tool": call.name}
+
+    def counted(self, usage: Mapping[str, object]) -> Mapping[str, object]:
+        """A model's usage with that of the threads that it started since the last time."""
+        own = priced(usage, self._context.config.prices)
+        spent, self._spent = self._spent, Spent()
+        return {**own, **Spent().plus(own).plus(spent.document()).document()} if spent.document() else own
+
+    def _run(self, body: Mapping[str, Any], left_s: float) -> Called:
+        """The same call in a try after a crash has the same id, so its thread is found instead of started twice."""
+        said = json.dumps(body, sort_keys=True)
+        self._calls[said] += 1
+        cancel = Cancel()
+        context = replace(self._context, key=f"{self._context.key}/{self._calls[said]}/{said}", cancel=cancel)
+        if children.depth_of(context.start) >= children.DEEPEST:
+            raise UsageError(f"threads start one another {children.DEEPEST} levels deep at most")
+        child = children.child_id(context)
+        timer = Timer(max(0.0, left_s), cancel.request)
+        timer.daemon = True
+        with self._context.cancel.on_request(cancel.request):
+            if context.store.was_removed(child):
+                raise RefusedError(
+                    f"this call ran before, as thread {child}; it was removed, so its result is lost and it is not run again"
+                )
+            if context.store.journal_of(child) is None:
+                children.begin(self._engine, child, body, context)
+            timer.start()
+            try:
+                with self.lent(), cancel.on_request(lambda: children.stop(self._engine, child)):
+                    outcome = children.result_of(self._engine, child, context)
+            finally:
+                timer.cancel()
+        found = self._engine.thread(child)
+        if isinstance(outcome, Answer | Failure):
+            self._spent = self._spent.plus(found.spent.document())
+        return called_of(child, found.summary.status, found.summary.message, found.end)
+
+    def _failed(self, call: Call, why: str) -> Result:
+        return Result(call=call.id, text=why, failed=True)
+
+
+def spelled(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

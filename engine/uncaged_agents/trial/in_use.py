@@ -1,0 +1,122 @@
+"""Who would be asked on this machine is known before anybody is: what is configured, what is named or agreed to, and the default."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from uncaged_bundles.errors import UncagedError
+from uncaged_engine.settings.config import Config
+from uncaged_models.settings import WIRES, with_key
+
+from ..choose import choose, named
+from .kinds import look_for, model, try_for
+from .trial import Finding, Ground, Try, find_out
+
+APART = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "structured"})
+"""Settings of models that make no difference to whether they can be reached."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One that would be asked. where: the place that a person would mend. problem: why it cannot even be made out what it is."""
+
+    name: str
+    use: str
+    where: str
+    settings: Mapping[str, object]
+    attempt: Try
+    problem: str = ""
+
+    @property
+    def identity(self) -> str:
+        """The same for two that are one and the same to whoever answers."""
+        apart = APART if self.use in WIRES else frozenset()
+        settings = {name: value for name, value in self.settings.items() if name not in apart}
+        return json.dumps([self.use, settings], sort_keys=True, default=str)
+
+
+def lacking(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, Finding]]:
+    """Those who could not answer now, as far as that is seen without asking anybody: a key, a program or a file is not there."""
+    looked = (replace(one, attempt=look_for(one.use)) for one in candidates(ground, directory))
+    return ((one, found) for one, found in try_each(looked, ground) if found.level == "problem")
+
+
+def try_all(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, Finding]]:
+    """Try every candidate.
+
+    Args:
+        directory: where relative paths in names of agents start.
+    """
+    return try_each(candidates(ground, directory), ground)
+
+
+def try_each(them: Iterable[Candidate], ground: Ground) -> Iterator[tuple[Candidate, Finding]]:
+    """Try some, and none that is the same as one before it."""
+    tried: dict[str, tuple[str, Finding]] = {}
+    for one in them:
+        if one.problem:
+            yield one, Finding(level="problem", text=one.problem, remedy=f"mend {one.where}")
+            continue
+        if one.identity in tried:
+            name, found = tried[one.identity]
+            yield one, replace(found, text=f"the same as {name}: {found.text}", seconds=0.0, usage={}, asked=False)
+            continue
+        found = find_out(one.attempt, one.settings, ground, one.where)
+        tried[one.identity] = one.name, found
+        yield one, found
+
+
+def candidates(ground: Ground, directory: Path) -> Iterator[Candidate]:
+    """Agents that config defines, those that it names or that a person agreed to, the default, and the models of the llm effect."""
+    config = ground.config
+    seen: set[str] = set()
+    for name, where in (*((name, f"agents.{name} in config.yaml") for name in config.agents), *named_in(config), *agreed(ground)):
+        if name not in seen:
+            seen.add(name)
+            yield agent(name, where, config, directory)
+    try:
+        default = choose(config, flow="", role=None, asked={}, environment=ground.environment, directory=directory)
+    except UncagedError:
+        return  # it was named, and has been told of
+    if default.name not in seen:
+        settings = with_key(default.use, default.settings)
+        yield Candidate(name=default.name, use=default.use, where="the environment", settings=settings, attempt=try_for(default.use))
+    for name, entry in config.models.items():
+        wire = next(wire for wire in WIRES if wire == entry.use)
+        where = f"models.{name} in config.yaml"
+        yield Candidate(name=name, use=wire, where=where, settings=with_key(wire, entry.settings), attempt=model(wire))
+
+
+def agent(name: str, where: str, config: Config, directory: Path) -> Candidate:
+    try:
+        chosen = named(name, config, where, directory)
+    except UncagedError as exc:
+        return Candidate(name=name, use="", where=where, settings={}, attempt=try_for(""), problem=str(exc))
+    return Candidate(name=name, use=chosen.use, where=where, settings=with_key(chosen.use, chosen.settings), attempt=try_for(chosen.use))
+
+
+def named_in(config: Config) -> Iterator[tuple[str, str]]:
+    """Every agent that config names, with the place where it does."""
+    if config.agent is not None:
+        yield config.agent, "agent in config.yaml"
+    for role, name in config.roles.items():
+        yield name, f"roles.{role} in config.yaml"
+    for flow, settings in config.flows.items():
+        if settings.agent is not None:
+            yield settings.agent, f"flows.{flow}.agent in config.yaml"
+        for role, name in settings.roles.items():
+            yield name, f"flows.{flow}.roles.{role} in config.yaml"
+
+
+def agreed(ground: Ground) -> Iterator[tuple[str, str]]:
+    """Coding programs that are on this machine and that a person said yes to."""
+    from ..program.table import table
+
+    path = ground.environment.get("PATH", "")
+    for name in ground.config.consent:
+        row = table().get(name)
+        if row is not None and row.found(path) is not None:
+            yield name, "consent in config.yaml"

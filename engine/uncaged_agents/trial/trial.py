@@ -1,0 +1,145 @@
+"""Whatever becomes of trying an agent is one finding: what it said or why it did not, and the next step for a person.
+
+Rule 1: at most one tiny turn each; what can be known without one is known without.
+Rule 2: it works in an empty directory of its own, which is gone afterwards, and what it started ends with it.
+Rule 3: no finding holds a secret.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, cast
+
+from uncaged_bundles.contract import RoleSpec
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.ids import ThreadId
+from uncaged_engine.costs.prices import priced
+from uncaged_engine.door.agents import AgentFailed, AgentRequest
+from uncaged_engine.door.effects import Cancel
+from uncaged_engine.processes.leftovers import MARK
+from uncaged_engine.settings import secrets
+from uncaged_engine.settings.config import NOTHING, Config
+from uncaged_models.errors import Busy, Cut, ModelFailed
+
+LIMIT_S = 60.0
+PROMPT = "This only tests the connection. Answer with the one word: ready. Use no tools."
+
+Level = Literal["ok", "note", "problem"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What became of one agent. model: "" if it is not known. usage: as in a step's record. asked: whether a turn was spent on it."""
+
+    level: Level
+    text: str
+    remedy: str = ""
+    seconds: float = 0.0
+    model: str = ""
+    usage: Mapping[str, object] = field(default_factory=dict)
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Where agents are tried. environment: the caller's, as a thread would carry it. thread: an id that no thread has, for the mark."""
+
+    config: Config
+    environment: Mapping[str, str]
+    thread: ThreadId
+    limit_s: float = LIMIT_S
+
+    @property
+    def for_children(self) -> dict[str, str]:
+        return {**self.config.for_agents(self.environment), MARK: self.key}
+
+    @property
+    def key(self) -> str:
+        return f"{self.thread}/1"
+
+    def request(self, scratch: Path) -> AgentRequest:
+        """The tiny question, without a workspace."""
+        role = RoleSpec(name="ready", description="Says ready.", system_prompt="", extract_prompt="", schema={"type": "object"})
+        return AgentRequest(
+            thread_id=self.thread,
+            key=self.key,
+            role=role,
+            prompt=PROMPT,
+            task=PROMPT,
+            params=NOTHING,
+            steps=(),
+            worktree=None,
+            environment=self.for_children,
+            timeout_s=self.limit_s,
+            attempt=1,
+            calls=0,
+            role_calls=0,
+            repair=None,
+            session=None,
+            config=NOTHING,
+            test_command=None,
+            scratch=scratch,
+            cancel=Cancel(),
+            progress=_nobody_follows,
+            sandbox=self.config.sandbox,
+            writable=False,
+        )
+
+
+Try = Callable[[Mapping[str, object], AgentRequest], Finding]
+"""Tries one kind of agent: its settings with the secrets in them, and the question. Raises what the agent raises."""
+
+
+def find_out(attempt: Try, settings: Mapping[str, object], ground: Ground, where: str) -> Finding:
+    """Try an agent and say what came of it.
+
+    Args:
+        settings: with ``secret:NAME`` still in them. where: the place in config.yaml that a person would mend, or the agent's name.
+    """
+    known: dict[str, str] = {}
+    begin_s = time.monotonic()
+    try:
+        resolved, known = secrets.resolve(settings, ground.config, ground.environment)
+        with TemporaryDirectory(prefix="uncaged-doctor-") as scratch:
+            begin_s = time.monotonic()
+            found = attempt(cast("Mapping[str, object]", resolved), ground.request(Path(scratch)))
+    except (EnvironmentLacks, UsageError, NotFoundError, AgentFailed, ModelFailed, Busy, Cut) as exc:
+        found = failure(exc, where)
+    model = {"model": found.model} if found.model else {}
+    return replace(
+        found,
+        text=str(secrets.redact(found.text, known)),
+        remedy=str(secrets.redact(found.remedy, known)),
+        seconds=round(found.seconds or time.monotonic() - begin_s, 3),
+        usage=priced({**found.usage, **model}, ground.config.prices) if found.usage else NOTHING,
+    )
+
+
+def failure(problem: Exception, where: str) -> Finding:
+    """What an agent's error means to the person who looks after the machine."""
+    match problem:
+        case EnvironmentLacks():
+            return Finding(level="problem", text=problem.what, remedy=problem.remedy or "mend that, and look again")
+        case UsageError() | NotFoundError():
+            return Finding(level="problem", text=str(problem), remedy=f"mend {where}")
+        case Busy():
+            return Finding(level="note", text=f"it is there, but busy: {problem}", remedy="try again later", asked=True)
+        case AgentFailed() | ModelFailed() if problem.kind == "timeout":
+            remedy = "see whether it is still starting, or waits for something; then try again"
+            return Finding(level="problem", text=str(problem), remedy=remedy, asked=True)
+        case AgentFailed():
+            usage = problem.more.get("usage")
+            used = usage if isinstance(usage, Mapping) else NOTHING
+            return Finding(level="problem", text=str(problem), remedy="run it by hand to see more", usage=used, asked=True)
+        case Cut():
+            return Finding(level="problem", text=str(problem), remedy="look at the server, and at what stands between", asked=True)
+        case _:
+            return Finding(level="problem", text=str(problem), remedy=f"mend {where}", asked=True)
+
+
+def _nobody_follows(_fields: Mapping[str, object]) -> None:
+    """A trial has no followers."""

@@ -1,0 +1,135 @@
+"""An agent whose answer cannot be used is shown why and asked again, at most twice, and each such answer is in the journal first.
+
+An agent whose service is away is asked again, too, after a pause; if that lasts, the thread is paused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from uncaged_engine.door.agents import Agent, AgentAnswer, AgentAway, AgentFailed, AgentRequest, Repair
+from uncaged_models.patience import TRIES, outage, pause_after, report
+from uncaged_models.prompts.extract import Check, Unfit, extract
+from uncaged_models.prompts.prompt import repair_prompt, repair_wording
+
+MAX_REPAIRS = 2
+
+Progress = Callable[[Mapping[str, object]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What asking came to. meta: None when no answer could be used. problems: of each unusable answer, in order. calls: answers given.
+
+    session: what the last answer carried.
+    """
+
+    content: str
+    meta: Mapping[str, object] | None
+    problems: tuple[str, ...]
+    usage: Mapping[str, object]
+    calls: int
+    session: object | None = None
+
+
+def ask(
+    agent: Agent,
+    request: AgentRequest,
+    check: Check,
+    record_attempt: Callable[[Mapping[str, object]], None],
+    restore: Callable[[], None] = lambda: None,
+) -> Asked:
+    """Ask until an answer holds data that fits.
+
+    Args:
+        record_attempt: writes an unusable answer to the journal; called before the agent hears of it.
+        restore: puts the files back as they were before the first answer.
+    Raises:
+        AgentFailed: from the agent; a failure to answer is not repaired. EnvironmentLacks: from the agent, or it is away.
+    """
+    usage: dict[str, object] = {}
+    problems: list[str] = []
+    direct: str | None = None
+    prompt, progress = request.prompt, request.progress
+    while True:
+        try:
+            answer = answer_in_time(agent, request, usage, restore if request.repair is None else lambda: None)
+        except AgentFailed as exc:
+            exc.more.setdefault("calls", len(problems) + 1)
+            add_usage(usage, cast("Mapping[str, object]", exc.more.get("usage") or {}))
+            if usage:
+                exc.more["usage"] = usage
+            raise
+        text = answer.text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair has no place in a journal
+        add_usage(usage, answer.usage or {})
+        calls = len(problems) + 1
+        direct = text if answer.direct else direct
+        found = extract(text, check)
+        if not isinstance(found, Unfit):
+            content = found.content if direct is None else direct
+            return Asked(content=content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls, session=answer.session)
+        problems.append(found.problem)
+        record_attempt({"answer": text, "problem": found.problem, **({"usage": dict(answer.usage)} if answer.usage else {})})
+        if calls > MAX_REPAIRS or request.cancel.requested:
+            return Asked(content=text, meta=None, problems=tuple(problems), usage=usage, calls=calls)
+        request.progress({"repair": calls, "problem": found.problem})
+        request = replace(
+            request,
+            progress=adding(progress, dict(usage)),
+            prompt=repair_prompt(prompt, text, found.problem, request.role),
+            repair=Repair(answer=text, problem=found.problem, wording=repair_wording(found.problem, request.role)),
+            session=answer.session,
+            calls=request.calls + 1,
+            role_calls=request.role_calls + 1,
+        )
+
+
+def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object], restore: Callable[[], None]) -> AgentAnswer:
+    """Return the agent's answer; an agent that is away is asked again after a pause. What failed tries used up is added to *usage*.
+
+    Raises:
+        AgentFailed. EnvironmentLacks: it was away for all tries.
+    """
+    tries = 0
+    while True:
+        try:
+            return agent.answer(request if tries == 0 else replace(request, progress=adding(request.progress, dict(usage))))
+        except AgentAway as exc:
+            tries += 1
+            used = cast("Mapping[str, object]", exc.more.get("usage") or {})
+            if tries >= TRIES:
+                add_usage(usage, used)
+                request.progress({"usage": usage} if usage else {})
+                raise outage(str(exc), tries) from exc
+            pause_s = pause_after(tries)
+            request.progress(report(str(exc), tries, pause_s))
+            if request.cancel.wait(pause_s):
+                raise
+            add_usage(usage, used)
+            restore()
+
+
+def adding(progress: Progress, before: Mapping[str, object]) -> Progress:
+    """Followers are told what a step used up in all, repairs included."""
+
+    def tell(fields: Mapping[str, object]) -> None:
+        usage = fields.get("usage")
+        if isinstance(usage, Mapping):
+            total = dict(before)
+            add_usage(total, usage)
+            fields = {**fields, "usage": total}
+        progress(fields)
+
+    return tell
+
+
+def add_usage(total: dict[str, object], more: Mapping[str, object]) -> None:
+    """Add numbers by name; of anything else the last word stays."""
+    for name, value in more.items():
+        before = total.get(name)
+        if isinstance(value, int | float) and isinstance(before, int | float):
+            total[name] = before + value
+        else:
+            total[name] = value

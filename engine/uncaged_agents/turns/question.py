@@ -1,0 +1,213 @@
+"""A role effect's body and its thread's records lead to exactly one question to exactly one agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from uncaged_bundles.contract import RoleSpec
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.rights import Rights
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.agents import AgentRequest
+from uncaged_engine.door.effects import EffectContext
+from uncaged_engine.journal.infolog import InfoLog
+from uncaged_engine.processes.leftovers import MARK
+from uncaged_engine.settings import secrets
+from uncaged_engine.settings.config import NOTHING
+from uncaged_models.prompts.prompt import build_prompt
+from uncaged_models.settings import with_key
+
+from ..choose import absolute
+from ..workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..tools.extract import ExtractTool
+    from ..tools.flows import FlowTools
+
+KEYS = frozenset({"name", "prompt", "timeout_s"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A checked body. steps: all finished steps of the thread."""
+
+    role: RoleSpec
+    extra: str | None
+    timeout_s: float
+    steps: Sequence[Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """The agent that answers. settings: resolved. known: the secrets in them, value to name."""
+
+    name: str
+    use: str
+    settings: Mapping[str, object]
+    known: Mapping[str, str]
+
+
+def read_body(body: object, context: EffectContext) -> Question:
+    """Check what the bundle yielded; ValueError says what is wrong with it."""
+    if not isinstance(body, dict):
+        raise ValueError("its body must be a mapping with the name of a role")
+    unknown = sorted(set(body) - KEYS)
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})")
+    roles = context.bundle.descriptor.roles
+    name, extra, timeout_s = body.get("name"), body.get("prompt"), body.get("timeout_s")
+    if not isinstance(name, str) or name not in roles:
+        raise ValueError(f"the descriptor has no role {name!r} (its roles: {', '.join(sorted(roles)) or 'none'})")
+    if extra is not None and not isinstance(extra, str):
+        raise ValueError(f"prompt must be text, not {extra!r}")
+    if timeout_s is not None and not is_duration(timeout_s):
+        raise ValueError(f"timeout_s must be a number of seconds above 0, not {timeout_s!r}")
+    if is_part(context) and workspace_level(context.bundle) == "write":
+        raise ValueError("roles that write in the workspace cannot run side by side; yield them one after the other")
+    granted = context.bundle.descriptor.policy.limits.get("role", {}).get("timeout_s")
+    bounds = (timeout_s, granted, context.config.limits.agent_s)
+    shortest = min(float(cast("float", bound)) for bound in bounds if is_duration(bound))
+    return Question(role=roles[name], extra=extra, timeout_s=shortest, steps=context.steps())
+
+
+def bind(role: str, context: EffectContext) -> Binding:
+    """Return the agent that the start record names, with the settings that config has for it now: a person may have mended them."""
+    agents = cast("Mapping[str, Mapping[str, object]]", context.start.get("agents", {}))
+    others = cast("Mapping[str, Mapping[str, object]]", agents.get("roles", {}))
+    said = others.get(role) or agents.get("default")
+    if said is None:
+        raise EnvironmentLacks(f"thread {context.thread_id} was started without an agent for {role!r}; run it again with --agent")
+    name, use = str(said["name"]), str(said["use"])
+    settings = cast("Mapping[str, object]", said.get("settings", NOTHING))
+    configured = context.config.agents.get(name)
+    if configured is not None and configured.use == use:
+        beside = context.config.path.parent if context.config.path is not None else context.store.root
+        settings = absolute(configured.settings, beside)
+    settings = with_key(use, settings)
+    resolved, known = secrets.resolve(settings, context.config, context.environment)
+    return Binding(name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known)
+
+
+def compose(
+    question: Question,
+    binding: Binding,
+    *,
+    workspace: Workspace | None,
+    scratch: Path,
+    context: EffectContext,
+    progress: Callable[[Mapping[str, object]], None],
+) -> AgentRequest:
+    role, parameters = question.role, cast("Mapping[str, object]", context.start["parameters"])
+    task, params = str(parameters.get("prompt", "")), cast("Mapping[str, object]", parameters.get("params", NOTHING))
+    spoken = [step for step in question.steps if "role" in step]
+    environment = context.config.for_agents(context.environment)
+    test_command = context.start.get("testCommand")
+    info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
+    rights = rights_of(context.bundle)
+    return AgentRequest(
+        thread_id=context.thread_id,
+        key=context.key,
+        role=role,
+        prompt=build_prompt(
+            role=role,
+            task=task,
+            params=params,
+            steps=spoken,
+            extra=question.extra,
+            note=context.note,
+            max_history_characters=context.config.limits.history_chars,
+            rights=rights,
+        ),
+        task=task,
+        params=params,
+        steps=spoken,
+        worktree=workspace.directory if workspace is not None else None,
+        environment={**(workspace.for_children(environment) if workspace is not None else environment), MARK: context.key},
+        timeout_s=question.timeout_s,
+        attempt=context.attempt,
+        calls=sum(calls_of(step) for step in question.steps),
+        role_calls=sum(calls_of(step) for step in question.steps if role_of(step) == role.name),
+        repair=None,
+        session=session_of(role.name, binding.name, context, question.steps),
+        config=binding.settings,
+        test_command=test_command if isinstance(test_command, str) else None,
+        scratch=scratch,
+        cancel=context.cancel,
+        progress=progress,
+        remark=lambda text: info.note("6RZKQ0WD", str(secrets.redact(f"{binding.name}: {text}", binding.known))),
+        redact=lambda value: secrets.redact(value, binding.known),
+        sandbox=context.config.sandbox,
+        said=context.answer,
+        writable=workspace_level(context.bundle) == "write",
+        rights=rights,
+        flows=flows_of(context, rights.flows) if rights.flows else None,
+        extract=extract_of(context) if context.config.extractor is not None else None,
+        reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),
+    )
+
+
+def flows_of(context: EffectContext, names: Sequence[str]) -> FlowTools:
+    from ..tools.flows import flow_tools  # few roles have flows as tools
+
+    return flow_tools(context, names)
+
+
+def extract_of(context: EffectContext) -> ExtractTool:
+    from ..tools.extract import ExtractTool  # an extractor is rarely configured
+
+    return ExtractTool(context)
+
+
+def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]) -> str | None:
+    """The session in which an agent answered for a role before, as long as it holds nothing but what the journal holds.
+
+    A try that was cut off left more in it; and a fork's source may have gone on with it.
+    """
+    if context.attempt > 1 and context.answer is None:
+        return None
+    source = context.start.get("forkFrom")
+    inherited = source.get("seq", 0) if isinstance(source, Mapping) else 0
+    last = next((step for step in reversed(steps) if role_of(step) == role), None)
+    if last is None or last.get("by") != agent or not isinstance(last.get("seq"), int) or cast("int", last["seq"]) <= inherited:
+        return None
+    session = last.get("session")
+    return session if isinstance(session, str) else None
+
+
+def role_of(step: Mapping[str, object]) -> object:
+    """The role whose agent made a step, failed ones included; None for everything else."""
+    error = step.get("error")
+    return error.get("role") if isinstance(error, Mapping) else step.get("role") if step.get("by") != "bundle" else None
+
+
+def calls_of(step: Mapping[str, object]) -> int:
+    """How many answers an agent gave for a step."""
+    if role_of(step) is None:
+        return 0
+    holder = step.get("error") or step.get("usage")
+    calls = holder.get("calls", 1) if isinstance(holder, Mapping) else 1
+    return calls if isinstance(calls, int) else 1
+
+
+def redacted(fields: Mapping[str, object], binding: Binding) -> dict[str, object]:
+    return cast("dict[str, object]", secrets.redact(dict(fields), binding.known))
+
+
+def rights_of(bundle: Bundle) -> Rights:
+    return Rights.of(bundle.descriptor.policy.limits.get("role", {}))
+
+
+def workspace_level(bundle: Bundle) -> str:
+    return str(bundle.descriptor.policy.limits.get("role", {}).get("workspace", "none"))
+
+
+def is_part(context: EffectContext) -> bool:
+    """Whether this is a part of another effect: its key ends in ``seq.index``."""
+    return "." in context.key.rpartition("/")[2]
+
+
+def is_duration(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0

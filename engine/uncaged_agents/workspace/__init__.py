@@ -1,0 +1,8 @@
+"""Git worktrees for threads: looked at by clients, made by workers, kept by snapshots."""
+
+from uncaged_engine.processes.git import WorkspaceError
+
+from .checkout import forked, inspect
+from .worktree import Workspace, last_snapshot, scratch_of, snapshot_of
+
+__all__ = ["Workspace", "WorkspaceError", "forked", "inspect", "last_snapshot", "scratch_of", "snapshot_of"]

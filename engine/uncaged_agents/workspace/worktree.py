@@ -1,0 +1,278 @@
+"""A thread works on files in its own git worktree, on its own branch, and the person's checkout never changes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from uncaged_engine.processes.git import Git, GitError, WorkspaceError, on_disk
+
+from . import conversion
+from .links import make_links, translated
+from .snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from uncaged_bundles.ids import ThreadId
+    from uncaged_bundles.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What is known once the worktree stands. first: the snapshot made before any agent worked in it."""
+
+    common: Path
+    admin: Path
+    first: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """The worktree of one thread; see ``of``.
+
+    repository: the person's checkout. tree: the worktree. scratch: private files of the thread, beside it.
+    """
+
+    thread_id: str
+    repository: Path
+    subdirectory: str
+    base: str
+    branch: str
+    links: tuple[str, ...]
+    tree: Path
+    scratch: Path
+    environment: Mapping[str, str]
+
+    @classmethod
+    def of(cls, start: Mapping[str, object], store: Store, thread_id: ThreadId, *, environment: Mapping[str, str]) -> Workspace | None:
+        """Return the workspace that a start record names, or None; nothing is touched."""
+        said = start.get("workspace")
+        if not isinstance(said, Mapping):
+            return None
+        return cls(
+            thread_id=thread_id,
+            repository=Path(str(said["repository"])),
+            subdirectory=str(said.get("subdirectory", "")),
+            base=str(said["base"]),
+            branch=str(said["branch"]),
+            links=tuple(str(name) for name in cast("Sequence[object]", said.get("links", ()))),
+            tree=store.work / thread_id,
+            scratch=scratch_of(store, thread_id),
+            environment=environment,
+        )
+
+    @property
+    def directory(self) -> Path:
+        """Where an agent works: the worktree, or the subdirectory of it in which the person started."""
+        return self.tree / self.subdirectory
+
+    @property
+    def ref(self) -> str:
+        return f"refs/uncaged/{self.thread_id}"
+
+    def pin(self, commit: str) -> None:
+        """Let the thread's ref name *commit*, so that no garbage collection takes it before the worktree exists.
+
+        For a base that was made of uncommitted changes, and for a fork, whose source may be removed.
+        """
+        self._git().run("update-ref", self.ref, commit)
+
+    def ensure(self, latest: str | None, *, now_ms: int) -> None:
+        """Make the worktree unless it stands already.
+
+        Args:
+            latest: the snapshot of the last finished step, a fork's inherited ones included; a worktree that is made now starts from it.
+        Raises:
+            WorkspaceError: the repository is gone, the branch is in use elsewhere, the disk is full …; the message has git's words.
+        """
+        with on_disk(self.tree):
+            if not self._stands():
+                with self._alone():
+                    if not self._stands():  # another role of the same thread may have made it meanwhile
+                        self._make(latest, now_ms=now_ms)
+            self._complete()
+
+    def snapshot(self, seq: int, previous: str | None, *, now_ms: int) -> str:
+        """Commit the worktree as step *seq* left it and return the commit. previous: the last finished step's snapshot, if any."""
+        ready = self._known()
+        with on_disk(self.tree):
+            return self._snapshots(ready).take(self._message(seq), previous=previous or ready.first, now_ms=now_ms)
+
+    def restore(self, latest: str | None) -> None:
+        """Put the worktree back to the snapshot *latest*, or to how it was before the first step."""
+        ready = self._known()
+        with on_disk(self.tree):
+            self._snapshots(ready).restore(latest or ready.first)
+            self._complete()
+
+    def current_branch(self) -> str | None:
+        """Return the branch that the worktree is on, whatever an agent did to its file ``.git``."""
+        return self._snapshots(self._known()).current_branch()
+
+    def has_commit(self, name: str) -> bool:
+        """Return whether *name* is the full id of a commit in the repository."""
+        return self._snapshots(self._known()).has_commit(name)
+
+    def made_commit(self, commit: str) -> bool:
+        """Return whether a commit is on the worktree's branch and was not there before the thread."""
+        return self._snapshots(self._known()).is_ahead(commit, self.base)
+
+    def changed_paths(self, latest: str | None) -> frozenset[str]:
+        """Return the paths that were changed since the thread began, or since the snapshot *latest*."""
+        ready = self._known()
+        with on_disk(self.tree):
+            return self._snapshots(ready).changed_paths((self.base, latest or ready.first))
+
+    def for_children(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return *environment* with the paths of linked directories moved into the worktree."""
+        return translated(dict(environment), self.links, self.repository, self.tree)
+
+    def remove(self) -> str | None:
+        """Remove worktree, private files and ref, and the branch unless it holds commits that nothing else holds.
+
+        Returns:
+            The branch, when it was kept.
+        """
+        kept = None
+        git = self._git()
+        if self.repository.is_dir() and git.run("rev-parse", "--git-dir", accept=(0, 128)):  # 128: it is no repository any more
+            with self._alone():
+                self._drop_tree(git)
+                git.run("update-ref", "-d", self.ref)
+                kept = self._drop_branch(git)
+        shutil.rmtree(self.tree, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        return kept
+
+    def _drop_tree(self, git: Git) -> None:
+        """Remove the files first: git then forgets the worktree in whatever state a crash or an agent left it (128: it knows none)."""
+        shutil.rmtree(self.tree, ignore_errors=True)
+        git.run("worktree", "remove", "--force", "--force", str(self.tree), accept=(0, 128))
+
+    def _drop_branch(self, git: Git) -> str | None:
+        ref = f"refs/heads/{self.branch}"
+        if not git.run("rev-parse", "--quiet", "--verify", ref, accept=(0, 1)).strip():
+            return None
+        elsewhere = ("--not", self.base, f"--exclude={self.branch}", "--branches", "--remotes", "--tags")
+        try:
+            if git.run("rev-list", "--max-count=1", ref, *elsewhere).strip():
+                return self.branch
+            git.run("branch", "--delete", "--force", self.branch)
+        except GitError:  # it is checked out somewhere, or its base is gone: a branch too many is better than one too few
+            return self.branch
+        return None
+
+    def _complete(self) -> None:
+        """Bring back what no snapshot holds: the links, and a directory without files in which the person started."""
+        make_links(self.links, self.repository, self.tree)
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    def _stands(self) -> bool:
+        return self._ready() is not None and (self.tree / ".git").exists()
+
+    def _make(self, latest: str | None, *, now_ms: int) -> None:
+        if not self.repository.is_dir():
+            raise WorkspaceError(f"the repository {self.repository} is gone; bring it back, then resume")
+        git = self._git()
+        self._refuse_branch_in_use(git)
+        self._drop_tree(git)
+        self._ready_path.unlink(missing_ok=True)
+        self.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+        start = latest or self.base
+        checkout = ("--no-checkout",) if latest else ()
+        git.run(
+            "worktree", "add", "--quiet", "--force", "--no-track", *checkout, "-B", self.branch, str(self.tree), self._commit_at(git, start)
+        )
+        inside = Git(directory=self.tree, environment=self.environment)
+        common = Path(inside.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        admin = Path(inside.line("rev-parse", "--path-format=absolute", "--git-dir"))
+        ready = Ready(common=common, admin=admin, first="")
+        snapshots = self._snapshots(ready)
+        snapshots.create(converted=latest is None and conversion.changes_bytes(inside))
+        if latest:
+            snapshots.restore(latest)
+        first = snapshots.take(self._message(0), previous=latest, now_ms=now_ms)
+        fields = {"common": str(common), "admin": str(admin), "first": first}
+        half = self._ready_path.with_suffix(".half")
+        half.write_text(json.dumps(fields), "utf-8")
+        half.replace(self._ready_path)  # crash before this: the worktree is made anew
+
+    def _commit_at(self, git: Git, start: str) -> str:
+        """The commit under a snapshot is its first parent; ``restore`` then puts HEAD and branch exactly."""
+        return start if start == self.base else git.line("rev-parse", "--verify", f"{start}^1^{{commit}}")
+
+    def _refuse_branch_in_use(self, git: Git) -> None:
+        for entry in git.run("worktree", "list", "--porcelain").decode("utf-8", "surrogateescape").split("\n\n"):
+            lines = entry.strip().split("\n")
+            where = lines[0].removeprefix("worktree ")
+            if f"branch refs/heads/{self.branch}" in lines and Path(where) != self.tree and Path(where).exists():
+                raise WorkspaceError(f"the branch {self.branch} is checked out in {where}; switch to another one there, then resume")
+
+    def _message(self, seq: int) -> str:
+        return f"snapshot of thread {self.thread_id} after step {seq}"
+
+    def _git(self) -> Git:
+        return Git(directory=self.repository, environment=self.environment)
+
+    def _snapshots(self, ready: Ready) -> Snapshots:
+        return Snapshots(
+            tree=self.tree,
+            common=ready.common,
+            admin=ready.admin,
+            private=self.scratch / "snapshots.git",
+            ref=self.ref,
+            branch=f"refs/heads/{self.branch}",
+            links=self.links,
+            environment=self.environment,
+        )
+
+    @property
+    def _ready_path(self) -> Path:
+        return self.scratch / "worktree.json"
+
+    def _ready(self) -> Ready | None:
+        try:
+            said = json.loads(self._ready_path.read_bytes())
+            return Ready(common=Path(said["common"]), admin=Path(said["admin"]), first=said["first"])
+        except (FileNotFoundError, ValueError, KeyError):
+            return None
+
+    def _known(self) -> Ready:
+        ready = self._ready()
+        if ready is None:
+            raise WorkspaceError(f"the worktree of thread {self.thread_id} is not there; resume makes it anew")
+        return ready
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Threads of one store add and remove worktrees one after the other; git's own locks settle the rest."""
+        self.tree.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(self.tree.parent / ".worktrees.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def scratch_of(store: Store, thread_id: ThreadId) -> Path:
+    """The directory for private files of a thread: its index, its record of processes, an agent's own files."""
+    return store.work / f"{thread_id}.private"
+
+
+def last_snapshot(steps: Sequence[Mapping[str, object]]) -> str | None:
+    """Return the newest snapshot among a thread's finished steps."""
+    return next((found for step in reversed(steps) if (found := snapshot_of(step)) is not None), None)
+
+
+def snapshot_of(step: Mapping[str, object]) -> str | None:
+    """Return the commit of the snapshot that a step's record names; a failed role step has it in its error."""
+    error = step.get("error")
+    found = step.get("snapshot") or (error.get("snapshot") if isinstance(error, Mapping) else None)
+    return found if isinstance(found, str) else None

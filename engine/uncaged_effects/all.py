@@ -1,0 +1,144 @@
+"""Several effects at once: each is a sub-step with a line of its own, the results come back in order.
+
+``{"all": {"effects": [effect, …], "limit": 8, "onFailure": "wait" | "stop"}}`` answers with a list: ``{"outcome": value}`` or
+``{"error": {...}}`` for each effect, so that one failure hides no other's result. With ``stop`` no further effect is begun after the first
+failure (those get an error of kind ``not-begun``). What a crash left unfinished is asked again; what has a line is not.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine import effect_kinds as handlers
+from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+
+KEYS = frozenset({"effects", "limit", "onFailure"})
+NOT_BEGUN: Mapping[str, object] = {"kind": "not-begun", "message": "an effect beside it failed first"}
+MOST_AT_ONCE = 64
+MOST_EFFECTS = 10_000
+RESULT: Mapping[str, object] = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "properties": {"outcome": {}, "error": {"type": "object", "required": ["kind", "message"]}},
+    "additionalProperties": False,
+}
+"""JSON Schema of one effect's place in the list."""
+NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
+"""A role counts as a round and may own the worktree; a person is asked one thing at a time; one level is enough."""
+
+
+class AllHandler:
+    kind = "all"
+    limits: frozenset[str] = frozenset()
+
+    def outcome_schema(self, body: object) -> Mapping[str, object]:
+        effects = checked(body)
+        count = {} if isinstance(effects, str) else {"minItems": len(effects), "maxItems": len(effects)}
+        return {"type": "array", "items": RESULT, **count}
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:
+        """The most careful rule of the effects inside; what the policy does not allow is not performed."""
+        effects = checked(body)
+        if isinstance(effects, str):
+            return "repeat"
+        allowed = bundle.descriptor.policy.limits
+        rules = {handlers.handler_for(kind).rule(inner, bundle) for kind, inner in effects if kind in allowed}
+        return "ask" if "ask" in rules else "repeat"
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        effects = checked(body)
+        if isinstance(effects, str) or not isinstance(body, Mapping):
+            return Failure.of("effect", f"all: {effects}")
+        stop_early = body.get("onFailure", "wait") == "stop"
+        return Together(effects, context, stop_early=stop_early).perform(int(body.get("limit", 8)))
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+
+class Together:
+    """One run of several effects."""
+
+    def __init__(self, effects: list[tuple[str, object]], context: EffectContext, *, stop_early: bool) -> None:
+        self._effects = effects
+        self._context = context
+        self._stop_early = stop_early
+        self._stopped = threading.Event()
+        self._results: dict[int, Mapping[str, object]] = {
+            index: result_of(record) for index, record in context.done.items() if index < len(effects)
+        }
+        self._void: Void | None = None
+
+    def perform(self, at_once: int) -> Outcome:
+        pending = [index for index in range(len(self._effects)) if index not in self._results]
+        with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(pending), MOST_AT_ONCE))) as pool:
+            for future in [pool.submit(self._one, index) for index in pending]:
+                future.result()
+        if self._void is not None:
+            return self._void
+        return Answer(fields={"outcome": [self._results[index] for index in range(len(self._effects))]})
+
+    def _one(self, index: int) -> None:
+        kind, body = self._effects[index]
+        if self._stopped.is_set() or self._context.cancel.requested:
+            if self._context.cancel.requested and self._void is None:
+                self._void = Void(word="killed", message="killed before all effects were performed", begun=False)
+            self._results[index] = {"error": NOT_BEGUN}
+            return
+        outcome = self._context.perform_sub(index, kind, body)
+        match outcome:
+            case Answer():
+                self._results[index] = result_of(outcome.fields)
+            case Failure():
+                self._results[index] = {"error": outcome.error}
+                if self._stop_early:
+                    self._stopped.set()
+            case Void():
+                self._void = replace(outcome, begun=False)  # the performer knows which parts had begun
+                self._stopped.set()
+            case Wait():
+                self._results[index] = {"error": waits(kind)}
+
+
+def waits(kind: str) -> Mapping[str, object]:
+    """Return the error of a part that would wait for a person."""
+    return {"kind": "effect", "message": f"{kind} waits for a person, which cannot happen inside all"}
+
+
+def lineless(results: list[Mapping[str, object]], body: Mapping[str, object], index: int, kind: str) -> bool:
+    """Whether part *index* may have its result without a line: it would have waited for a person, or one beside it failed first."""
+    error = results[index].get("error")
+    failed = any("error" in result and result["error"] != NOT_BEGUN for result in results)
+    return error == waits(kind) or (error == NOT_BEGUN and body.get("onFailure") == "stop" and failed)
+
+
+def result_of(record: Mapping[str, object]) -> Mapping[str, object]:
+    return {"error": record["error"]} if "error" in record else {"outcome": record.get("outcome")}
+
+
+def checked(body: object) -> list[tuple[str, object]] | str:
+    """The effects inside as pairs of kind and body, or what is wrong."""
+    if not isinstance(body, Mapping) or not set(body) <= KEYS or not isinstance(body.get("effects"), list):
+        return 'its body is {"effects": [effect, …]}, perhaps with "limit" and "onFailure"'
+    limit, policy, effects = body.get("limit", 8), body.get("onFailure", "wait"), body["effects"]
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_AT_ONCE:
+        return f"limit is a whole number from 1 to {MOST_AT_ONCE}"
+    if policy not in ("wait", "stop"):
+        return 'onFailure is "wait" or "stop"'
+    if len(effects) > MOST_EFFECTS:
+        return f"{MOST_EFFECTS} effects are the most"
+    pairs: list[tuple[str, object]] = []
+    for index, effect in enumerate(effects):
+        if not isinstance(effect, Mapping) or len(effect) != 1:
+            return f"effects[{index}] is a mapping with exactly one key, its kind"
+        [(kind, inner)] = effect.items()
+        if kind in NEVER_INSIDE:
+            return f"effects[{index}]: {kind} cannot stand inside all"
+        pairs.append((str(kind), inner))
+    return pairs

@@ -1,0 +1,138 @@
+"""The fetch effect reads a page and answers with what a reader would want of it.
+
+``{"fetch": {"url", "as": "markdown" | "text" | "html" | "selector", "selector"?, "timeout_s"?}}`` answers ``{"url", "title", "text"}``.
+Anything but a page that was found is a failure. A text that is no HTML (plain text, JSON, a feed) is answered as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.outcomes import Outcome
+from uncaged_engine.network.problems import Stopped, WebProblem
+from uncaged_engine.network.rules import Rules
+from uncaged_engine.network.target import read_target
+
+from .web.client import CLIENTS, Clients
+from .web.content import TEXTUAL, decoded, kind_of
+from .web.credentials import Credentials
+from .web.errand import Errand, run
+from .web.exchange import Received
+from .web.limits import limits_of
+from .web.request import Request, read_url
+
+KEYS = frozenset({"url", "as", "selector", "timeout_s"})
+Form = Literal["markdown", "text", "html", "selector"]
+FORMS: tuple[Form, ...] = get_args(Form)
+HTML = ("text/html", "application/xhtml+xml")
+ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5"
+SHOWN_CHARACTERS = 300
+WORK_S = 10.0
+"""A page that takes longer to read than this, once it is there, was made to."""
+
+ANSWER = {
+    "type": "object",
+    "required": ["url", "title", "text"],
+    "properties": {key: {"type": "string"} for key in ("url", "title", "text")},
+}
+"""JSON Schema of an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A checked body."""
+
+    url: str
+    form: Form
+    selector: str
+
+
+class FetchHandler:
+    kind = "fetch"
+    limits = frozenset({"hosts", "private", "maxBytes", "timeout_s"})
+
+    def __init__(self, clients: Clients = CLIENTS) -> None:
+        self._clients = clients
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+        return "repeat"
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        def make(received: Received, _: Credentials) -> object:
+            wish = read_wish(body)
+            end_s = time.monotonic() + min(limits_of(body, policy).total_s, WORK_S)
+            return page_of(received, wish, lambda: go_on(end_s, context))
+
+        policy = context.bundle.descriptor.policy.limits.get(self.kind, {})
+        return run(lambda: errand_of(body, policy), make, kind=self.kind, context=context, clients=self._clients)
+
+
+def errand_of(body: object, policy: Mapping[str, object]) -> Errand:
+    request = Request(method="GET", target=read_target(read_wish(body).url), headers=(("Accept", ACCEPT),))
+    return Errand(request=request, rules=Rules.of("fetch", policy), limits=limits_of(body, policy))
+
+
+def read_wish(body: object) -> Wish:
+    """Raises: WebProblem: kind *effect*."""
+    if not isinstance(body, Mapping):
+        raise WebProblem("effect", 'its body must be a mapping with a "url"')
+    unknown = sorted(set(body) - KEYS)
+    if unknown:
+        raise WebProblem("effect", f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})")
+    selector = body.get("selector", "")
+    form = body.get("as", "selector" if selector else "markdown")
+    if form not in FORMS:
+        raise WebProblem("effect", f"as must be one of {', '.join(FORMS)}, not {form!r}")
+    if not isinstance(selector, str) or bool(selector.strip()) is not (form == "selector"):
+        raise WebProblem("effect", 'selector is a CSS selector, and goes with "as": "selector"')
+    return Wish(url=read_url(body), form=cast("Form", form), selector=selector)
+
+
+def page_of(received: Received, wish: Wish, check: Callable[[], object]) -> dict[str, str]:
+    """Make the answer of what came back; raises WebProblem for whatever is no page."""
+    kind, charset = kind_of(received)
+    if not 200 <= received.status < 300:
+        start = " ".join((decoded(received.body[:4096], charset, certain=True) or "").split())[:SHOWN_CHARACTERS]
+        raise WebProblem("status", f"the server answered {received.status}" + (f": {start}" if start else ""))
+    from .web.page import Page, declared_charset, title_of
+
+    is_html = kind in HTML or (kind == "" and received.body.lstrip()[:1] == b"<")
+    text = decoded(received.body, charset or (declared_charset(received.body) if is_html else ""), certain=is_html or known_text(kind))
+    if text is None:
+        raise WebProblem("body", f"this is no page but {kind or 'something without a type'}; an http effect gets its bytes")
+    url = received.target.url
+    if not is_html and wish.form != "selector":
+        return {"url": url, "title": "", "text": text}
+    if wish.form == "html":
+        return {"url": url, "title": title_of(text), "text": text}
+    page = Page(text, url, check)
+    title = page.title
+    match wish.form:
+        case "markdown":
+            return {"url": url, "title": title, "text": page.markdown()}
+        case "text":
+            return {"url": url, "title": title, "text": page.text()}
+        case "selector":
+            return {"url": url, "title": title, "text": page.selected(wish.selector)}
+
+
+def known_text(kind: str) -> bool:
+    return TEXTUAL.fullmatch(kind) is not None
+
+
+def go_on(end_s: float, context: EffectContext) -> None:
+    if context.cancel.requested:
+        raise Stopped
+    if time.monotonic() > end_s:
+        raise WebProblem("timeout", "the page could not be worked through in time; ask for it as html")

@@ -1,0 +1,91 @@
+"""The http effect sends one request and answers with what came back, whatever its status says.
+
+``{"http": {"method", "url", "query"?, "headers"?, "json" | "form" | "text" | "bytes"?, "timeout_s"?, "followRedirects"?, "idempotent"?}}``
+answers ``{"status", "headers", "url", "json" | "text" | "base64", "truncated"}``. A request that changes something carries
+``Idempotency-Key: threadId/seq``, so that a server which knows the header performs it once even if it is sent twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.outcomes import Outcome, TryLater
+from uncaged_engine.network.rules import Rules
+
+from .web.client import CLIENTS, Clients
+from .web.content import content_of
+from .web.credentials import Credentials
+from .web.errand import Errand, run
+from .web.exchange import Received
+from .web.limits import limits_of
+from .web.request import REPEATABLE, SAFE, read_request
+
+TOO_MANY = 429
+ANSWER = {
+    "type": "object",
+    "required": ["status", "headers", "url"],
+    "properties": {"status": {"type": "integer"}, "headers": {"type": "object"}, "url": {"type": "string"}, "text": {"type": "string"}},
+}
+"""JSON Schema of an outcome."""
+
+
+class HttpHandler:
+    kind = "http"
+    limits = frozenset({"hosts", "secrets", "private", "maxBytes", "timeout_s"})
+
+    def __init__(self, clients: Clients = CLIENTS) -> None:
+        self._clients = clients
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+        if not isinstance(body, Mapping):
+            return "repeat"  # nothing was sent
+        return "repeat" if str(body.get("method", "GET")).upper() in REPEATABLE or body.get("idempotent") is True else "ask"
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        def judge(received: Received) -> TryLater | None:
+            return later_of(received, context.clock_ms()) if self.rule(body, context.bundle) == "repeat" else None
+
+        return run(lambda: errand_of(body, context), outcome_of, kind=self.kind, context=context, clients=self._clients, judge=judge)
+
+
+def errand_of(body: object, context: EffectContext) -> Errand:
+    policy = context.bundle.descriptor.policy.limits.get("http", {})
+    request = read_request(body)
+    if request.method not in SAFE and not request.has("idempotency-key"):
+        request = request.with_header("Idempotency-Key", context.key)
+    return Errand(request=request, rules=Rules.of("http", policy), limits=limits_of(body, policy))
+
+
+def later_of(received: Received, now_ms: int) -> TryLater | None:
+    """Return what a status of overload or of a server's own failure says about a later try; None for any other status."""
+    if received.status != TOO_MANY and not 500 <= received.status < 600:
+        return None
+    return TryLater(after_s=retry_after_s(received.headers.get("retry-after", ""), now_ms), reason=f"HTTP {received.status}")
+
+
+def retry_after_s(text: str, now_ms: int) -> float:
+    """Return the seconds that a ``Retry-After`` header asks for: a number, or the time until a date; 0 for anything else."""
+    try:
+        asked_s = float(text) if text.strip().isdecimal() else parsedate_to_datetime(text).timestamp() - now_ms / 1000
+    except (ValueError, TypeError):
+        return 0.0
+    return max(0.0, asked_s)
+
+
+def outcome_of(received: Received, credentials: Credentials) -> dict[str, object]:
+    return {
+        "status": received.status,
+        "headers": credentials.redact(received.headers),
+        "url": credentials.redact(received.target.url),
+        **content_of(received, credentials),
+        "truncated": received.truncated,
+    }

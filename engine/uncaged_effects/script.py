@@ -1,0 +1,250 @@
+"""The script effect runs a script of the operating system in a sandbox that holds exactly what the policy names.
+
+``{"script": {"language": "bash" | "python" | "powershell", "body": text, "arguments": […]?, "parameters": {…}?, "timeout_s": number?,
+"repeat": true?}}`` answers ``{"success", "stdout", "stderr", "exitCode", "durationMs", "truncated", "timedOut"}``, and ``refused``, some
+sentences, when something of this machine was hidden from it; it is no success then, unless the policy tolerates that. Parameters travel
+as arguments and as variables (``PARAM_NAME``), never inside the text.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import cast
+
+from uncaged_bundles.errors import EnvironmentLacks, RefusedError, SandboxUnavailable, os_problem
+from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
+from uncaged_engine.journal.infolog import InfoLog
+from uncaged_engine.sandbox.bounds import DEFAULT_PATH, ScriptBounds
+from uncaged_engine.sandbox.mechanism import Mechanism, choose
+from uncaged_engine.sandbox.scratch import ANY_OWNER
+from uncaged_engine.sandbox.script import ScriptResult, private_directory, run_script
+from uncaged_engine.settings import secrets
+
+from .scripting.checks import check_text
+from .scripting.lending import lent, may_enter, user_for
+from .scripting.network import opened
+from .scripting.places import Places, check_inside, settle
+from .scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
+from .scripting.refusals import ReportedRefusal, findings
+from .scripting.roots import WrittenPlaces, check_unchanged
+from .scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
+
+SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
+FLAGS = {
+    "bash": ("--noprofile", "--norc"),
+    "python": ("-I", "-B", "-X", "utf8"),
+    "powershell": ("-NoProfile", "-NonInteractive", "-File"),
+}
+
+ANSWER = {
+    "type": "object",
+    "required": ["success", "stdout", "stderr", "exitCode", "durationMs", "truncated", "timedOut"],
+    "properties": {"success": {"type": "boolean"}, "stdout": {"type": "string"}, "stderr": {"type": "string"}},
+}
+"""JSON Schema of an outcome."""
+
+
+class ScriptHandler:
+    kind = "script"
+    limits = KNOWN_EFFECTS["script"]
+
+    def outcome_schema(self, _body: object) -> Mapping[str, object]:
+        return ANSWER
+
+    def rule(self, body: object, bundle: Bundle) -> Rule:
+        """What can change nothing may run again: it writes nowhere and reaches nobody, or its author says so."""
+        limits = bundle.descriptor.policy.limits.get("script", {})
+        declared_safe = isinstance(body, Mapping) and body.get("repeat") is True
+        return "repeat" if declared_safe or not (limits.get("write") or limits.get("network")) else "ask"
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        limits = Limits.of(context.bundle.descriptor.policy.limits.get("script", {}))
+        run: Run | None = None
+        try:
+            wish = read_body(body, limits)
+            check_text(wish.language, wish.body, limits)
+            run = Run(wish, limits, context)
+            return run.perform()
+        except ValueError as exc:
+            return Failure.of("effect", f"script: {exc}")
+        except (Refused, RefusedError) as exc:
+            return Failure.of("policy", f"script: {exc}")
+        except SandboxUnavailable as exc:
+            raise EnvironmentLacks(str(exc), begun=run is not None and run.has_started) from exc
+        except EnvironmentLacks as exc:  # programs and secrets are looked for before the script starts
+            exc.begun = run is not None and run.has_started
+            raise
+        except OSError as exc:
+            if run is not None and run.has_started:
+                raise
+            why = os_problem(exc, context.store.work if run is None else run.private)  # a write says not where it failed
+            raise EnvironmentLacks(f"the script was not started: {why}", remedy="correct that", begun=False) from exc
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
+        return None
+
+
+class Run:
+    """One run of one script. has_started: whether the script itself may have done something. private: where its text is written."""
+
+    def __init__(self, wish: Wish, limits: Limits, context: EffectContext) -> None:
+        self.has_started = False
+        self.private = context.store.work
+        self._wish = wish
+        self._limits = limits
+        self._context = context
+        self._path = context.environment.get("PATH") or DEFAULT_PATH
+        self._mechanism: Mechanism = choose(
+            context.config.sandbox, scripts=True, owners=Path("/proc") in map(Path, limits.read) and not limits.network
+        )
+
+    def perform(self) -> Outcome:
+        """Prepare, run, and say what came of it."""
+        context, wish, limits = self._context, self._wish, self._limits
+        interpreter = find_interpreter_of(wish.language, self._path)
+        executables = (interpreter, *(find_binary(name, self._path) for name in limits.executables if not self._is_cmdlet(name)))
+        places = self._places()
+        parameters, known = self._resolved_secrets()
+        variables = environment_of(parameters)
+        with self._private_directory() as private, ExitStack() as stack:
+            self.private = private
+            user = user_for(places, private)
+            script = private / f"script.{SUFFIXES[wish.language]}"
+            script.write_text(wish.body, "utf-8")
+            script.chmod(0o444)
+            stack.enter_context(lent(places.lendable, user, context.store.lent))
+            network = stack.enter_context(opened(limits, self._mechanism))
+            bounds = ScriptBounds(
+                read=(*places.read, script, *self._beside(interpreter)),
+                write=places.write,
+                hidden=tuple({context.store.root, Path(os.path.realpath(context.store.root))}),
+                executables=(*executables, *twins_of(executables)),
+                shell=find_shell(executables),
+                identities=places.identities,
+                network=network.shared,
+                timeout_s=wish.timeout_s,
+                output_bytes=limits.output_bytes,
+                **self._sizes(),
+            )
+            here = context.directory
+            start = here if here in places.read or (places.covers(here) and may_enter(here, user)) else None
+            result = run_script(
+                [str(interpreter), *FLAGS[wish.language], str(script), *wish.arguments],
+                bounds,
+                mechanism=self._mechanism,
+                cwd=start,
+                environment={**self._environment(executables), **network.variables, **variables},
+                user=user,
+                stop=self._stopping,
+                prepare=network.enter,
+                watch_path=None if limits.tolerate_all else self._path,
+            )
+        info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
+        info.note("M4ZC7H2Q", f"script {context.key}: {self._mechanism.name}, exit code {result.exit_code}, {result.duration_ms} ms")
+        if context.cancel.requested:
+            return Void(word="killed", message="the script was killed", begun=self.has_started)
+        answer = self._answer(result, script, tuple(findings(result.refused, network.refused, limits)))
+        return Answer(fields={"outcome": secrets.redact(answer, known)})
+
+    def _stopping(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
+        """Let a kill interrupt the script; this is the first call after its start."""
+        self.has_started = True
+        return self._context.cancel.on_request(interrupt)
+
+    def _is_cmdlet(self, name: str) -> bool:
+        return self._wish.language == "powershell" and "-" in name and shutil.which(name, path=self._path) is None
+
+    def _places(self) -> Places:
+        """The policy's paths; the person's own path parameters must lie inside them."""
+        context = self._context
+        start = cast("Mapping[str, Mapping[str, object]]", context.start["parameters"])
+        given = start.get("params", {})
+        environment = context.config.for_agents(context.environment)
+        written = WrittenPlaces(context.store.written)
+        places = settle(
+            self._limits.read,
+            self._limits.write,
+            given=given,
+            environment=environment,
+            directory=context.directory,
+            written=written.known(),
+        )
+        properties = context.bundle.descriptor.parameters.get("properties", {})
+        paths = {
+            name: given[name]
+            for name, part in (properties.items() if isinstance(properties, Mapping) else ())
+            if isinstance(part, Mapping) and part.get("format") == "path" and isinstance(given.get(name), str)
+        }
+        handed_over = {name: str(path) for name, path in paths.items() if self._wish.parameters.get(name) == path}
+        check_inside(places, handed_over)
+        first = {root.entry: root.record() for root in places.roots if root.identity is not None}
+        check_unchanged(places.roots, context.remember_paths(first))
+        written.note(path for path in places.write if path.is_dir())
+        return places
+
+    def _resolved_secrets(self) -> tuple[Mapping[str, object], dict[str, str]]:
+        """Parameters with their secrets put in, if the policy binds each to all commands that could read it."""
+        for name, value in self._wish.parameters.items():
+            if not (isinstance(value, str) and value.startswith(secrets.PREFIX)):
+                continue
+            secret = value.removeprefix(secrets.PREFIX)
+            bound = self._limits.secrets.get(secret)
+            commands = self._limits.executables
+            if bound is None:
+                raise Refused(
+                    f"parameter {name!r} is {value}, which the policy does not name; {declared('secrets', {secret: list(commands)})}"
+                )
+            if beyond := [command for command in commands if command not in bound]:
+                raise Refused(f"{value} is bound to {', '.join(bound) or 'no command'}, but the script may also start {', '.join(beyond)}")
+        resolved, known = secrets.resolve(dict(self._wish.parameters), self._context.config, self._context.environment)
+        return cast("Mapping[str, object]", resolved), known
+
+    @contextmanager
+    def _private_directory(self) -> Iterator[Path]:
+        """A directory for the script's text, gone afterwards."""
+        private = private_directory()
+        private.chmod(0o711)
+        try:
+            yield private
+        finally:
+            shutil.rmtree(private, ignore_errors=True)
+
+    def _beside(self, interpreter: Path) -> tuple[Path, ...]:
+        """PowerShell's own files stand around its program."""
+        return (Path(os.path.realpath(interpreter)).parent,) if self._wish.language == "powershell" else ()
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = {"memory_bytes": self._limits.memory_bytes, "processes": self._limits.processes}
+        return {name: size for name, size in sizes.items() if size is not None}
+
+    def _environment(self, executables: tuple[Path, ...]) -> dict[str, str]:
+        """Where its commands are, a language, and the variables of the caller that the policy names."""
+        allowed = self._context.config.for_agents(self._context.environment)
+        chosen = {name: allowed[name] for name in self._limits.environment if name in allowed}
+        path = ":".join(dict.fromkeys(str(program.parent) for program in executables))
+        git = ANY_OWNER if os.geteuid() == 0 and any(program.name == "git" for program in executables) else {}
+        return {"PATH": path, "LANG": "C.UTF-8", **git, **chosen}
+
+    @staticmethod
+    def _answer(result: ScriptResult, script: Path, found: Sequence[ReportedRefusal]) -> dict[str, object]:
+        texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
+        stdout, stderr = (text.replace(str(script), script.name) for text in texts)  # where it lay says nothing to anybody
+        ended_well = result.exit_code == 0 and not result.timed_out
+        answer: dict[str, object] = {
+            "success": ended_well and not any(finding.counted for finding in found),
+            "stdout": stdout,
+            "stderr": stderr,
+            "exitCode": result.exit_code,
+            "durationMs": result.duration_ms,
+            "truncated": result.truncated,
+            "timedOut": result.timed_out,
+        }
+        refused = list(dict.fromkeys(finding.sentence for finding in found if finding.counted or not ended_well))
+        return {**answer, "refused": refused} if refused else answer

@@ -1,0 +1,284 @@
+"""As root a script runs as a user of its own, and what it may write is that user's only while it runs.
+
+What belongs to the owner of a directory is lent and given back; what belongs to others, files with a second name and set-id files stay as
+they are. Owners are changed by descriptor, so a name that is swapped meanwhile changes nothing else. A note on disk survives a crash: the
+next run that needs the directory, or the next worker of the store, gives back by it. As an ordinary user nothing changes hands.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from uncaged_bundles.storage.files import write_atomically
+from uncaged_engine.sandbox.bounds import Identity
+from uncaged_engine.sandbox.scratch import ScratchUser, is_scratch, scratch_user
+
+from .places import Places
+from .wish import Refused
+
+MOST_ENTRIES = 20_000
+MOST_LEVELS = 500
+"""One descriptor each while a tree is walked."""
+
+
+class TooDeep(Refused):
+    """Directories in directories, more than are walked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What is lent: a place with its identity, its owner, and the groups that differ from its own, by inode. user: the borrower."""
+
+    place: str
+    device: int
+    inode: int
+    uid: int
+    gid: int
+    user: int
+    groups: Mapping[str, int]
+
+    def write(self, path: Path) -> None:
+        """Keep the note; on disk when this returns."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(asdict(self)).encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        try:
+            return cls(**json.loads(path.read_text("utf-8")))
+        except (OSError, ValueError, TypeError):  # none, or one that a crash cut off before anything was lent
+            return None
+
+    def owner_of(self, found: os.stat_result) -> tuple[int, int] | None:
+        """Return to whom an entry goes back; None: it is not the borrower's."""
+        return (self.uid, self.groups.get(str(found.st_ino), self.gid)) if found.st_uid == self.user else None
+
+
+@contextmanager
+def lent(places: Mapping[Path, Identity], user: ScratchUser, notes: Path) -> Iterator[None]:
+    """Inside, *user* may write to what is below each of *places*. A place, with all below it, is lent to one run at a time.
+
+    Args:
+        places: by the name that leads over no link. notes: the directory for notes; nothing below the directory above it is ever lent.
+    Raises:
+        Refused: a place holds too much to be handed over, or is another object.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    with ExitStack() as stack:
+        stack.enter_context(_locked(places))
+        for place in sorted(places):
+            stack.enter_context(_lent(place, places[place], user, notes))
+        yield
+
+
+@contextmanager
+def _locked(places: Iterable[Path]) -> Iterator[None]:
+    """Lock each place alone, and what is above it together with others: so one in another is not lent at the same time."""
+    modes = {above: fcntl.LOCK_SH for place in places for above in place.parents} | dict.fromkeys(places, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        for directory in sorted(modes):  # every run in the same order
+            with suppress(OSError):
+                fd = os.open(directory, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                stack.callback(os.close, fd)
+                fcntl.flock(fd, modes[directory])
+        yield
+
+
+@contextmanager
+def _lent(place: Path, identity: Identity, user: ScratchUser, notes: Path) -> Iterator[None]:
+    fd = _open(place, identity)
+    try:
+        path = note_path(notes, place)
+        give_back(path)
+        found = os.fstat(fd)
+        if found.st_uid == user.uid or is_scratch(found.st_uid):
+            yield
+            return
+        apart = identities_of(notes.parent)
+        note = Note(
+            place=str(place),
+            device=found.st_dev,
+            inode=found.st_ino,
+            uid=found.st_uid,
+            gid=found.st_gid,
+            user=user.uid,
+            groups=_other_groups(fd, place, found, apart),
+        )
+        note.write(path)
+        try:
+            change_owners(fd, lambda entry: (user.uid, user.gid) if _is_lent(entry, found.st_uid) else None, apart)
+            # crash here: the note says to whom the tree goes back
+            yield
+        finally:
+            change_owners(fd, note.owner_of, apart)
+            path.unlink()
+    finally:
+        os.close(fd)
+
+
+def _open(place: Path, identity: Identity) -> int:
+    replaced = f"the granted path {str(place)!r} was replaced by something else just now; nothing was run"
+    try:
+        fd = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError) as exc:
+        raise Refused(replaced) from exc
+    except OSError as exc:
+        if exc.errno == errno.ELOOP:
+            raise Refused(replaced) from exc
+        raise
+    found = os.fstat(fd)
+    if (found.st_dev, found.st_ino) == identity:
+        return fd
+    os.close(fd)
+    raise Refused(replaced)
+
+
+def note_path(notes: Path, place: Path) -> Path:
+    return notes / f"{hashlib.blake2b(os.fsencode(place), digest_size=16).hexdigest()}.json"
+
+
+def give_back_all(notes: Path) -> None:
+    """Give back what ended processes of this store left lent; what is in use now stays."""
+    if os.geteuid() == 0 and notes.is_dir():
+        for path in notes.glob("*.json"):
+            note = Note.read(path)
+            if note is not None:
+                with suppress(OSError, TooDeep), _unused(Path(note.place)):
+                    give_back(path)
+
+
+@contextmanager
+def _unused(place: Path) -> Iterator[None]:
+    """Raise BlockingIOError if a run of some worker has the place, or one around or in it."""
+    with ExitStack() as stack:
+        for directory in sorted((place, *place.parents)):
+            fd = os.open(directory, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            stack.callback(os.close, fd)
+            fcntl.flock(fd, (fcntl.LOCK_EX if directory == place else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        yield
+
+
+def give_back(path: Path) -> None:
+    """Give back by a note, for whoever holds the place's lock; another object in its place is left alone."""
+    note = Note.read(path)
+    if note is None:
+        return
+    fd = os.open(note.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        if (found.st_dev, found.st_ino) == (note.device, note.inode):
+            change_owners(fd, note.owner_of, identities_of(path.parent.parent))
+            path.unlink()
+    finally:
+        os.close(fd)
+
+
+def _is_lent(found: os.stat_result, owner: int) -> bool:
+    """Whether an entry of a tree is lent: it is its owner's, has no other name, and gives nobody rights by being run."""
+    plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and not found.st_mode & (stat.S_ISUID | stat.S_ISGID)
+    return found.st_uid == owner and (plain or stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode))
+
+
+def _other_groups(fd: int, place: Path, top: os.stat_result, apart: Collection[Identity]) -> dict[str, int]:
+    """Count what would be lent, and return the groups that giving back must restore."""
+    groups: dict[str, int] = {}
+    for count, (_, found) in enumerate(walk(fd, apart), 1):
+        if count > MOST_ENTRIES:
+            raise Refused(
+                f"{str(place)!r} holds more than {MOST_ENTRIES:,} files, too many to be lent to the user that scripts run as when the "
+                "engine is root; name a smaller directory in the policy's write, or start as an ordinary user"
+            )
+        if found.st_gid != top.st_gid and _is_lent(found, top.st_uid):
+            groups[str(found.st_ino)] = found.st_gid
+    return groups
+
+
+def change_owners(fd: int, choose: Callable[[os.stat_result], tuple[int, int] | None], apart: Collection[Identity] = ()) -> None:
+    """Give each entry of an open tree to the user and group that *choose* names, if it names any."""
+    for entry, found in walk(fd, apart):
+        owner = choose(found)
+        if owner is not None:
+            os.chown(f"/proc/self/fd/{entry}", *owner)  # the very object that was looked at, whatever its name is by now
+
+
+def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.stat_result]]:
+    """Yield a descriptor (valid until the next step) and the status of a tree's top and of all below it.
+
+    Every name is opened in its directory's descriptor and no link is followed; a name that vanishes is passed over.
+
+    Args:
+        apart: directories that are left out.
+    Raises:
+        TooDeep: it has more than MOST_LEVELS levels.
+    """
+    found = os.fstat(top)
+    yield top, found
+    if not stat.S_ISDIR(found.st_mode) or (found.st_dev, found.st_ino) in apart:
+        return
+    levels = [(os.open(f"/proc/self/fd/{top}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), iter(os.listdir(top)))]
+    try:
+        while levels:
+            directory, names = levels[-1]
+            name = next(names, None)
+            if name is None:
+                os.close(levels.pop()[0])
+                continue
+            try:
+                entry = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+            except FileNotFoundError:
+                continue
+            try:
+                found = os.fstat(entry)
+                if (found.st_dev, found.st_ino) in apart:
+                    continue
+                yield entry, found
+                if stat.S_ISDIR(found.st_mode):
+                    if len(levels) == MOST_LEVELS:
+                        place = str(Path(f"/proc/self/fd/{top}").readlink())
+                        raise TooDeep(
+                            f"directories are nested more than {MOST_LEVELS:,} deep in {place!r}, too deep to be lent; remove some"
+                        )
+                    below = os.open(f"/proc/self/fd/{entry}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                    levels.append((below, iter(os.listdir(below))))  # noqa: PTH208 - a descriptor
+            finally:
+                os.close(entry)
+    finally:
+        for directory, _ in levels:
+            os.close(directory)
+
+
+def identities_of(*paths: Path) -> set[Identity]:
+    """Return device and inode of each path that exists; a link counts as itself."""
+    found = set()
+    for path in paths:
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def user_for(places: Places, home: Path) -> ScratchUser:
+    """Return the owner of a place that the script may write, if that is one of the users for scripts; else one of these."""
+    for place in places.write if os.geteuid() == 0 else ():
+        if place.exists() and is_scratch(place.stat().st_uid):
+            return scratch_user(place)
+    return scratch_user(home)
+
+
+def may_enter(directory: Path, user: ScratchUser) -> bool:
+    """Whether the user can work in a directory."""
+    found = directory.stat()
+    bits = stat.S_IMODE(found.st_mode) >> (6 if found.st_uid == user.uid else 3 if found.st_gid == user.gid else 0)
+    return bits & 0o5 == 0o5

@@ -1,0 +1,102 @@
+"""The network of a script: none, the hosts of its policy, or the machine's own. For hosts, a proxy outside is all that it can reach.
+
+The script has a network of its own with nothing in it. A socket that listens there is opened by a small process that enters that network,
+and is handed out to the proxy: so nothing of the proxy runs inside, and nothing else leads out.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from uncaged_bundles.errors import SandboxUnavailable
+from uncaged_engine.network.problems import WebProblem
+from uncaged_engine.network.proxy import Proxy
+from uncaged_engine.network.rules import Rules, read_patterns
+from uncaged_engine.sandbox.interpreter import find_interpreter
+from uncaged_engine.sandbox.mechanism import Mechanism
+
+from .wish import Limits, Refused
+
+PORT = 3128
+PROXY = f"http://127.0.0.1:{PORT}"
+VARIABLES = {name: PROXY for word in ("http_proxy", "https_proxy", "all_proxy") for name in (word, word.upper())}
+ENTER_TIMEOUT_S = 10.0
+
+_ENTER = """
+import ctypes, fcntl, os, socket, sys
+NEW_USER, NEW_NET, GET_OWNER = 0x10000000, 0x40000000, 0xB701
+library = ctypes.CDLL(None, use_errno=True)
+network = os.open(f"/proc/{sys.argv[1]}/ns/net", os.O_RDONLY)
+if os.geteuid() != 0 and library.setns(fcntl.ioctl(network, GET_OWNER), NEW_USER):
+    sys.exit("user namespace: " + os.strerror(ctypes.get_errno()))
+if library.setns(network, NEW_NET):
+    sys.exit("network namespace: " + os.strerror(ctypes.get_errno()))
+listening = socket.create_server(("", int(sys.argv[2])))
+socket.send_fds(socket.socket(fileno=int(sys.argv[3])), [b"x"], [listening.fileno()])
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """shared: the script uses the machine's own network. variables: for its environment. enter: to be called with its process 1.
+
+    refused: hosts that it was denied, with a sentence about each; complete once the script has ended.
+    """
+
+    shared: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    enter: Callable[[int], None] | None = None
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+
+@contextmanager
+def opened(limits: Limits, mechanism: Mechanism) -> Iterator[Network]:
+    """Yield the network of one run.
+
+    Raises:
+        SandboxUnavailable: hosts alone cannot be allowed here. Refused: the policy names something that is no host.
+    """
+    if limits.host_network or not limits.network:
+        yield Network(shared=limits.host_network)
+        return
+    if mechanism.name != "bubblewrap":
+        raise SandboxUnavailable(
+            f"the {mechanism.name} sandbox cannot keep a script to the network of its policy ({', '.join(limits.network)}); install "
+            f'bubblewrap, or let the script use the machine\'s own: "network": "host"'
+        )
+    try:
+        rules = Rules(kind="script", hosts=read_patterns(limits.network), private=limits.private)
+    except WebProblem as exc:
+        raise Refused(str(exc)) from exc
+    refused: list[tuple[str, str]] = []
+    with Proxy(rules, refused) as proxy:
+        yield Network(variables=VARIABLES, enter=lambda pid: proxy.serve(listen_inside(pid, PORT)), refused=refused)
+
+
+def listen_inside(pid: int, port: int) -> socket.socket:
+    """Return a socket that listens in the network of another process, a child of ours or of a child."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [str(find_interpreter().executable), "-I", "-S", "-c", _ENTER, str(pid), str(port), str(theirs.fileno())]
+        done = subprocess.run(
+            command,
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={},
+            cwd="/",
+            timeout=ENTER_TIMEOUT_S,
+            check=False,
+        )
+        theirs.close()
+        _, fds, _, _ = socket.recv_fds(ours, 1, 1) if done.returncode == 0 else (b"", [], 0, None)
+    if not fds:
+        why = done.stderr.decode(errors="replace").strip()[-300:]
+        raise SandboxUnavailable(f"a script cannot be given a network with named hosts here: {why}")
+    os.set_inheritable(fds[0], False)
+    return socket.socket(fileno=fds[0])

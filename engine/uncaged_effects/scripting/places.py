@@ -1,0 +1,134 @@
+"""A script's paths are settled before it starts: variables expanded, links and ``..`` resolved, each inside what the policy names.
+
+A path in a policy is absolute, or relative to the caller's directory; ``~`` and ``$NAME`` are expanded from the caller's environment;
+``param:NAME`` stands for the path that a person gave as the parameter NAME when the thread was started.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from uncaged_engine.sandbox.bounds import Identity
+
+from .roots import Root, find_roots
+from .wish import Refused, declared
+
+PARAMETER = "param:"
+_VARIABLE = re.compile(r"\$(?:env:)?(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The paths of one run, as they are mounted: as they were written, and where they lead to. roots: the same, one for each entry."""
+
+    read: tuple[Path, ...]
+    write: tuple[Path, ...]
+    roots: tuple[Root, ...] = ()
+
+    @property
+    def identities(self) -> dict[Path, Identity]:
+        """Device and inode of each path that exists, under both names."""
+        return {path: root.identity for root in self.roots if root.identity is not None for path in (root.path, root.real)}
+
+    @property
+    def lendable(self) -> dict[Path, Identity]:
+        """What the script may write, each under the one name that leads over no link."""
+        return {root.real: root.identity for root in self.roots if root.identity is not None and root.real in self.write}
+
+    def covers(self, path: Path) -> bool:
+        """Whether a path lies in one of them, links resolved, name by name: ``/data`` does not hold ``/data2``."""
+        return _lies_in(path, (*self.read, *self.write))
+
+    def opens(self, path: Path) -> bool:
+        """Whether a path lies in one that may be written."""
+        return _lies_in(path, self.write)
+
+
+def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(os.path.realpath(one)) for one in allowed)
+
+
+def settle(
+    read: Iterable[str],
+    write: Iterable[str],
+    *,
+    given: Mapping[str, object],
+    environment: Mapping[str, str],
+    directory: Path,
+    written: Mapping[Identity, Path],
+) -> Places:
+    """Resolve the paths of a policy; make a missing directory to write to, if the one above it exists.
+
+    Args:
+        given: the thread's own parameters. directory: the caller's. written: what scripts of this store may write, by identity.
+    Raises:
+        Refused: a path cannot be resolved, or a link leads it out of a directory that scripts may write.
+    """
+
+    def entries(texts: Iterable[str], key: str) -> list[tuple[str, Path]]:
+        paths = ((text, resolve(text, key, given=given, environment=environment, directory=directory)) for text in texts)
+        return [(f"{key} {text!r}", path) for text, path in paths if path is not None]
+
+    own = dict(written)
+    writing: list[Root] = []
+    for entry in sorted(entries(write, "write"), key=lambda entry: entry[1].parts):
+        [root] = find_roots([entry], own, make=True)
+        writing.append(root)
+        if root.identity is not None:
+            own[root.identity] = root.real
+    reading = find_roots(entries(read, "read"), own)
+    return Places(read=_names(reading), write=_names(writing), roots=(*writing, *reading))
+
+
+def _names(roots: Iterable[Root]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(path for root in roots for path in (root.path, root.real)))
+
+
+def resolve(text: str, key: str, *, given: Mapping[str, object], environment: Mapping[str, str], directory: Path) -> Path | None:
+    """The path that one entry of a policy means; None for a parameter that nobody gave."""
+    if text.startswith(PARAMETER):
+        value = given.get(text.removeprefix(PARAMETER))
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise Refused(f"the policy's {key} names {text}, but that parameter is {value!r}, no path")
+        text = value
+    try:
+        return expanded(text, environment, directory)
+    except ValueError as exc:
+        raise Refused(f"the policy's {key} names {text!r}: {exc}") from exc
+
+
+def expanded(text: str, environment: Mapping[str, str], directory: Path) -> Path:
+    """Return an absolute path: ``~`` and variables put in, relative ones from *directory*.
+
+    Raises:
+        ValueError: a variable is not set, or may not be used.
+    """
+
+    def value_of(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        if name not in environment:
+            raise ValueError(f"the variable {name} is not set, or not carried to flows (config.yaml: environment)")
+        return environment[name]
+
+    if "\0" in text or not text.strip():
+        raise ValueError("it is no path")
+    if text == "~" or text.startswith("~/"):
+        text = "$HOME" + text[1:]
+    return directory / _VARIABLE.sub(value_of, text)
+
+
+def check_inside(places: Places, named: Mapping[str, str]) -> None:
+    """Refuse a path parameter that leads out of what the policy allows; *named*: absolute paths by parameter."""
+    for name, text in named.items():
+        if not places.covers(Path(text)):
+            allowed = ", ".join(dict.fromkeys(str(path) for path in (*places.read, *places.write))) or "nothing"
+            raise Refused(
+                f"the path {text!r} (parameter {name!r}) is outside what the policy allows ({allowed}); {declared('read', [text])}"
+            )

@@ -1,0 +1,79 @@
+"""Sentences about what a script was refused, each with the line of the policy that would allow it, and whether it counts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from uncaged_engine.sandbox.hidden import NAME_PORT, PROCESSES, Refusal
+from uncaged_engine.sandbox.watch import ANY_ADDRESS, SOCKET_TABLES
+
+from .wish import Limits, declared
+
+NETWORK = "network"
+"""The word of ``tolerate`` for any address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedRefusal:
+    """What the script's result says about one refusal. counted: the result is no success because of it."""
+
+    sentence: str
+    counted: bool
+
+
+def findings(refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: Limits) -> Iterator[ReportedRefusal]:
+    """Yield what there is to say.
+
+    Args:
+        denied: by the proxy: an address, and a sentence.
+    """
+    for refusal in refused:
+        tolerated = any(_means(entry, refusal) for entry in limits.tolerate)
+        sentence = _sentence(refusal, limits).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # a path may be any bytes
+        yield ReportedRefusal(sentence=sentence, counted=not (tolerated or refusal.readable or refusal.system))
+    for address, sentence in denied:
+        tolerated = any(entry in (address, address.rpartition(":")[0], NETWORK) for entry in limits.tolerate)
+        yield ReportedRefusal(sentence=sentence, counted=not tolerated)
+
+
+def _means(entry: str, refusal: Refusal) -> bool:
+    match refusal.kind:
+        case "reach":
+            return entry in (refusal.what, refusal.what.rpartition(":")[0], NETWORK)
+        case "execute":
+            return entry in (refusal.what, os.path.basename(refusal.what))  # noqa: PTH119 - as text
+        case _:
+            return refusal.what == entry or refusal.what.startswith(f"{entry.rstrip('/')}/")
+
+
+def _sentence(refusal: Refusal, limits: Limits) -> str:
+    what = refusal.what
+    match refusal.kind:
+        case "execute":
+            line = declared("executables", [*limits.executables, what])
+            return f"the command {what!r} is not among the policy's executables; {line}"
+        case "reach":
+            return _unreached(what, limits)
+        case "write":
+            problem = "may only be read" if refusal.readable else "is outside what the policy allows"
+            return f"the path {what!r} {problem}; {declared('write', [*limits.write, what])}"
+        case "room":
+            return f"the file system of {what!r} is outside what the policy allows; {declared('read', [*limits.read, what])}"
+        case _:
+            subject = "the list of this machine's processes" if what == PROCESSES else f"the path {what!r}"
+            return f"{subject} is outside what the policy allows; {declared('read', [*limits.read, what])}"
+
+
+def _unreached(what: str, limits: Limits) -> str:
+    if what == SOCKET_TABLES:
+        return f"the list of this machine's sockets is outside what the policy allows; {declared('network', 'host')}"
+    is_name = what == ANY_ADDRESS or what.endswith(f":{NAME_PORT}")
+    goal = "a host" if is_name else what
+    if limits.network:
+        return (
+            f"the script tried to reach {goal} past its proxy, which alone leads out; use a program that knows https_proxy, "
+            f"or {declared('network', 'host')}"
+        )
+    return f"the network is off, and the script tried to reach {goal}; {declared('network', ['the.host.it.needs' if is_name else what])}"

@@ -1,0 +1,233 @@
+"""Granted paths as objects: each is opened by descriptor, from the root directory on, and known by its device and inode.
+
+Rule 1: a symbolic link in a place that scripts may write never leads out of that place. Rule 2: within a thread, a granted path is the
+object that it was at its first use. The places that scripts of a store may write are kept in the store, so both hold between flows.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine.sandbox.bounds import MAX_LINKS, Identity
+from uncaged_engine.sandbox.lockdown import syscall
+from uncaged_engine.sandbox.syscalls import number_of
+
+from .wish import Refused
+
+RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_BENEATH = 0x08
+_NOT_OFFERED = (errno.ENOSYS, errno.EPERM)
+"""An old kernel, or a container whose filter does not know the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """One granted path. entry: key and text of the policy. path: absolute, as written. real: where it leads. identity: None if missing."""
+
+    entry: str
+    path: Path
+    real: Path
+    identity: Identity | None
+
+    def record(self) -> dict[str, object]:
+        """Return the form in which the journal keeps the first use of an existing path."""
+        if self.identity is None:
+            raise ValueError(f"{self.path} does not exist")
+        return {"path": str(self.path), "device": self.identity[0], "inode": self.identity[1]}
+
+
+def find_roots(entries: Iterable[tuple[str, Path]], written: Mapping[Identity, Path], *, make: bool = False) -> list[Root]:
+    """Open granted paths and return what they are.
+
+    Args:
+        entries: policy entries with their absolute paths. written: directories that scripts may write, by identity.
+        make: make a missing path, as a directory, if the one above it exists.
+    Raises:
+        Refused: a link in a written directory leads out of it, or a path cannot be made.
+    """
+    found = []
+    for entry, text in entries:
+        path = Path(os.path.normpath(text))
+        with opened_path(path, written, make=make) as fd:
+            status = None if fd is None else os.fstat(fd)
+            real = path if fd is None else Path(f"/proc/self/fd/{fd}").readlink()
+        identity = None if status is None else (status.st_dev, status.st_ino)
+        found.append(Root(entry=entry, path=path, real=real, identity=identity))
+    return found
+
+
+@contextmanager
+def opened_path(path: Path, written: Mapping[Identity, Path], *, make: bool = False) -> Iterator[int | None]:
+    """Yield a descriptor (O_PATH) of what an absolute path leads to; None if nothing is there."""
+    fd = _walk(path, written, make=make)
+    try:
+        yield fd
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def _walk(path: Path, written: Mapping[Identity, Path], *, make: bool) -> int | None:
+    """Open one name after the other; links are followed here, until a written directory is entered."""
+    names = [name for name in reversed(os.path.normpath(path).split("/")) if name]
+    links = 0
+    here = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    try:
+        while names:
+            status = os.fstat(here)
+            if (status.st_dev, status.st_ino) in written:
+                return _within(here, names, path, written[status.st_dev, status.st_ino], make=make)
+            name = names.pop()
+            if make and not names:
+                _make(here, name)
+            there = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            if stat.S_ISLNK(os.fstat(there).st_mode):
+                target = os.readlink("", dir_fd=there)
+                os.close(there)
+                links += 1
+                if links > MAX_LINKS:
+                    raise Refused(f"the path {str(path)!r} leads over too many links")
+                names += [part for part in reversed(target.split("/")) if part]
+                there = os.open("/", os.O_PATH | os.O_CLOEXEC) if target.startswith("/") else os.dup(here)
+            os.close(here)
+            here = there
+        return os.dup(here)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        if make:
+            above = str(path.parent)
+            raise Refused(f"the policy lets the script write to {str(path)!r}, but neither that nor {above!r} exists; make it") from None
+        return None
+    finally:
+        os.close(here)
+
+
+def _within(directory: int, names: list[str], path: Path, place: Path, *, make: bool) -> int:
+    """Open the rest of a path below a directory that scripts may write."""
+    rest = list(reversed(names))
+    try:
+        if make:
+            above = open_beneath(directory, "/".join(rest[:-1]) or ".")
+            try:
+                _make(above, rest[-1])
+            finally:
+                os.close(above)
+        return open_beneath(directory, "/".join(rest))
+    except OSError as exc:
+        if exc.errno not in (errno.EXDEV, errno.ELOOP):
+            raise
+        raise Refused(
+            f"the granted path {str(path)!r} leads over a link out of {str(place)!r}, which scripts may write; "
+            "name the directory itself in the policy, or put it in the link's place"
+        ) from None
+
+
+def open_beneath(directory: int, rest: str) -> int:
+    """Open a path below *directory* with O_PATH; no link leads out of it.
+
+    Without ``openat2`` no link is followed at all, so nothing is opened that ``openat2`` would refuse.
+
+    Raises:
+        OSError: EXDEV or ELOOP: a link leads out, or is not followed.
+    """
+    how = b"".join(word.to_bytes(8, "little") for word in (os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS))
+    number = number_of("openat2", os.uname().machine)
+    if number is not None:
+        try:
+            return syscall(number, directory, os.fsencode(rest), how, len(how))
+        except OSError as exc:
+            if exc.errno not in _NOT_OFFERED:
+                raise
+    return open_without_links(directory, rest)
+
+
+def open_without_links(directory: int, rest: str) -> int:
+    """Do the same one name at a time, following no link."""
+    here = os.dup(directory)
+    for name in rest.split("/"):
+        try:
+            if name == "..":
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            there = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+        finally:
+            os.close(here)
+        here = there
+        if stat.S_ISLNK(os.fstat(here).st_mode):
+            os.close(here)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return here
+
+
+def _make(directory: int, name: str) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o755, dir_fd=directory)
+
+
+def check_unchanged(roots: Iterable[Root], recorded: Mapping[str, object]) -> None:
+    """Refuse a granted path that is another object than at the thread's first use.
+
+    Raises:
+        Refused: device or inode differ. EnvironmentLacks: the entry now means another path (another directory or variable of the caller).
+    """
+    for root in roots:
+        first = recorded.get(root.entry)
+        if root.identity is None or not isinstance(first, Mapping):
+            continue
+        if first.get("path") != str(root.path):
+            raise EnvironmentLacks(
+                f"the policy's {root.entry} was {first.get('path')!r} when this thread first used it and would be {str(root.path)!r} now; "
+                "resume from the same directory and with the same variables, or fork the thread"
+            )
+        device, inode = first.get("device"), first.get("inode")
+        if (device, inode) != root.identity:
+            raise Refused(
+                f"the granted path {str(root.path)!r} is not what it was when this thread first used it: then device {device}, "
+                f"inode {inode}; now device {root.identity[0]}, inode {root.identity[1]} ({str(root.real)!r}); "
+                "put the former back, or fork the thread to use what is there now"
+            )
+
+
+class WrittenPlaces:
+    """The directories that scripts of a store may write, one JSON string a line; a directory is never taken out again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def known(self) -> dict[Identity, Path]:
+        """Return those that exist, by identity."""
+        found: dict[Identity, Path] = {}
+        for place in self._listed():
+            with suppress(OSError):
+                status = place.stat()
+                found[status.st_dev, status.st_ino] = place
+        return found
+
+    def note(self, places: Iterable[Path]) -> None:
+        """Add directories; on disk when this returns."""
+        listed = set(self._listed())
+        fresh = [place for place in places if place not in listed]
+        if fresh:
+            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, "".join(json.dumps(str(place)) + "\n" for place in fresh).encode())
+                os.fdatasync(fd)
+            finally:
+                os.close(fd)
+
+    def _listed(self) -> list[Path]:
+        try:
+            lines = self._path.read_text("utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        found = []
+        for line in lines:
+            with suppress(ValueError):  # a line that a crash cut off: its script never started
+                found.append(Path(json.loads(line)))
+        return found

@@ -1,0 +1,144 @@
+"""What an agent is asked and what it may answer: the one door between the role effect and whatever plays a role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from uncaged_bundles.contract import RoleSpec
+from uncaged_bundles.rights import ALL_TOOLS, Rights
+
+from .effects import Cancel
+
+if TYPE_CHECKING:
+    from uncaged_agents.tools.extract import ExtractTool
+    from uncaged_agents.tools.flows import FlowTools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The answer before this one could not be used. An agent with a session of its own may send *wording* instead of the whole prompt."""
+
+    answer: str
+    problem: str
+    wording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRequest:
+    """One question to an agent.
+
+    prompt: complete, history and answer format included. task, params: the thread's own. steps: the role steps so far.
+    worktree: where to work (the subdirectory in which the person started), or None when the flow has no workspace.
+    environment: what child processes may see. config: this agent's settings, secrets resolved.
+    attempt: above 1 after a crash, a kill or a lack of the environment. key: the same for every attempt.
+    calls, role_calls: answers that this thread's agents (those for this role) gave in earlier steps and in this one, repairs included.
+    session: what the agent's answer before a repair carried, for its own use; before the first answer of a step the text that the same
+    agent's last answer for this role carried, if this thread was the one that asked. scratch: a directory for its private files.
+    sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
+    rights: what the role may do besides. reads: directories outside that the worktree's links lead to.
+    flows: those that the role may use as tools, ready to be called. extract: the configured extractor as a tool.
+    said: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
+    redact: JSON without the secrets in config; whatever an agent keeps on disk goes through it.
+    """
+
+    thread_id: str
+    key: str
+    role: RoleSpec
+    prompt: str
+    task: str
+    params: Mapping[str, object]
+    steps: Sequence[Mapping[str, object]]
+    worktree: Path | None
+    environment: Mapping[str, str]
+    timeout_s: float
+    attempt: int
+    calls: int
+    role_calls: int
+    repair: Repair | None
+    session: object | None
+    config: Mapping[str, object]
+    test_command: str | None
+    scratch: Path
+    cancel: Cancel
+    progress: Callable[[Mapping[str, object]], None]
+    sandbox: str = "auto"
+    said: object = None
+    writable: bool = True
+    rights: Rights = ALL_TOOLS
+    flows: FlowTools | None = None
+    extract: ExtractTool | None = None
+    reads: tuple[Path, ...] = ()
+    remark: Callable[[str], None] = lambda _text: None
+    redact: Callable[[object], object] = lambda value: value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAnswer:
+    """usage: numbers that add up over calls (tokens, money), by name. session: handed back in a repair's request.
+
+    A session that is a text stands in the step's record, too, and is handed back when the role is asked again.
+    direct: the text is what a tool gave out directly; it is the step's content, even if the data has to be asked for.
+    """
+
+    text: str
+    usage: Mapping[str, object] | None = None
+    session: object | None = None
+    direct: bool = False
+
+
+class Agent(Protocol):
+    """Answers for a role. ``EnvironmentLacks`` from it pauses the thread, ``AgentFailed`` fails the step; a kill may end it either way."""
+
+    @property
+    def name(self) -> str: ...
+
+    def answer(self, request: AgentRequest) -> AgentAnswer: ...
+
+
+class AgentWaits(Exception):
+    """Somebody outside has to answer first; the thread waits, and this agent is asked again with what was said.
+
+    details: JSON values: ``question``, perhaps the ``schema`` of the answer and the whole ``prompt``.
+    """
+
+    def __init__(self, details: Mapping[str, object]) -> None:
+        super().__init__(str(details.get("question", "")))
+        self.details = dict(details)
+
+
+class AgentFailed(Exception):
+    """The agent did not answer; the bundle gets the reason.
+
+    kind: ``timeout`` when it took too long, ``model`` and ``refusal`` when a model's endpoint or the model said no, else ``agent``.
+    more: JSON values for the failure's record, such as an exit code.
+    """
+
+    def __init__(
+        self, message: str, *, kind: Literal["agent", "timeout", "model", "refusal"] = "agent", more: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.more = dict(more or {})
+
+
+class AgentAway(AgentFailed):
+    """The service behind the agent is away for a while (429, 5xx, a stream that broke off): the agent is asked again."""
+
+
+def agent_failure(message: str, words: str, more: Mapping[str, object]) -> AgentFailed:
+    """Return the failure of an agent that ended with an error. words: its own words about that."""
+    from uncaged_models.patience import is_outage
+
+    return AgentAway(message, more=more) if is_outage(words) else AgentFailed(message, more=more)
+
+
+def remark_stderr(remark: Callable[[str], None], data: bytes, *, max_bytes: int) -> None:
+    """Put what an agent wrote to its standard error into the thread's debug log. max_bytes: of its end, that were kept."""
+    if len(data) >= max_bytes:
+        data = data.partition(b"\n")[2]  # half a line may hold half a secret, which is not recognised
+    text = data.decode("utf-8", "backslashreplace").strip()
+    if text:
+        remark(f"stderr: {text}")

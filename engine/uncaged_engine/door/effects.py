@@ -1,0 +1,162 @@
+"""The one door between the engine and the code that performs an effect: what a handler is given, and what it must declare."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+
+from ..settings.config import Config
+from .outcomes import Outcome
+
+Rule = Literal["repeat", "restore", "probe", "ask"]
+"""What happens to an intent that a crash left open.
+
+repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks again. probe: the handler can find out
+from the other side. ask: only a person can settle it.
+"""
+
+
+class Cancel:
+    """A request to stop one effect, and the actions that stop it. A pause is one, too, for effects that stop for it."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._actions: list[Callable[[], None]] = []
+        self._is_final = False
+        self._is_pausing = False
+        self._stopping_for_pause = 0
+
+    @property
+    def requested(self) -> bool:
+        return self._event.is_set()
+
+    @property
+    def only_paused(self) -> bool:
+        """Whether nothing but a pause asks for the end."""
+        return self._event.is_set() and not self._is_final
+
+    def request(self) -> None:
+        """Set the flag and run each registered action once."""
+        self._is_final = True
+        self._stop()
+
+    def pause(self) -> None:
+        """The same for an effect that stops for a pause; any other goes on to its end."""
+        with self._lock:
+            self._is_pausing = True
+            stops = self._stopping_for_pause > 0
+        if stops:
+            self._stop()
+
+    @contextmanager
+    def stops_for_pause(self) -> Iterator[None]:
+        """What happens inside is cancelled by a pause; at once if one was asked for already."""
+        with self._lock:
+            self._stopping_for_pause += 1
+            late = self._is_pausing
+        if late:
+            self._stop()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._stopping_for_pause -= 1
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._event.set()
+            actions, self._actions = self._actions, []
+        for action in actions:
+            action()
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Block until cancelled or *timeout_s* has passed; True means cancelled."""
+        return self._event.wait(timeout_s)
+
+    @contextmanager
+    def on_request(self, action: Callable[[], None]) -> Iterator[None]:
+        """Run *action* when cancelled inside this block; at once if it has happened already."""
+        with self._lock:
+            late = self._event.is_set()
+            if not late:
+                self._actions.append(action)
+        if late:
+            action()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if action in self._actions:
+                    self._actions.remove(action)
+
+
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
+class EffectContext:
+    """Everything that a handler may know about the thread it works for.
+
+    attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try open.
+    key: ``threadId/seq``, the same for every attempt: send it as idempotency key.
+    start: the thread's start record. steps(): the records of all finished steps so far, in order (each is read from the journal once).
+    environment, directory: the caller's, for child processes only; never written to disk.
+    record_attempt: append and flush an attempt line with these fields. progress: tell followers; never blocks, may be dropped.
+    intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.
+    answer: what a person answered to an earlier ``Wait`` of this effect; None if nobody did.
+    perform_sub(index, kind, body): perform an effect inside this one, journalled as its sub-step. done: records of sub-steps that an
+    earlier try finished, by index. remember_paths(found): keep in the journal, flushed, what each granted path is at its first use; returns
+    all that is kept. left(): what is left of each limit of money, tokens and time that binds this thread.
+    """
+
+    store: Store
+    bundle: Bundle
+    config: Config
+    thread_id: ThreadId
+    seq: int
+    attempt: int
+    key: str
+    intended_ms: int
+    start: Mapping[str, object]
+    steps: Callable[[], Sequence[Mapping[str, object]]]
+    environment: Mapping[str, str]
+    directory: Path
+    cancel: Cancel
+    record_attempt: Callable[[Mapping[str, object]], None]
+    progress: Callable[[Mapping[str, object]], None]
+    note: str | None
+    answer: object
+    perform_sub: Callable[[int, str, object], Outcome]
+    done: Mapping[int, Mapping[str, object]]
+    remember_paths: Callable[[Mapping[str, object]], Mapping[str, object]]
+    left: Callable[[], Mapping[str, float]]
+    clock_ms: Callable[[], int]
+
+
+class Handler(Protocol):
+    """Performs one kind of effect.
+
+    One module, one handler; listed in ``handlers.BUILT_IN``, or an entry point of ``uncaged_workflow.effects``.
+    """
+
+    kind: str
+    limits: frozenset[str]
+    """The keys that a policy may set for this kind."""
+
+    def rule(self, body: object, bundle: Bundle) -> Rule: ...
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        """Check *body* (what the bundle yielded under the kind) and the policy's limits, do it, and say what came of it.
+
+        When ``context.attempt > 1`` and the rule is *restore*, put the workspace back first. A bad body is a Failure, not an exception.
+        ``EnvironmentLacks``, ``StorageError`` and ``OSError`` may be raised and become a void. Any other exception is a bug of the engine.
+        """
+
+    def probe(self, body: object, context: EffectContext) -> Outcome | None:
+        """For rule *probe* only: what became of the open intent; None means: it was never performed, perform it now."""

@@ -1,7 +1,0 @@
-"""Git worktrees for threads: looked at by clients, made by workers, kept by snapshots."""
-
-from .checkout import forked, inspect
-from .git import WorkspaceError
-from .worktree import Workspace, last_snapshot, scratch_of, snapshot_of
-
-__all__ = ["Workspace", "WorkspaceError", "forked", "inspect", "last_snapshot", "scratch_of", "snapshot_of"]

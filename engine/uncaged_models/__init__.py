@@ -1,0 +1,1 @@
+"""Language models: two wire formats behind one protocol, the tool loop, prompts, and extraction of data."""

@@ -1,0 +1,90 @@
+"""A connection to a model can be cut at any moment from any thread, and whoever waits for its next byte is awake at once.
+
+Proxies and certificates are the caller's: nothing is read from the environment of this process.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from uncaged_engine.network.proxies import proxy_for
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_S = 10.0
+SILENCE_S = 600.0
+"""How long a server may be silent; one that reads a long prompt says nothing meanwhile."""
+
+
+class Line:
+    """Owns an HTTP client; leave its ``with`` block and all its connections are closed."""
+
+    def __init__(self, url: str, environment: Mapping[str, str]) -> None:
+        import httpx2
+
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._is_cut = False
+        self.timeout = httpx2.Timeout(SILENCE_S, connect=CONNECT_S, pool=CONNECT_S)
+        self.http: httpx2.Client = httpx2.Client(
+            timeout=self.timeout,
+            trust_env=False,
+            proxy=proxy_for(url, environment),
+            verify=_certificates(url, environment),
+            event_hooks={"request": [self._watch]},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.http.close()
+
+    @property
+    def is_cut(self) -> bool:
+        return self._is_cut
+
+    def cut(self) -> None:
+        """End every connection now, and let no new one begin."""
+        with self._lock:
+            self._is_cut = True
+            for each in self._sockets:
+                _shut(each)
+
+    def _watch(self, request: httpx2.Request) -> None:
+        import httpx2
+
+        if self._is_cut:
+            raise httpx2.ConnectError("the line was cut")
+        request.extensions["trace"] = self._trace
+
+    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Remember each new connection; reads of a blocked one end only when its socket is shut down."""
+        if not event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            return
+        found = info["return_value"].get_extra_info("socket")
+        with self._lock:
+            self._sockets.append(found)
+            if self._is_cut:
+                _shut(found)
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # not the method of a TLS socket, which would forget its TLS half-way
+
+
+def _certificates(url: str, environment: Mapping[str, str]) -> Any:
+    import ssl
+
+    if urlsplit(url).scheme != "https":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading the system's certificates takes longer than a local model's first word
+    file, directory = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file, capath=directory) if file or directory else True

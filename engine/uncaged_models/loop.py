@@ -1,0 +1,278 @@
+"""The tool loop: a model is asked, uses tools and is asked again until it has answered, within its turns, its time and its tokens.
+
+Rule 1: every call of a turn gets exactly one result, whatever is wrong with it, and all of them go back in one turn.
+Rule 2: the last turn that is allowed has no tools, so that an answer comes.
+Rule 3: what was used up is known at every moment, also of turns that failed.
+Rule 4: a result that is final is the answer, word for word, and the model is not asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Timer
+from typing import Any, Protocol
+
+from uncaged_engine.door.effects import Cancel
+
+from .client import Ask, ModelClient, Reply, Tool, Usage
+from .conversation import Call, Conversation, Result, Text, Turn, said
+from .errors import Endpoint, ModelFailed
+from .line import Line
+from .patience import Patience, Stopped
+
+MAX_TURNS = 100
+MAX_CONTINUATIONS = 4
+MAX_REPLY_CHARACTERS = 4 << 20
+SHOWN_CHARACTERS = 200
+REPORT_EVERY_S = 0.2
+REPORT_EVERY_CHARACTERS = 2000
+"""However fast it arrives: a limit of tokens looks at what is told."""
+CHARACTERS_PER_TOKEN = 4
+"""Only to show that something is coming; the count at the end is the endpoint's own."""
+
+GO_ON = "Your answer was cut off because it was too long for one turn. Go on exactly where it broke off, without repeating anything."
+LAST_TURN = "This is your last turn: no tools any more. Give your final answer now, in the form that you were asked for."
+NOT_BEGUN = "not done: a call before it gave the answer"
+CUT_ARGUMENTS = "the arguments were cut off because the turn was too long; do the same in smaller pieces"
+
+Progress = Callable[[Mapping[str, object]], None]
+
+
+class Tools(Protocol):
+    """What the model may use."""
+
+    @property
+    def described(self) -> Sequence[Tool]: ...
+
+    def use(self, call: Call, left_s: float) -> Result:
+        """Do what the model wants within *left_s*; whatever goes wrong is told in the result."""
+
+    def shown(self, call: Call) -> Mapping[str, object]:
+        """What followers are told of a call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """turns: requests to the model for one answer. seconds: for all of it."""
+
+    seconds: float
+    turns: int = MAX_TURNS
+
+
+class NoTools:
+    """A model that can only talk."""
+
+    described: Sequence[Tool] = ()
+
+    def use(self, call: Call, left_s: float) -> Result:  # noqa: ARG002 - the protocol's signature
+        return Result(call=call.id, text=f"there is no tool {call.name!r}; there are none", failed=True)
+
+    def shown(self, call: Call) -> Mapping[str, object]:
+        return {"tool": call.name}
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a talk has used up so far."""
+
+    model: str
+    begin_s: float
+    usage: Usage = field(default_factory=Usage)
+    turns: int = 0
+
+    def add(self, usage: Usage) -> None:
+        self.usage += usage
+
+    def document(self, *, coming: int = 0) -> dict[str, object]:
+        """As it stands in a record. coming: characters of the turn that is still arriving."""
+        return {
+            "model": self.model,
+            **(self.usage + Usage(output=coming // CHARACTERS_PER_TOKEN)).document(),
+            "turns": self.turns,
+            "seconds": round(time.monotonic() - self.begin_s, 3),
+        }
+
+
+class Talk:
+    """One conversation with one model; `answer` may be called again after more was said to it.
+
+    ended_by_tool: the last answer is what a tool gave, word for word.
+    """
+
+    def __init__(
+        self,
+        client: ModelClient,
+        conversation: Conversation,
+        *,
+        tools: Tools,
+        bounds: Bounds,
+        line: Line,
+        cancel: Cancel,
+        progress: Progress,
+        schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.conversation = conversation
+        self.meter = Meter(model=client.model, begin_s=time.monotonic())
+        self.ended_by_tool = False
+        self._client = client
+        self._tools = tools
+        self._bounds = bounds
+        self._line = line
+        self._cancel = cancel
+        self._progress = progress
+        self._schema = schema
+        self._listener = Listener(progress, self.meter)
+        self._patience = Patience(
+            wait=self._wait, is_cut=lambda: line.is_cut, spent=self._count_cut, left_s=self._left_s, progress=progress
+        )
+
+    def answer(self) -> str:
+        """Return the text of the model's last turn, after all that it wanted to do was done.
+
+        Raises:
+            ModelFailed: it refused, took too long, or never came to an end. Stopped: killed. EnvironmentLacks: it is away.
+        """
+        with self._watched():
+            try:
+                return self._to_the_end()
+            except Stopped:
+                if self._cancel.requested:
+                    raise
+                raise ModelFailed(f"{self._client.model} gave no answer within {self._bounds.seconds:g} s", kind="timeout") from None
+
+    def _to_the_end(self) -> str:
+        text: list[str] = []
+        continuations = 0
+        for turn in range(1, self._bounds.turns + 1):
+            last = turn == self._bounds.turns
+            reply = self._turn(last)
+            text.append(reply.text)
+            if reply.calls and not last:
+                final = self._use(reply)
+                if final is not None:
+                    return final
+                text.clear()
+            elif reply.stop == "length" and not last:
+                continuations += 1
+                if not reply.text or continuations > MAX_CONTINUATIONS:
+                    raise ModelFailed(f"{self._client.model} used up maxTokens {continuations} times and did not come to an end; raise it")
+                self.conversation.turns.append(said(GO_ON))
+            elif reply.stop != "pause" or last:
+                if reply.calls or reply.stop in ("length", "pause"):
+                    break
+                return "".join(text)
+        raise ModelFailed(
+            f"{self._client.model} gave no final answer within {self._bounds.turns} turns; raise maxTurns, or give it less to do"
+        )
+
+    def _turn(self, last: bool) -> Reply:
+        turns = self.conversation.turns
+        if last and self._tools.described:
+            turns[-1] = Turn(by="user", parts=(*turns[-1].parts, Text(text=LAST_TURN)))
+        ask = Ask(system=self.conversation.system, turns=tuple(turns), tools=self._tools.described, free=not last, schema=self._schema)
+        self.meter.turns += 1
+        self._listener = Listener(self._progress, self.meter)
+        reply = self._patience.send(self._client, ask, self._listener.hear)
+        self._count(reply.usage)
+        if reply.stop == "refusal":
+            raise ModelFailed(f"{self._client.model} refuses to answer{': ' if reply.detail else ''}{reply.detail}", kind="refusal")
+        if reply.stop == "context":
+            raise Endpoint(url="", model=self._client.model).too_long("it stopped because its context is full")
+        if reply.parts:
+            turns.append(Turn(by="assistant", parts=reply.parts))
+        return reply
+
+    def _count(self, usage: Usage) -> None:
+        self.meter.add(usage)
+        self._progress({"usage": self.meter.document()})
+
+    def _count_cut(self, usage: Usage) -> None:
+        """A turn that was cut off was paid for, and after a kill nobody else will tell; its end would have had the count of its output."""
+        self._count(replace(usage, output=max(usage.output, self._listener.forget())))
+
+    def _use(self, reply: Reply) -> str | None:
+        """Do what the turn asks for, in its order, and return the answer if a tool gives it.
+
+        Arguments that the end of the turn cut off are told from wrong ones.
+        """
+        results: list[Result] = []
+        for call in reply.calls:
+            if self._cancel.requested or self._line.is_cut:
+                raise Stopped
+            self._progress({**self._tools.shown(call), "usage": self.meter.document()})
+            cut_off = reply.stop == "length" and call is reply.calls[-1] and not _whole(call)
+            if any(result.final for result in results):
+                results.append(Result(call=call.id, text=NOT_BEGUN, failed=True))
+            elif cut_off:
+                results.append(Result(call=call.id, text=CUT_ARGUMENTS, failed=True))
+            else:
+                results.append(self._tools.use(call, self._left_s()))
+        if self._cancel.requested:
+            raise Stopped
+        self.conversation.turns.append(Turn(by="user", parts=tuple(results)))
+        final = next((result.text for result in results if result.final), None)
+        if final is not None:
+            self.conversation.turns.append(Turn(by="assistant", parts=(Text(text=final or " "),)))
+        self.ended_by_tool = final is not None
+        return final
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Cut the line when somebody kills, and when the time is over."""
+        timer = Timer(max(0.0, self._left_s()), self._line.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            with self._cancel.on_request(self._line.cut):
+                yield
+        finally:
+            timer.cancel()
+
+    def _left_s(self) -> float:
+        return self.meter.begin_s + self._bounds.seconds - time.monotonic()
+
+    def _wait(self, pause_s: float) -> bool:
+        return self._cancel.wait(max(0.0, min(pause_s, self._left_s()))) or self._left_s() <= 0
+
+
+class Listener:
+    """Tells followers now and then what is arriving, and stops an answer without an end."""
+
+    def __init__(self, progress: Progress, meter: Meter) -> None:
+        self._progress = progress
+        self._meter = meter
+        self._line = ""
+        self._characters = 0
+        self._told_characters = 0
+        self._told_s = 0.0
+
+    def hear(self, piece: str, is_text: bool) -> None:
+        self._characters += len(piece)
+        if self._characters > MAX_REPLY_CHARACTERS:
+            raise ModelFailed(f"{self._meter.model} answered with more than {MAX_REPLY_CHARACTERS} characters in one turn")
+        if is_text:
+            whole, _, rest = (self._line + piece).rpartition("\n")
+            self._line = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[-2 * SHOWN_CHARACTERS :]
+        now_s = time.monotonic()
+        if now_s - self._told_s < REPORT_EVERY_S and self._characters - self._told_characters < REPORT_EVERY_CHARACTERS:
+            return
+        self._told_s, self._told_characters = now_s, self._characters
+        usage = self._meter.document(coming=self._characters)
+        shown = {"text": self._line.strip()[-SHOWN_CHARACTERS:]} if self._line.strip() else {}
+        self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})
+
+    def forget(self) -> int:
+        """Return about how many tokens have arrived; the turn begins anew."""
+        tokens, self._characters, self._told_characters = self._characters // CHARACTERS_PER_TOKEN, 0, 0
+        return tokens
+
+
+def _whole(call: Call) -> bool:
+    try:
+        call.parsed()
+    except ValueError:
+        return False
+    return True

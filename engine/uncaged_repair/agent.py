@@ -1,0 +1,111 @@
+"""The built-in agent plays its roles in a process of its own, so that a kill ends all of it and the worker stays free."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
+from uncaged_engine.processes.programs import MAX_STDERR_BYTES, Finished, run_program
+from uncaged_engine.settings import agent as check
+
+from .task import KIND, ROLES, Task, limits_of
+
+GRACE_S = 10.0
+MAX_ANSWER_BYTES = 4 << 20
+WRITERS = ("coder", "committer")
+LOOKING = ("read", "run")
+NEEDED = {"coder": (*LOOKING, "edit"), "committer": ("commit",)}
+
+
+class RepairAgent:
+    """Settings: budgetSeconds (processor time of a search), maxCandidates, testSeconds, suiteSeconds, testCommand."""
+
+    name = KIND
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        self._limits = limits_of(settings)
+        self._test_command = check.text(settings, "testCommand", kind=KIND) if "testCommand" in settings else None
+
+    def answer(self, request: AgentRequest) -> AgentAnswer:
+        if request.role.name not in ROLES:
+            raise AgentFailed(f"the built-in repair plays {', '.join(ROLES)}, not {request.role.name!r}; bind another agent to that role")
+        if not request.writable and request.role.name in WRITERS:
+            raise AgentFailed(f"the built-in repair cannot play {request.role.name!r} where the flow's policy lets roles only read")
+        missing = ", ".join(tool for tool in NEEDED.get(request.role.name, LOOKING) if not request.rights.may(tool))
+        if missing:
+            raise AgentFailed(f"the built-in repair cannot play {request.role.name!r}: its tools in the flow's policy lack {missing}")
+        if request.worktree is None:
+            raise AgentFailed("the built-in repair works in a git repository; start the flow with --workspace DIR")
+        task = Task(
+            role=request.role.name,
+            worktree=request.worktree,
+            scratch=request.scratch,
+            text=request.task,
+            steps=[_plain(step) for step in request.steps],
+            environment=request.environment,
+            test_command=request.test_command or self._test_command,
+            sandbox=request.sandbox,
+            limits=self._limits,
+            wall_s=request.timeout_s,
+        )
+        finished = run_program(
+            [sys.executable, "-P", "-B", "-m", "uncaged_repair"],
+            directory=request.scratch,
+            environment=request.environment,
+            stdin=json.dumps(task.as_json()).encode() + b"\n",
+            timeout_s=request.timeout_s,
+            cancel=request.cancel,
+            scratch=request.scratch,
+            key=request.key,
+            grace_s=GRACE_S,
+            max_stdout_bytes=MAX_ANSWER_BYTES,
+            on_stderr=Forward(request.progress),
+        )
+        remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
+        return AgentAnswer(text=_text_of(finished, request.timeout_s))
+
+
+class Forward:
+    """Turns pieces of the process's standard error into progress; what is no JSON object is left out."""
+
+    def __init__(self, progress: Callable[[Mapping[str, object]], None]) -> None:
+        self._progress = progress
+        self._rest = b""
+
+    def __call__(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            try:
+                fields = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(fields, dict):
+                self._progress(fields)
+
+
+def _plain(step: Mapping[str, object]) -> dict[str, object]:
+    return {key: step[key] for key in ("role", "content", "meta", "snapshot") if key in step}
+
+
+def _text_of(finished: Finished, timeout_s: float) -> str:
+    if finished.cancelled:
+        raise AgentFailed("the built-in repair was stopped")
+    if finished.timed_out:
+        raise AgentFailed(f"the built-in repair gave no answer within {timeout_s:g} s and was stopped", kind="timeout")
+    last = finished.stderr.decode(errors="replace").strip()[-2000:]
+    try:
+        said = json.loads(finished.stdout)
+    except ValueError:
+        said = None
+    if isinstance(said, dict) and isinstance(said.get("text"), str):
+        return str(said["text"])
+    if isinstance(said, dict) and isinstance(said.get("lacks"), str):
+        raise EnvironmentLacks(str(said["lacks"]))
+    if isinstance(said, dict) and isinstance(said.get("failed"), str):
+        raise AgentFailed(str(said["failed"]))
+    raise AgentFailed(
+        f"the built-in repair ended without an answer (exit {finished.exit_code}): {last}", more={"exitCode": finished.exit_code}
+    )

@@ -1,0 +1,101 @@
+"""The committer makes one real commit on the worktree's branch, with the evidence in its message.
+
+Hooks of the repository do not run and the commit is not signed: both may need a person or a network, and the message says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from uncaged_engine.processes.git import IDENTITY, Git, GitError
+from uncaged_engine.processes.shortage import named_in
+
+from .answers import FIRST_LINE, answer, listed
+from .changes import changed_paths
+from .task import Progress, Task
+
+WIDTH = 72
+
+
+def commit(task: Task, progress: Progress) -> str:
+    """Return the committer's answer."""
+    git = Git(directory=task.worktree, environment=task.environment)
+    try:
+        top = Git(directory=Path(git.line("rev-parse", "--show-toplevel")), environment=task.environment)
+        branch = top.line("branch", "--show-current")
+        if not branch:
+            return _failed("the worktree is on no branch")
+        paths = [path for path in changed_paths(top, "HEAD") if not _stray_link(top, path)]
+        if not paths:
+            return _failed("nothing is changed in the worktree, so there is nothing to commit")
+        progress("committing")
+        top.run(
+            "add",
+            "--all",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+            stdin=b"\0".join(os.fsencode(f":(top,literal){path}") for path in paths),
+        )
+        text = message(task.steps, paths)
+        top.run("commit", "--no-verify", "--cleanup=verbatim", "--file=-", stdin=text.encode("utf-8", "replace"), more=_identity(top))
+        sha = top.line("rev-parse", "HEAD")
+    except GitError as exc:
+        if named_in(exc.words) is not None:
+            raise  # of the machine, not of the change: a person makes room and resumes
+        return _failed(str(exc))
+    lines = [
+        f"Committed {sha[:12]} on {branch}: {', '.join(paths)}.",
+        "Hooks were not run and the commit is not signed.",
+        "",
+        *text.splitlines(),
+    ]
+    return answer(lines, {"status": "committed", "branch": branch, "commitSha": sha})
+
+
+def message(steps: Sequence[Mapping[str, object]], paths: Sequence[str]) -> str:
+    """Return the commit message: what was changed, how it was found, and what the tests said before and after."""
+    coded = [_meta(step) for step in steps if step.get("role") == "coder"]
+    done = [meta for meta in coded if meta.get("status") in ("phase-done", "all-done")]
+    summaries = [str(meta.get("summary", "")) for meta in done]
+    subject = f"Repair {listed(paths, 2)}"
+    body = [subject if len(subject) <= WIDTH else f"Repair {len(paths)} files", ""]
+    before, after = _said(steps, "planner", "Ran "), _said(steps, "reviewer", "Ran ")
+    body += [f"Before: {before}"] if before else []
+    body += [f"After: {after}"] if after else []
+    body += ["", *(f"- {summary}" for summary in summaries if summary), ""]
+    body += [
+        f"Found by the {FIRST_LINE.partition(';')[0]}; small edits were tried until the tests passed.",
+        "Repository hooks were not run.",
+    ]
+    return "\n".join(body) + "\n"
+
+
+def _failed(error: str) -> str:
+    return answer([f"Not committed: {error}"], {"status": "unrecoverable", "error": error})
+
+
+def _meta(step: Mapping[str, object]) -> Mapping[str, object]:
+    meta = step.get("meta")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _said(steps: Sequence[Mapping[str, object]], role: str, beginning: str) -> str:
+    """Return the line with which the last answer of *role* tells of its test run."""
+    for step in reversed(steps):
+        if step.get("role") == role:
+            return next((line for line in str(step.get("content", "")).splitlines() if line.startswith(beginning)), "")
+    return ""
+
+
+def _stray_link(git: Git, path: str) -> bool:
+    """A link that leads out of the worktree was put there for the tests and belongs into no commit."""
+    place = git.directory / path
+    return place.is_symlink() and place.readlink().is_absolute()
+
+
+def _identity(git: Git) -> dict[str, str]:
+    """Return ours where the person has set none."""
+    name, mail = (git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email"))
+    return {} if name.strip() and mail.strip() else dict(IDENTITY)

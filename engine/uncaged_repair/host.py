@@ -1,0 +1,217 @@
+"""A host answers what tests come to on a copy of the repository; whatever they do to its process, it is there for the next question."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine.sandbox.script import ScriptProcess
+
+from .plan import Plan
+from .results import BROKEN, Collected, Message, Run, collected_of, run_of
+from .room import Room
+
+SERVER = Path(__file__).parent / "server"
+LOAD = """
+import importlib.util as u, sys
+s = u.spec_from_file_location("_uncaged_repair", sys.argv[1] + "/__init__.py", submodule_search_locations=[sys.argv[1]])
+m = u.module_from_spec(s); sys.modules[s.name] = m; s.loader.exec_module(m)
+sys.argv[1:] = []
+from _uncaged_repair.boot import main
+main()
+"""
+START_S = 60.0
+CHILD_MEMORY_BYTES = 1 << 30
+MAX_MESSAGE_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One run. expected: tests that need not pass for the run to go on. files: changed files by path, whole.
+
+    cpu_s, wall_s: of one test. total_s: of all. only: lines of interest by path, when lines are noted.
+    """
+
+    tests: Sequence[str]
+    cpu_s: float
+    wall_s: float
+    total_s: float
+    warm: bool = True
+    quick: bool = False
+    stop: bool = False
+    suite: bool = False
+    cover: bool = False
+    types: bool = False
+    tidy: bool = False
+    expected: Sequence[str] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    only: Mapping[str, Sequence[int]] | None = None
+
+
+class HostGone(Exception):
+    """The process in the sandbox ended, fell silent or spoke nonsense."""
+
+
+class Host:
+    """Owns one room and the process in it; started on first use."""
+
+    def __init__(self, room: Room, plan: Plan) -> None:
+        self.room, self.plan = room, plan
+        self.runner, self.version, self.root = plan.command.runner, "", ""
+        self._process: ScriptProcess | None = None
+        self._rest = b""
+
+    def collect(self, total_s: float) -> Collected:
+        """Import the repository's tests and return what there is.
+
+        Raises:
+            EnvironmentLacks: the process does not start.
+        """
+        if self._process is None:
+            self._start()
+        try:
+            found = collected_of(self._exchange({"do": "collect", "total_s": total_s}, total_s + 30)[-1])
+        except HostGone:
+            self.close()
+            self.room.renew()
+            return Collected(tests=(), errors=(), root="", imported=(), called=(), end="died")
+        self.root = found.root
+        return found
+
+    def run(self, ask: Ask) -> Run:
+        """Run tests; a process that is lost over it gives a run that ended "broken", and the next run has a new one."""
+        try:
+            return run_of(self.messages(ask))
+        except HostGone:
+            return BROKEN
+
+    def messages(self, ask: Ask) -> list[Message]:
+        """As `run`, and return what was said.
+
+        Raises:
+            HostGone: the process was lost.
+        """
+        try:
+            if self._process is None:
+                self.collect(ask.total_s)
+            return self._exchange(self._command(ask), ask.total_s + ask.wall_s + 90)
+        except HostGone:
+            self.close()
+            self.room.renew()
+            raise
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def _start(self) -> None:
+        plan, room = self.plan, self.room
+        directory = room.repository / plan.inside
+        executable = plan.interpreter.executable
+        self._process = room.start(
+            [str(executable), "-c", LOAD, str(SERVER)],
+            directory=directory,
+            environment=plan.variables_for_tests(),
+            read=(SERVER, *plan.read),
+        )
+        self._rest = b""
+        settings: dict[str, object] = {
+            "root": str(room.repository),
+            "cwd": str(directory),
+            "pristine": str(room.pristine),
+            "empty": [str(room.home), str(room.temporary)],
+            "sources": list(plan.sources),
+            "origins": {str(origin): str(room.repository) for origin in plan.origins},
+            "paths": [str(path) for path in (room.repository, room.repository / "src", room.repository / "lib") if path.is_dir()],
+            "arguments": [*plan.options, *plan.command.arguments],
+            "options": plan.options_for_single_tests(),
+            "runner": self.runner,
+            "memory_bytes": CHILD_MEMORY_BYTES,
+        }
+        try:
+            ready = self._exchange(settings, START_S)[-1]
+        except HostGone as exc:
+            said = self._last_words()
+            self.close()
+            raise EnvironmentLacks(
+                f"{executable} does not run in the sandbox: {said or exc}; mend the environment or give --test-command, then resume"
+            ) from exc
+        self.runner, self.version = cast("str", ready.get("runner", self.runner)), str(ready.get("version", ""))  # type: ignore[assignment]
+
+    def _command(self, ask: Ask) -> dict[str, object]:
+        repository = self.room.repository
+        command: dict[str, object] = {
+            "do": "run",
+            "root": str(repository),
+            "rootdir": self.root,
+            "mode": "warm" if ask.warm else "cold",
+            "tests": list(ask.tests),
+            "expected": list(ask.expected),
+            "files": {path: base64.b64encode(data).decode() for path, data in ask.files.items()},
+            "cpu_limit_s": ask.cpu_s,
+            "wall_s": ask.wall_s,
+            "total_s": ask.total_s,
+        }
+        for name in ("quick", "stop", "suite", "tidy"):
+            command[name] = getattr(ask, name)
+        if ask.cover:
+            only = ask.only
+            paths = self.plan.sources if only is None else tuple(only)
+            command |= {"cover": True, "types": ask.types, "cover_sources": {str(repository / path): path for path in paths}}
+            if only is not None:
+                command["only"] = {path: list(lines) for path, lines in only.items()}
+        return command
+
+    def _exchange(self, message: Mapping[str, object], silence_s: float) -> list[Message]:
+        """Send one message and return the answers up to the one with "end" or "ready"."""
+        process = self._process
+        if process is None:
+            raise HostGone("it is not running")
+        try:
+            data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+            while data:
+                data = data[process.stdin.write(data) or 0 :]
+        except OSError as exc:
+            raise HostGone("it no longer reads") from exc
+        answers: list[Message] = []
+        until = time.monotonic() + silence_s
+        while not answers or not {"end", "ready"} & set(answers[-1]):
+            answers.append(_parsed(self._line(process, until)))
+        return answers
+
+    def _line(self, process: ScriptProcess, until: float) -> bytes:
+        parts = [self._rest]
+        size = len(self._rest)
+        while b"\n" not in parts[-1]:
+            if not select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+                raise HostGone("it fell silent")
+            parts.append(os.read(process.stdout.fileno(), 1 << 18))
+            size += len(parts[-1])
+            if not parts[-1] or size > MAX_MESSAGE_BYTES:
+                raise HostGone("it ended" if not parts[-1] else "it says too much")
+        line, _, self._rest = b"".join(parts).partition(b"\n")
+        return line
+
+    def _last_words(self) -> str:
+        if self._process is None or not select.select([self._process.stderr], [], [], 0.5)[0]:
+            return ""
+        return os.read(self._process.stderr.fileno(), 4096).decode(errors="replace").strip()[-500:]
+
+
+def _parsed(line: bytes) -> Message:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as exc:
+        raise HostGone("it speaks no JSON") from exc
+    if not isinstance(message, dict):
+        raise HostGone("it speaks no messages")
+    return message

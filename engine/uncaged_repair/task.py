@@ -1,0 +1,103 @@
+"""What the repair's own process is told, checked once where it enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from uncaged_engine.settings import agent as check
+
+KIND = "repair"
+KEYS = ("budgetSeconds", "maxCandidates", "testSeconds", "suiteSeconds", "testCommand")
+ROLES = ("planner", "coder", "reviewer", "committer")
+
+
+class Progress(Protocol):
+    """Tells whoever follows the thread what happens now."""
+
+    def __call__(self, message: str, *, candidates: int | None = None, file: str | None = None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """budget_s: processor time of one coder's search. test_s: of one test. suite_s: real time of one run of all tests."""
+
+    budget_s: float = 240.0
+    max_candidates: int = 50_000
+    test_s: float = 10.0
+    suite_s: float = 180.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One question to the repair: which role to play, on which files, within which limits.
+
+    worktree: where to work, perhaps a subdirectory of the repository. steps: the role steps so far. wall_s: until the answer is due.
+    """
+
+    role: str
+    worktree: Path
+    scratch: Path
+    text: str
+    steps: Sequence[Mapping[str, object]]
+    environment: Mapping[str, str]
+    test_command: str | None
+    sandbox: str
+    limits: Limits
+    wall_s: float
+
+    def as_json(self) -> dict[str, object]:
+        """Return what `task_of` reads."""
+        return {
+            "role": self.role,
+            "worktree": str(self.worktree),
+            "scratch": str(self.scratch),
+            "text": self.text,
+            "steps": [dict(step) for step in self.steps],
+            "environment": dict(self.environment),
+            "testCommand": self.test_command,
+            "sandbox": self.sandbox,
+            "limits": [self.limits.budget_s, self.limits.max_candidates, self.limits.test_s, self.limits.suite_s],
+            "wall": self.wall_s,
+        }
+
+    def last_meta(self, role: str) -> Mapping[str, object]:
+        """Return the data of the last step of *role*; empty if there is none."""
+        for step in reversed(self.steps):
+            if step.get("role") == role and isinstance(meta := step.get("meta"), Mapping):
+                return meta
+        return {}
+
+
+def task_of(message: Mapping[str, object]) -> Task:
+    """Read a task from JSON values that `Task.as_json` made."""
+    steps, environment, limits = message["steps"], message["environment"], message["limits"]
+    if not isinstance(steps, list) or not isinstance(environment, dict) or not isinstance(limits, list):
+        raise TypeError("a task has steps, an environment and limits")
+    command = message["testCommand"]
+    return Task(
+        role=str(message["role"]),
+        worktree=Path(str(message["worktree"])),
+        scratch=Path(str(message["scratch"])),
+        text=str(message["text"]),
+        steps=steps,
+        environment=environment,
+        test_command=None if command is None else str(command),
+        sandbox=str(message["sandbox"]),
+        limits=Limits(budget_s=float(limits[0]), max_candidates=int(limits[1]), test_s=float(limits[2]), suite_s=float(limits[3])),
+        wall_s=float(str(message["wall"])),
+    )
+
+
+def limits_of(settings: Mapping[str, object]) -> Limits:
+    """Check the settings of a repair agent; UsageError names the one that is wrong."""
+    check.known(settings, *KEYS, kind=KIND)
+    default = Limits()
+    return Limits(
+        budget_s=check.seconds(settings, "budgetSeconds", default.budget_s, kind=KIND),
+        max_candidates=int(check.seconds(settings, "maxCandidates", default.max_candidates, kind=KIND)),
+        test_s=check.seconds(settings, "testSeconds", default.test_s, kind=KIND),
+        suite_s=check.seconds(settings, "suiteSeconds", default.suite_s, kind=KIND),
+    )

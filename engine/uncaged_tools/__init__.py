@@ -1,0 +1,1 @@
+"""Flows as tools of a model, and the MCP server that offers them to other programs."""

@@ -1,0 +1,235 @@
+"""Every enabled flow is a tool that a model can be offered, under a name that every model's endpoint takes, and calling one runs a thread.
+
+from uncaged_tools.flows import call, tools
+
+for tool in tools(engine):
+    print(tool.name, tool.description, tool.schema)
+called = call(engine, "top-stories", {"limit": "3"})
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from uncaged_bundles.contract import FOR_PEOPLE
+from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.known_effects import KNOWN
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine, Event, RunOptions
+
+LONGEST_NAME = 64
+PROMPT = "prompt"
+Format = Literal["anthropic", "openai", "mcp"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_READS_PROMPT = re.compile(rb"""\b(\w+)(?:\[["']prompt["']\]|\.get\(["']prompt["'])""")
+_INPUT = re.compile(rb"^def run\(\s*(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """What a model is told of a flow. schema: JSON Schema of an object. prompt: the arguments hold the prompt as well."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    flow: str
+    hash: BundleHash
+    prompt: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What a call came to.
+
+    success: the thread completed, and its result does not say otherwise. direct: data is the raw value that the flow wants handed out
+    as it is.
+    """
+
+    thread_id: ThreadId
+    status: str
+    success: bool
+    message: str
+    data: object
+    direct: bool = False
+
+    def document(self) -> dict[str, object]:
+        """The same as JSON."""
+        fields = {"threadId": self.thread_id, "status": self.status, "success": self.success, "message": self.message, "data": self.data}
+        return {**fields, "direct": True} if self.direct else fields
+
+
+def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[str] | None = None) -> list[Tool]:
+    """The enabled flows that can be run, in the order of their names.
+
+    Args:
+        reserved: names that are taken. flows: only these.
+    """
+    found: list[Tool] = []
+    taken = set(reserved)
+    for flow in sorted(engine.registry.read().flows.values(), key=lambda flow: flow.name):
+        if not flow.enabled or (flows is not None and flow.name not in flows):
+            continue
+        try:
+            tool = tool_of(engine.store.root, flow.name, flow.hash)
+        except UncagedError:
+            continue  # one that is damaged, or made for an effect that is not here, hides no other
+        if tool is not None:
+            found.append(replace(tool, name=free_name(tool.name, taken)))
+            taken.add(found[-1].name)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> Tool | None:
+    """A flow as a tool; None for one that is only kept. What a hash stands for never changes, so that is looked up once."""
+    bundle = Store(root=root).load_bundle(bundle_hash, KNOWN)
+    if bundle.descriptor.raw.get("unsupported"):
+        return None
+    schema = {"type": "object", **{key: value for key, value in bundle.descriptor.parameters.items() if key != "required"}}
+    given = schema.get("properties")
+    properties = (
+        {name: part for name, part in given.items() if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))}
+        if isinstance(given, Mapping)
+        else {}
+    )
+    takes_prompt = PROMPT not in properties and reads_prompt(bundle.source)
+    if takes_prompt:
+        properties = {PROMPT: {"type": "string", "description": "The task, in words."}, **properties}
+    required = bundle.descriptor.parameters.get("required")
+    needed = [name for name in required if name in properties] if isinstance(required, list) else []
+    return Tool(
+        name=tool_name(flow, bundle_hash),
+        description=bundle.descriptor.description or f"Run the flow {flow}.",
+        schema={**schema, "properties": properties, **({"required": needed} if needed else {})},
+        flow=flow,
+        hash=bundle_hash,
+        prompt=takes_prompt,
+    )
+
+
+def reads_prompt(source: bytes) -> bool:
+    """Whether a bundle reads the prompt of its input, under the name that `run` has for it or the drivers have."""
+    names = {b"input", *_INPUT.findall(source)}
+    return any(name in names for name in _READS_PROMPT.findall(source))
+
+
+def tool_name(text: str, bundle: BundleHash) -> str:
+    """Return *text* as the name of a tool: lower-case letters, digits, ``_`` and ``-``, at most 64 of them."""
+    name = re.sub(r"[^a-z0-9_-]", "", re.sub(r"\s+", "_", text.strip().lower()))
+    name = re.sub(r"_+", "_", name).strip("-_")[:LONGEST_NAME].strip("-_")
+    return name or f"flow_{bundle.lower()}"
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return *name*, with a number after it if it is taken."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name[: LONGEST_NAME - len(str(number)) - 1]}_{number}"
+    return free
+
+
+def call(
+    engine: Engine,
+    name: str,
+    arguments: Mapping[str, object],
+    *,
+    options: RunOptions | None = None,
+    heard: Callable[[Event], None] | None = None,
+    begun: Callable[[ThreadId], None] | None = None,
+) -> Called:
+    """Run a tool's flow until its thread stops.
+
+    Args:
+        name: a tool's name, or the flow's own. heard: is told each event of the thread. begun: is told the thread's id once it exists.
+    Raises:
+        NotFoundError, UsageError: no such tool, or arguments that it does not take; what `Engine.run` raises.
+    """
+    tool = find_tool(tools(engine), name)
+    prompt, params = split(tool, arguments)
+    thread = engine.run(tool.flow, prompt=prompt, params=params, options=options)
+    if begun is not None:
+        begun(thread)
+    return wait(engine, thread, heard)
+
+
+def find_tool(among: Sequence[Tool], name: str) -> Tool:
+    for tool in among:
+        if name in (tool.name, tool.flow):
+            return tool
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [tool.name for tool in among], n=3) or [tool.name for tool in among[:10]]
+    raise NotFoundError(f"there is no tool {name!r} (there are: {', '.join(near) or 'none'}); only enabled flows are tools")
+
+
+def split(tool: Tool, arguments: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+    """Return the prompt and the parameters among the arguments of a call.
+
+    Raises:
+        UsageError: an argument that the tool does not have, such as a parameter that only a person may set.
+    """
+    strange = sorted(set(arguments) - set(tool.schema["properties"]))
+    if strange:
+        known = ", ".join(tool.schema["properties"]) or "none"
+        raise UsageError(f"the tool {tool.name} has no argument {', '.join(map(repr, strange))}; it has: {known}")
+    params = dict(arguments)
+    prompt = params.pop(PROMPT, "") if tool.prompt else ""
+    if not isinstance(prompt, str):
+        raise UsageError(f"the tool {tool.name}: prompt must be text, not {prompt!r}")
+    return prompt, params
+
+
+def wait(engine: Engine, thread: ThreadId, heard: Callable[[Event], None] | None = None) -> Called:
+    """Follow a thread until it stops, and say what it came to."""
+    status, message, end = "", "", None
+    for event in engine.follow(thread):
+        if heard is not None:
+            heard(event)
+        if event.kind == "record" and "end" in event.body:
+            end = event.body
+        elif event.kind == "status":
+            status, message = str(event.body["status"]), str(event.body["message"])
+    return called_of(thread, status, message, end)
+
+
+def called_of(thread: ThreadId, status: str, message: str, end: Mapping[str, Any] | None) -> Called:
+    """What a thread that stopped came to, from its end record, if it has one."""
+    result = end.get("result") if status == "completed" and end is not None else None
+    if status != "completed":
+        return Called(thread_id=thread, status=status, success=False, message=stopped(thread, status, message), data=None)
+    if not isinstance(result, Mapping):
+        return Called(thread_id=thread, status=status, success=True, message="", data=result)
+    success, said, data = result.get("success") is not False, str(result.get("message") or ""), result.get("data")
+    direct = success and result.get("direct") is True
+    if direct and isinstance(data, Mapping) and "directOutput" in data:
+        data = data["directOutput"]
+    return Called(thread_id=thread, status=status, success=success, message=said, data=data, direct=direct)
+
+
+def stopped(thread: ThreadId, status: str, message: str) -> str:
+    """What is said of a thread that did not complete: its own words, or what can be done about it; of one that waits, both."""
+    if status == "waiting":
+        question = f": {message}" if message else ""
+        return f"thread {thread} waits for a person{question}; see: uncaged-workflow thread {thread}, and answer it"
+    return message or f"thread {thread} is {status}; see: uncaged-workflow thread {thread}"
+
+
+def written(tool: Tool, form: Format) -> dict[str, object]:
+    """A tool as a model's endpoint, or a client of MCP, takes it."""
+    named: dict[str, object] = {"name": tool.name, "description": tool.description}
+    match form:
+        case "anthropic":
+            return {**named, "input_schema": tool.schema}
+        case "openai":
+            return {"type": "function", "function": {**named, "parameters": tool.schema}}
+        case "mcp":
+            return {**named, "inputSchema": tool.schema}

@@ -1,0 +1,113 @@
+"""A thread is followed in the event loop of a server, each step told to the client, and ended when the client cancels its call."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, suppress
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.server.session import ServerSession
+from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_engine.api import Engine, Event
+from uncaged_engine.journal.labels import effect_label, intended
+
+from ..flows import Called, called_of
+
+
+async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session: ServerSession, *, what: str) -> Called:
+    """Start a thread and wait until it stops; a call that is cancelled ends what it started.
+
+    Args:
+        start: blocks until the thread exists. what: said to the client first.
+    """
+    thread = await anyio.to_thread.run_sync(start)
+    try:
+        return await wait(engine, thread, session, opening=f"thread {thread} of {what}")
+    except anyio.get_cancelled_exc_class():
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(end, engine, thread)
+        raise
+
+
+async def wait(engine: Engine, thread: ThreadId, session: ServerSession, *, opening: str = "") -> Called:
+    """Follow a thread until it stops; each of its steps is progress."""
+    told = 0
+    status, message, ended = "", "", None
+    if opening:
+        await session.report_progress(told, message=opening)
+    async with aclosing(events_of(engine, thread)) as events:
+        async for event in events:
+            if event.kind == "status":
+                status, message = str(event.body["status"]), str(event.body["message"])
+            elif event.kind == "record" and "end" in event.body:
+                ended = event.body
+            words = words_of(event)
+            if words:
+                told += 1
+                await session.report_progress(told, message=words)
+    return called_of(thread, status, message, ended)
+
+
+async def events_of(engine: Engine, thread: ThreadId) -> AsyncGenerator[Event, None]:
+    """The events of a thread; they come from a thread of the operating system, which ends with the flow's or soon after it is left."""
+    send, receive = anyio.create_memory_object_stream[Event | UncagedError](math.inf)
+    loop = asyncio.get_running_loop()
+    threading.Thread(target=_pump, args=(engine, thread, loop, send), name=f"follow-{thread}", daemon=True).start()
+    async with receive:
+        async for event in receive:
+            if isinstance(event, UncagedError):
+                raise event
+            yield event
+
+
+def _pump(engine: Engine, thread: ThreadId, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[Event | UncagedError]) -> None:
+    """Hand events to the loop until there are no more, or nobody takes them."""
+    with suppress(RuntimeError):  # the loop is closed
+        try:
+            for event in engine.follow(thread):
+                loop.call_soon_threadsafe(_put, send, event)
+        except UncagedError as exc:
+            loop.call_soon_threadsafe(_put, send, exc)
+        loop.call_soon_threadsafe(send.close)
+
+
+def _put(send: MemoryObjectSendStream[Event | UncagedError], event: Event | UncagedError) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the call was cancelled
+        send.send_nowait(event)
+
+
+def end(engine: Engine, thread: ThreadId) -> None:
+    """Kill a thread, if it runs."""
+    with suppress(UncagedError):  # it ended by itself
+        engine.kill(thread)
+
+
+def words_of(event: Event) -> str:
+    """What a client is told of an event: each effect that is asked for, and what became of it."""
+    body = event.body
+    match event.kind:
+        case "progress":
+            return str(body.get("text") or "")
+        case "status":
+            return f"{body['status']}{': ' if body['message'] else ''}{body['message']}"
+    if "intent" in body:
+        return f"step {body['seq']}: {effect_label(*intended(body['intent']))}"
+    if "attempt" in body:
+        return f"step {body['seq']}: attempt {body['attempt']}"
+    if "control" in body:
+        return str(body.get("question") or body["control"])
+    if "seq" in body and "sub" not in body:
+        error = body.get("error")
+        return f"step {body['seq']}: {'done' if error is None else f'failed: {_message(error)}'}"
+    return ""
+
+
+def _message(error: Any) -> str:
+    return str(error.get("message") or error.get("kind")) if isinstance(error, Mapping) else str(error)

@@ -1,0 +1,80 @@
+"""Each thread is a resource: its start, its records and its end as one JSON document, never too large to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+from uncaged_bundles.errors import UncagedError
+from uncaged_engine.api import Engine, ThreadView
+
+from .threads import described
+
+PREFIX = "uncaged-workflow://threads/"
+JSON = "application/json"
+PAGE = 50
+MOST_CHARACTERS = 4_000_000
+
+
+def list_threads(engine: Engine, cursor: str | None) -> ListResourcesResult:
+    """One page of threads, newest first; the cursor is the last id of the page before."""
+    threads = [one for one in engine.threads() if cursor is None or one.thread_id < cursor]
+    page = threads[:PAGE]
+    resources = [
+        Resource(
+            uri=f"{PREFIX}{one.thread_id}",
+            name=one.thread_id,
+            title=f"{one.name or 'a thread'}, {one.status}",
+            description=(one.problem or one.message)[:500],
+            mime_type=JSON,
+        )
+        for one in page
+    ]
+    return ListResourcesResult(resources=resources, next_cursor=page[-1].thread_id if len(threads) > PAGE else None)
+
+
+def list_templates() -> ListResourceTemplatesResult:
+    template = ResourceTemplate(
+        uri_template=f"{PREFIX}{{thread}}",
+        name="thread",
+        title="A thread",
+        description="A thread by its id, a unique beginning of one, or 'latest': start, records, end.",
+        mime_type=JSON,
+    )
+    return ListResourceTemplatesResult(resource_templates=[template])
+
+
+def read_thread(engine: Engine, uri: str) -> ReadResourceResult:
+    """Raises: MCPError: there is no such thread."""
+    if not uri.startswith(PREFIX):
+        raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; threads are {PREFIX}ID")
+    try:
+        text = written(engine.thread(uri.removeprefix(PREFIX)))
+    except UncagedError as exc:
+        raise MCPError(INVALID_PARAMS, str(exc)) from exc
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=text)])
+
+
+def written(view: ThreadView) -> str:
+    """A thread as JSON text; of one that is too long, the last records stay."""
+    records: list[Mapping[str, Any]] = []
+    room = MOST_CHARACTERS
+    for record in reversed(view.records):
+        room -= len(json.dumps(record))
+        if room < 0:
+            break
+        records.insert(0, record)
+    left_out = len(view.records) - len(records)
+    document = {"thread": described(view, 0), "start": view.start, "records": records, **({"leftOut": left_out} if left_out else {})}
+    return json.dumps(document, ensure_ascii=False, indent=1)

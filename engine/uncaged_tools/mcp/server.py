@@ -1,0 +1,157 @@
+"""The server offers each enabled flow as a tool, tools for threads, and threads as resources; it holds nothing that the store does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from starlette.requests import Request
+from uncaged_bundles.errors import NotFoundError, UncagedError
+from uncaged_bundles.version import __version__
+from uncaged_engine.api import Engine
+from uncaged_engine.listening.asgi import GONE
+
+from ..flows import Called, Tool, find_tool, split, tools
+from . import resources, threads
+from .changes import Changes
+from .following import start_and_wait
+from .snippets import NAME
+
+INSTRUCTIONS = (
+    "Each tool is a flow that its person has allowed, or one of run, status, answer and fork, which are about threads. A call waits until "
+    "the flow's thread stops; cancelled, it ends the thread. A thread that waits for a person says so in its status. Threads are resources."
+)
+OUTPUT = {
+    "type": "object",
+    "properties": {
+        "threadId": {"type": "string"},
+        "status": {"type": "string", "description": "completed, failed, killed, limit, waiting, paused, running …"},
+        "success": {"type": "boolean"},
+        "message": {"type": "string"},
+        "data": {"description": "The flow's result."},
+        "direct": {"type": "boolean", "description": "The data is to be handed out as it is."},
+    },
+    "required": ["threadId", "status", "success", "message", "data"],
+}
+UNFINISHED = frozenset({"waiting", "paused", "running"})
+
+Context = ServerRequestContext[Any, Any]
+
+
+def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[Any]:
+    """Args: flows: only these are offered; None offers all that are enabled."""
+
+    def offered() -> list[Tool]:
+        return tools(engine, reserved=threads.THREAD_TOOLS, flows=flows)
+
+    changes = Changes(engine.store.registry_path, offered)
+
+    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        changes.note(context)
+        found = await anyio.to_thread.run_sync(offered)
+        own = [
+            described(name, tool.description, tool.schema, changes=tool.changes)
+            for name, tool in threads.THREAD_TOOLS.items()
+            if flows is None or name != "run"
+        ]
+        return types.ListToolsResult(tools=[*(described(tool.name, tool.description, tool.schema) for tool in found), *own])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await while_there(context.request, lambda: use_tool(context, params))
+
+    async def use_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        arguments = params.arguments or {}
+        try:
+            if params.name in threads.THREAD_TOOLS and (flows is None or params.name != "run"):
+                return answered(await threads.use(engine, params.name, arguments, context.session))
+            found = await anyio.to_thread.run_sync(offered)
+            return await call_flow(engine, found, params.name, arguments, context)
+        except UncagedError as exc:
+            return types.CallToolResult(content=[types.TextContent(text=str(exc))], is_error=True)
+
+    async def list_resources(_context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return await anyio.to_thread.run_sync(resources.list_threads, engine, params.cursor if params else None)
+
+    async def list_templates(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        return resources.list_templates()
+
+    async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await anyio.to_thread.run_sync(resources.read_thread, engine, str(params.uri))
+
+    return Server(
+        NAME,
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        lifespan=changes.watching,
+        on_subscriptions_listen=changes.listen,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+
+
+async def while_there(request: object, use: Callable[[], Awaitable[types.CallToolResult]]) -> types.CallToolResult:
+    """Return what a call comes to; a client of HTTP that hangs up cancels it, in every version of the protocol.
+
+    Without a store of events no later request could fetch its result.
+    """
+    gone = request.scope.get(GONE) if isinstance(request, Request) else None
+    if gone is None:
+        return await use()
+    result = types.CallToolResult(content=[types.TextContent(text="the client is gone")], is_error=True)
+    refused: UncagedError | MCPError | None = None  # raised outside of the group, which would wrap it
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            await gone.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        try:
+            result = await use()
+        except (UncagedError, MCPError) as exc:
+            refused = exc
+        tasks.cancel_scope.cancel()
+    if refused is not None:
+        raise refused
+    return result
+
+
+async def call_flow(
+    engine: Engine, found: Sequence[Tool], name: str, arguments: Mapping[str, object], context: Context
+) -> types.CallToolResult:
+    try:
+        tool = find_tool(found, name)
+    except NotFoundError as exc:
+        raise MCPError(types.INVALID_PARAMS, str(exc)) from exc
+    prompt, given = split(tool, arguments)
+    start = lambda: engine.run(tool.flow, prompt=prompt, params=given)  # noqa: E731 - runs in a thread of its own
+    return given_out(await start_and_wait(start, engine, context.session, what=tool.flow))
+
+
+def described(name: str, description: str, schema: Mapping[str, Any], *, changes: bool = True) -> types.Tool:
+    hints = None if changes else types.ToolAnnotations(read_only_hint=True)
+    return types.Tool(name=name, description=description, input_schema=dict(schema), output_schema=OUTPUT, annotations=hints)
+
+
+def given_out(called: Called) -> types.CallToolResult:
+    """The result of a flow; one that is to be handed out directly is the text by itself."""
+    if not called.direct:
+        return answered(called.document())
+    text = called.data if isinstance(called.data, str) else json.dumps(called.data, ensure_ascii=False)
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=called.document())
+
+
+def answered(document: Mapping[str, Any]) -> types.CallToolResult:
+    text = json.dumps(document, ensure_ascii=False)
+    failed = not document["success"] and document["status"] not in UNFINISHED
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=dict(document), is_error=failed)

@@ -1,0 +1,134 @@
+"""Several effects at once: how many, what becomes of a failure, and what cannot stand together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from testbed.roles import Desk, role_bundle
+from uncaged_bundles.storage.store import Store
+from uncaged_effects.all import AllHandler
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+
+NOT_BEGUN = {"error": {"kind": "not-begun", "message": "an effect beside it failed first"}}
+Sub = Callable[[int, str, object], Outcome]
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    return Desk(store=store, bundle=role_bundle(policy={"all": {}, "null": {}, "http": {}}), start={}, environment={})
+
+
+def effects(count: int) -> list[Mapping[str, object]]:
+    return [{"null": {"value": number}} for number in range(count)]
+
+
+def perform(desk: Desk, sub: Sub, body: object, done: Mapping[int, Mapping[str, object]] | None = None) -> Outcome:
+    return AllHandler().perform(body, replace(desk.context(1), perform_sub=sub, done=done or {}))
+
+
+def value(index: int, _kind: str, _body: object) -> Outcome:
+    return Failure.of("null", "no") if index == 1 else Answer(fields={"outcome": index})
+
+
+def test_one_failure_hides_no_result_unless_it_shall(desk: Desk) -> None:
+    """All are performed; with `stop` none is begun after the first failure, and those that were not say so."""
+    failed = {"error": {"kind": "null", "message": "no"}}
+    assert perform(desk, value, {"effects": effects(3)}) == Answer(fields={"outcome": [{"outcome": 0}, failed, {"outcome": 2}]})
+    stopped = perform(desk, value, {"effects": effects(4), "limit": 1, "onFailure": "stop"})
+    assert stopped == Answer(fields={"outcome": [{"outcome": 0}, failed, NOT_BEGUN, NOT_BEGUN]})
+
+
+@pytest.mark.parametrize("limit", [1, 3, 8])
+def test_as_many_run_at_once_as_the_limit_says(desk: Desk, limit: int) -> None:
+    """Not one more, and no fewer where there are that many."""
+    lock, together = threading.Lock(), threading.Barrier(limit)
+    running, most = 0, 0
+
+    def sub(_index: int, _kind: str, _body: object) -> Outcome:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        together.wait(20)
+        with lock:
+            running -= 1
+        return Answer(fields={"outcome": None})
+
+    perform(desk, sub, {"effects": effects(limit * 3), "limit": limit})
+    assert most == limit
+
+
+def test_what_has_a_line_is_not_performed_again(desk: Desk) -> None:
+    """After a crash only the rest is; the answers stand in order."""
+    performed: list[int] = []
+
+    def sub(index: int, _kind: str, _body: object) -> Outcome:
+        performed.append(index)
+        return Answer(fields={"outcome": "new"})
+
+    done = {0: {"seq": 1, "sub": 0, "outcome": "old"}, 2: {"seq": 1, "sub": 2, "error": {"kind": "null", "message": "no"}}}
+    outcome = perform(desk, sub, {"effects": effects(3), "limit": 1}, done=done)
+    assert outcome == Answer(fields={"outcome": [{"outcome": "old"}, {"outcome": "new"}, {"error": {"kind": "null", "message": "no"}}]})
+    assert performed == [1]
+
+
+def test_what_the_bundle_never_sees_ends_all(desk: Desk) -> None:
+    """A lack of the machine, or a kill: nothing more is begun."""
+    begun: list[int] = []
+
+    def lacks(index: int, _kind: str, _body: object) -> Outcome:
+        begun.append(index)
+        return Void(word="environment", message="nothing there")
+
+    assert perform(desk, lacks, {"effects": effects(3), "limit": 1}) == Void(word="environment", message="nothing there", begun=False)
+    assert begun == [0]
+    desk.cancel.request()
+    killed = perform(desk, value, {"effects": effects(3)})
+    assert isinstance(killed, Void)
+    assert killed.word == "killed"
+
+
+def test_a_person_cannot_be_waited_for_inside(desk: Desk) -> None:
+    """An effect that turns out to wait is that effect's error."""
+    outcome = perform(desk, lambda *_: Wait(details={"question": "Why?"}), {"effects": effects(1)})
+    assert isinstance(outcome, Answer)
+    assert "waits for a person" in str(outcome.fields["outcome"])
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ([], "its body is"),
+        ({"effects": {}}, "its body is"),
+        ({"effects": [], "at_once": 3}, "its body is"),
+        ({"effects": [], "limit": 0}, "limit is a whole number from 1 to 64"),
+        ({"effects": [], "limit": 65}, "limit is a whole number from 1 to 64"),
+        ({"effects": [], "limit": True}, "limit is a whole number from 1 to 64"),
+        ({"effects": [], "onFailure": "panic"}, 'onFailure is "wait" or "stop"'),
+        ({"effects": [5]}, "effects[0] is a mapping with exactly one key"),
+        ({"effects": [{"null": {}, "now": {}}]}, "effects[0] is a mapping with exactly one key"),
+        ({"effects": [{}] * 10_001}, "10000 effects are the most"),
+        *(
+            ({"effects": [{"null": {}}, {kind: {}}]}, f"effects[1]: {kind} cannot stand inside all")
+            for kind in ("role", "ask", "output", "all")
+        ),
+    ],
+)
+def test_a_bad_body_is_a_failure(body: Mapping[str, object], words: str, desk: Desk) -> None:
+    """The bundle's author reads it; nothing is performed."""
+    outcome = perform(desk, value, body)
+    assert isinstance(outcome, Failure)
+    assert words in str(outcome.error["message"])
+
+
+def test_after_a_crash_the_most_careful_effect_decides(desk: Desk) -> None:
+    """What the policy does not allow was not performed, whatever it is, and does not count."""
+    rule = AllHandler().rule
+    reading, writing = {"http": {"url": "u"}}, {"http": {"method": "POST", "url": "u"}}
+    assert rule({"effects": [*effects(2), reading]}, desk.bundle) == "repeat"
+    assert rule({"effects": [*effects(2), writing]}, desk.bundle) == "ask"
+    assert rule({"effects": [{"teleport": {}}, {"script": {"body": "x"}}]}, desk.bundle) == "repeat"
+    assert rule("nonsense", desk.bundle) == "repeat"

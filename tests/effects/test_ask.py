@@ -1,0 +1,44 @@
+"""The effect that asks a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from testbed.roles import Desk, role_bundle
+from uncaged_bundles.storage.store import Store
+from uncaged_effects.ask import AskHandler
+from uncaged_engine.door.outcomes import Answer, Failure, Wait
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    return Desk(store=store, bundle=role_bundle(policy={"ask": {}}), start={}, environment={})
+
+
+def test_a_question_waits_and_its_answer_is_the_outcome(desk: Desk) -> None:
+    """What may be answered is said beforehand; choices are a schema, too."""
+    handler, context = AskHandler(), desk.context(1)
+    assert handler.perform({"question": "Why?"}, context) == Wait(details={"question": "Why?"})
+    chosen = {"question": "Which?", "choices": ["a", "b"]}
+    assert handler.perform(chosen, context) == Wait(details={"question": "Which?", "schema": {"enum": ["a", "b"]}})
+    for answer in ("a", "", 0, False):
+        assert handler.perform(chosen, replace(context, answer=answer)) == Answer(fields={"outcome": answer})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("Why?", "its body is"),
+        ({"question": 1}, "its body is"),
+        ({"question": "Why?", "answers": []}, "its body is"),
+        ({"question": "Why?", "choices": "ab"}, "choices is a list"),
+        ({"question": "Why?", "choices": []}, "choices is a list"),
+        ({"question": "Why?", "schema": True}, "schema is a JSON Schema"),
+    ],
+)
+def test_a_bad_body_is_a_failure(body: object, words: str, desk: Desk) -> None:
+    """The bundle's author reads it; nobody is asked."""
+    outcome = AskHandler().perform(body, desk.context(1))
+    assert isinstance(outcome, Failure)
+    assert words in str(outcome.error["message"])

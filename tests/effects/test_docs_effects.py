@@ -1,0 +1,52 @@
+"""docs/effects.md says what the handlers do: every kind, every key, every limit and every rule after a crash."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_engine.effect_kinds import BUILT_IN, handler_for
+
+TEXT = (Path(__file__).parents[2] / "docs" / "effects.md").read_text("utf-8")
+WRITTEN = sorted(set(BUILT_IN) - {"null"})
+"""The null effect is for tests, and its docstring is its page."""
+
+
+def section(kind: str) -> str:
+    found = re.search(rf"^## {kind}$(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/effects.md has no section {kind!r}"
+    return found[1]
+
+
+def keys_of(kind: str) -> frozenset[str]:
+    """What a body of this kind may hold."""
+    places = {
+        "http": "uncaged_effects.web.request",
+        "role": "uncaged_agents.turns.question",
+        "script": "uncaged_effects.scripting.wish",
+    }
+    module = import_module(places.get(kind, f"uncaged_effects.{kind}"))
+    return frozenset(getattr(module, "KEYS", ()))
+
+
+@pytest.mark.parametrize("kind", sorted({*BUILT_IN, "output"}))
+def test_every_kind_has_a_section_and_a_row(kind: str) -> None:
+    """A kind that is not written about does not exist for those who write bundles."""
+    assert section(kind).strip()
+    assert f"| [`{kind}`](#{kind}) |" in TEXT
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_every_key_of_a_body_is_named(kind: str) -> None:
+    """In the section of its kind, as code."""
+    assert [key for key in sorted(keys_of(kind)) if f'"{key}"' not in section(kind)] == []
+
+
+@pytest.mark.parametrize("kind", sorted(set(KNOWN_EFFECTS) & set(BUILT_IN)))
+def test_every_limit_of_a_policy_is_named(kind: str) -> None:
+    """The policy module, the handler and the docs know the same keys."""
+    assert handler_for(kind).limits == KNOWN_EFFECTS[kind]
+    assert [key for key in sorted(KNOWN_EFFECTS[kind]) if f"`{key}`" not in section(kind)] == []

@@ -1,0 +1,89 @@
+"""The effect that touches nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.roles import THREAD, Desk, role_bundle
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.storage.store import Store
+from uncaged_effects.null import NullHandler
+from uncaged_engine.door.outcomes import Answer, Failure, Void, Wait
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    return Desk(store=store, bundle=role_bundle(policy={"null": {}}), start={}, environment={})
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ({"value": {"a": [1]}}, Answer(fields={"outcome": {"a": [1]}})),
+        ({}, Answer(fields={"outcome": None})),
+        ({"value": "ab", "times": 3}, Answer(fields={"outcome": "ababab"})),
+        ({"value": 1, "fail": "no"}, Failure.of("null", "no")),
+        ({"value": 1, "wait": True}, Wait(details={"null": 1})),
+        ({"value": 1, "sleep_s": 0.001}, Answer(fields={"outcome": 1})),
+    ],
+)
+def test_it_comes_to_what_its_body_says(desk: Desk, body: dict[str, Any], outcome: object) -> None:
+    """An answer, a failure or a wait."""
+    assert NullHandler().perform(body, desk.context(1)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (None, "must be a mapping"),
+        ({"valeu": 1}, "unknown key 'valeu'"),
+        ({"sleep_s": -1}, "sleep_s must be a number of seconds, not -1"),
+        ({"sleep_s": True}, "sleep_s must be"),
+        ({"rule": "maybe"}, "rule must be one of repeat, restore, probe, ask"),
+        ({"rule": ["repeat"]}, "rule must be one of"),
+        ({"fail": 3}, "fail must be a message"),
+        ({"times": -1}, "times must be a number"),
+    ],
+)
+def test_a_bad_body_is_a_failure(desk: Desk, body: object, words: str) -> None:
+    """The bundle's author reads it; the engine goes on."""
+    outcome = NullHandler().perform(body, desk.context(1))
+    assert isinstance(outcome, Failure)
+    assert outcome.error["kind"] == "effect"
+    assert words in str(outcome.error["message"])
+
+
+def test_a_kill_ends_its_sleep(desk: Desk) -> None:
+    """At once, and the bundle sees nothing of it."""
+    desk.cancel.request()
+    assert isinstance(NullHandler().perform({"sleep_s": 3600}, desk.context(1)), Void)
+
+
+def test_a_lack_is_mended_by_the_second_attempt(desk: Desk) -> None:
+    """So that a test can resume what the first attempt paused."""
+    body = {"lack": "no key", "value": 1}
+    with pytest.raises(EnvironmentLacks, match="no key"):
+        NullHandler().perform(body, desk.context(1))
+    assert NullHandler().perform(body, desk.context(1, attempt=2)) == Answer(fields={"outcome": 1})
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"), [({}, "repeat"), (None, "repeat"), ({"rule": "ask"}, "ask"), ({"probe": True}, "probe"), ({"rule": []}, "repeat")]
+)
+def test_the_rule_is_the_bodys(desk: Desk, body: object, rule: str) -> None:
+    """All four can be had."""
+    assert NullHandler().rule(body, desk.bundle) == rule
+
+
+def test_a_mark_tells_what_was_performed_and_how_often(desk: Desk, tmp_path: Path) -> None:
+    """A probe finds the key if, and only if, the effect was performed; every performance leaves a line."""
+    handler, body = NullHandler(), {"probe": True, "value": 1}
+    assert handler.probe(body, desk.context(3)) is None
+    handler.perform(body, desk.context(3))
+    handler.perform(body, desk.context(3, attempt=2))
+    assert handler.probe(body, desk.context(3)) == Answer(fields={"outcome": 1})
+    assert handler.probe(body, desk.context(33)) is None
+    marks = tmp_path / "store" / "work" / f"{THREAD}.null"
+    assert marks.read_text("utf-8").splitlines() == [f"{THREAD}/3"] * 2

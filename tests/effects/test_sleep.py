@@ -1,0 +1,62 @@
+"""The effect that waits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from testbed.roles import Desk, clock, role_bundle
+from uncaged_bundles.storage.store import Store
+from uncaged_effects.sleep import SleepHandler
+from uncaged_engine.door.outcomes import Answer, Void
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    return Desk(store=store, bundle=role_bundle(policy={"sleep": {}}), start={}, environment={})
+
+
+def test_a_sleep_says_until_when(desk: Desk) -> None:
+    """Whoever follows it reads a moment, which stays true while nothing more is said."""
+    context = replace(desk.context(1), intended_ms=clock())
+    desk.cancel.request()
+    assert SleepHandler().perform({"seconds": 90}, context) == Void(word="killed", message="killed while it slept")
+    [said] = desk.progress
+    assert re.fullmatch(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", str(said["text"]))
+
+
+class Clocks:
+    """A wall clock and a steady one. Each look at the steady one lets ten seconds pass, and sets the wall clock back by an hour."""
+
+    def __init__(self) -> None:
+        self.steady_s = 1000.0
+        self.wall_ms = clock()
+
+    def steady(self) -> float:
+        self.steady_s += 10
+        self.wall_ms -= 3_600_000
+        return self.steady_s
+
+    def wall(self) -> int:
+        return self.wall_ms
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_sleep_of_seconds_ends_whatever_the_clock_does(desk: Desk, attempt: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sleep lasts for its seconds by the steady clock, also in a further attempt whose intent is in the clock's future."""
+    clocks = Clocks()
+    waits: list[float | None] = []
+    monkeypatch.setattr(desk.cancel, "wait", waits.append)
+    context = replace(desk.context(1), attempt=attempt, intended_ms=clock() + 10**9, clock_ms=clocks.wall)
+    assert SleepHandler(clocks.steady).perform({"seconds": 90}, context) == Answer(fields={"outcome": clock() + 10**9 + 90_000})
+    assert waits == [60.0, 60.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0]
+
+
+def test_a_further_attempt_sleeps_for_what_is_left(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passed since the intent, while no worker ran, counts."""
+    waits: list[float | None] = []
+    monkeypatch.setattr(desk.cancel, "wait", waits.append)
+    context = replace(desk.context(1), attempt=2, intended_ms=clock() - 85_000)
+    assert isinstance(SleepHandler(Clocks().steady).perform({"seconds": 90}, context), Answer)
+    assert waits == []

@@ -1,0 +1,78 @@
+"""Who may use a client again, and who may cut it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from uncaged_effects.web.client import KEPT, Client, Clients, Way
+from uncaged_engine.door.effects import Cancel
+from uncaged_engine.network.connection import Seat
+from uncaged_engine.network.problems import Stopped
+from uncaged_engine.network.rules import Rules
+
+
+@pytest.fixture
+def clients() -> Iterator[Clients]:
+    clients = Clients()
+    yield clients
+    clients.close()
+
+
+def way(number: int = 0) -> Way:
+    return Way(rules=Rules(kind=f"kind-{number}"), secure=False, proxy=None, ca_file=None, ca_directory=None)
+
+
+def used(clients: Clients, number: int = 0, cancel: Cancel | None = None, *, cut: bool = False) -> Client:
+    cancel = cancel or Cancel()
+    with clients.borrowed(way(number), time.monotonic() + 60, cancel) as client:
+        if cut:
+            cancel.request()
+    return client
+
+
+def test_a_client_is_used_again_by_its_like(clients: Clients) -> None:
+    """The same rules, and not at the same time."""
+    first = used(clients)
+    assert used(clients) is first
+    assert used(clients, 1) is not first
+    with clients.borrowed(way(), time.monotonic() + 60, Cancel()) as client:
+        assert client is first
+        assert used(clients) is not first
+
+
+def test_a_client_that_was_cut_is_not_used_again(clients: Clients) -> None:
+    """Even if whoever was cut had just got all that it wanted."""
+    first = used(clients, cut=True)
+    assert first.seat.is_cut
+    assert used(clients) is not first
+
+
+def test_a_client_in_which_something_went_wrong_is_not_used_again(clients: Clients) -> None:
+    """Nobody knows what is still on its way."""
+    with pytest.raises(ValueError, match="wrong"), clients.borrowed(way(), time.monotonic() + 60, Cancel()) as first:
+        raise ValueError("wrong")
+    assert used(clients) is not first
+
+
+def test_only_so_many_are_kept(clients: Clients) -> None:
+    """The one that was not used for the longest time goes."""
+    first, second = used(clients, 0), used(clients, 1)
+    for number in range(2, KEPT + 1):
+        used(clients, number)
+    assert used(clients, 1) is second
+    assert used(clients, 0) is not first
+
+
+def test_a_late_cut_does_not_reach_the_next() -> None:
+    """A kill that comes when its request is over must not end somebody else's."""
+    seat = Seat()
+    cut_first = seat.begin(time.monotonic() + 60)
+    seat.end()
+    cut_second = seat.begin(time.monotonic() + 60)
+    cut_first()
+    assert seat.left_s() > 0
+    cut_second()
+    with pytest.raises(Stopped):
+        seat.left_s()

@@ -1,0 +1,165 @@
+"""The proxy for scripts, spoken to over real sockets."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from testbed.webserver import Seen, serving, text
+from uncaged_engine.network.proxy import HEAD_BYTES, TIMEOUT_S, Proxy
+from uncaged_engine.network.rules import Rules, read_patterns
+
+
+@contextmanager
+def proxy(*hosts: str, private: bool = False) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """A running proxy's port, and what it refused."""
+    refused: list[tuple[str, str]] = []
+    with Proxy(Rules(kind="script", hosts=read_patterns(hosts), private=private), refused) as running:
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        running.serve(listening)
+        yield port, refused
+
+
+def ask(port: int, data: bytes) -> bytes:
+    """Send bytes and read to the end."""
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        connection.sendall(data)
+        answer = b""
+        while chunk := connection.recv(65536):
+            answer += chunk
+        return answer
+
+
+def page(seen: Seen) -> object:
+    return text(f"{seen.method} {seen.path} {sorted(seen.headers)} {seen.body!r}")
+
+
+def test_a_request_is_passed_on_as_one_for_the_server() -> None:
+    """Without what was meant for the proxy, for one request only, body included."""
+    with serving(page) as server, proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused):  # type: ignore[arg-type]  # a page is a reply
+        head = f"POST http://127.0.0.1:{server.port}/a?b HTTP/1.1\r\nHost: liar\r\nProxy-Authorization: x\r\nContent-Length: 2\r\n\r\nhi"
+        answer = ask(port, head.encode())
+    assert answer.endswith(b"POST /a?b ['connection', 'content-length', 'host'] b'hi'")
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    ("request_line", "words"),
+    [
+        (b"GET http://other.example/ HTTP/1.1", "the policy does not name the host other.example;"),
+        (b"CONNECT other.example:443 HTTP/1.1", "the policy does not name the host other.example;"),
+        (b"CONNECT api.example.com:22 HTTP/1.1", "the policy does not name the host api.example.com:22;"),
+        (b"CONNECT nonsense HTTP/1.1", "'nonsense' is no host and port"),
+        (b"CONNECT 0x7f.1:443 HTTP/1.1", "an address in disguise"),
+        (b"GET http://user:pw@api.example.com/ HTTP/1.1", "user name or a password"),
+        (b"GET /plain HTTP/1.1", "it has no scheme"),
+        (b"GET file:///etc/passwd HTTP/1.1", "file: addresses are not requested"),
+    ],
+)
+def test_what_is_not_declared_is_refused_in_words(request_line: bytes, words: str) -> None:
+    """The script gets a 403 with the sentence, and so does its result."""
+    with proxy("api.example.com") as (port, refused):
+        answer = ask(port, request_line + b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+    assert words.encode() in answer
+    assert words in refused[0][1]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "G\nET {url} HTTP/1.1",
+        "GET {url} HTTP/1.1\nX: y",
+        "GET / HTTP/1.1\nHost: inside\n\nGET {url} HTTP/1.1",
+        "GET {url} HTTP/1.1\r\nX: y\nGET /admin HTTP/1.1",
+        "GET {url} HTTP/1.1\r\nX: y\rGET /admin HTTP/1.1",
+        "GET {url} HTTP/1.1\r\nX: y\0z",
+        "GET {url} HTTP/1.1\r\nX: y\r\n folded",
+        "GET {url} HTTP/1.1\r\nContent-Length : 5",
+        "GET {url} HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked",
+        "GET {url} HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6",
+        "GET {url} HTTP/0.9",
+        "GET {url}",
+    ],
+)
+def test_a_head_that_hides_a_second_request_reaches_no_server(head: str) -> None:
+    """A bare line feed in method or headers, a folded line, two lengths: another reader would see another request, so it is refused."""
+    asked: list[str] = []
+
+    def note(seen: Seen) -> object:
+        asked.append(seen.path)
+        return text("served")
+
+    with serving(note) as server, proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused):  # type: ignore[arg-type]  # a page is a reply
+        url = f"http://127.0.0.1:{server.port}/"
+        answer = ask(port, head.format(url=url).encode() + b"\r\n\r\n")
+        control = ask(port, f"GET {url}control HTTP/1.1\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+    assert refused
+    assert control.endswith(b"served")
+    assert asked == ["/control"]
+
+
+CLOSE = ("169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "100.100.100.200")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "[::ffff:127.0.0.1]", *CLOSE])
+def test_any_host_is_any_public_one(host: str) -> None:
+    """An address that is not public is refused by every policy without ``private``, whether it stands for any host or names this one."""
+    for hosts in (("*",), (f"{host}:*",)):
+        with proxy(*hosts) as (port, refused):
+            answer = ask(port, f"CONNECT {host}:9 HTTP/1.1\r\n\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n"), answer
+        assert '"script": {"private": true}' in refused[0][1]
+
+
+@pytest.mark.parametrize("host", CLOSE)
+def test_addresses_of_machine_credentials_are_named_one_by_one(host: str) -> None:
+    """A link-local or metadata address needs its own entry besides ``private``."""
+    with proxy("*", private=True) as (port, refused):
+        assert ask(port, f"CONNECT {host}:9 HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.1 403 ")
+    assert f'the policy has to name "{host.strip("[]")}" itself under network' in refused[0][1]
+
+
+def test_private_adds_this_machine() -> None:
+    """The rule ``private`` opens loopback to any host of the policy."""
+    with serving(page) as server, proxy("*", private=True) as (port, refused):  # type: ignore[arg-type]  # a page is a reply
+        assert b"GET /a" in ask(port, f"GET http://localhost:{server.port}/a HTTP/1.1\r\n\r\n".encode())
+    assert refused == []
+
+
+@pytest.mark.parametrize("address", ["0.0.0.1", "[::]", "240.0.0.1", "224.0.0.1"])
+def test_no_policy_reaches_what_is_no_address(address: str) -> None:
+    """The unspecified address, multicast and reserved ones are refused by every policy."""
+    with proxy(f"{address}:*", private=True) as (port, refused):
+        assert ask(port, f"CONNECT {address}:9 HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.1 403 ")
+    assert "nothing can be asked at" in refused[0][1]
+
+
+def test_garbage_does_no_harm() -> None:
+    """Endless heads, silence and early goodbyes leave a proxy that still answers."""
+    with proxy("api.example.com") as (port, _):
+        with pytest.raises(ConnectionError):
+            ask(port, b"x" * (HEAD_BYTES * 20))
+        socket.create_connection(("127.0.0.1", port)).close()
+        assert ask(port, b"GET http://a.example/ HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 403")
+
+
+def test_leaving_ends_open_connections() -> None:
+    """A tunnel that nobody closes does not keep the run."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        with proxy(host, private=True) as (port, _):
+            client = socket.create_connection(("127.0.0.1", port), 10)
+            client.sendall(f"CONNECT {host} HTTP/1.1\r\n\r\n".encode())
+            assert client.recv(1000).startswith(b"HTTP/1.1 200")
+            other, _ = server.accept()
+            left_s = time.monotonic()
+        assert time.monotonic() - left_s < TIMEOUT_S / 2  # it did not wait until the tunnel had been silent for too long
+        with client, other:
+            assert client.recv(10) == b""
+            assert other.recv(10) == b""

@@ -1,0 +1,91 @@
+"""Lines and types of a run."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from uncaged_repair.server.trace import Lines
+
+TEXT = """\
+class Node:
+    def __init__(self, value):
+        self.value = value
+        self.next = None
+
+    def last(self):
+        return self
+
+
+def walk(node, limit):
+    count = 0
+    while node is not None and count < limit:
+        count += 1
+        node = node.next
+    if count > 5:
+        return -1
+    return count
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """The file; whatever traced before goes on afterwards."""
+    before = sys.gettrace()
+    path = tmp_path / "walking.py"
+    path.write_text(TEXT)
+    yield path
+    sys.settrace(before)
+
+
+def run(path: Path, lines: Lines) -> Callable[[], object]:
+    spec = importlib.util.spec_from_file_location("walking", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def traced() -> object:
+        lines.start()
+        found = module.walk(module.Node(1), 3)
+        lines.stop()
+        return found
+
+    return traced
+
+
+@pytest.mark.parametrize("types", [True, False])
+def test_the_executed_lines_are_noted(place: Path, types: bool) -> None:
+    """By either way of tracing, and nothing else: no line that was not run, no file that is not of interest."""
+    lines = Lines({str(place): "walking.py"}, types, None)
+    assert run(place, lines)() == 1
+    assert lines.report()["lines"] == {"walking.py": [2, 3, 4, 10, 11, 12, 13, 14, 15, 17]}
+
+
+def test_each_start_begins_anew(place: Path) -> None:
+    lines = Lines({str(place): "walking.py"}, False, None)
+    again = run(place, lines)
+    assert again() == again()
+    first = lines.report()
+    again()
+    assert lines.report() == first
+
+
+def test_only_lines_that_matter_are_told(place: Path) -> None:
+    lines = Lines({str(place): "walking.py"}, False, {"walking.py": [12, 16, 17], "other.py": [1]})
+    run(place, lines)()
+    assert lines.report() == {"lines": {"walking.py": [12, 17]}}
+
+
+def test_the_types_of_variables_and_attributes_are_noted(place: Path) -> None:
+    lines = Lines({str(place): "walking.py"}, True, None)
+    run(place, lines)()
+    report = lines.report()
+    held = {(name, line): set(types) for _, line, name, types in report["locals"]}
+    assert held["count", 10] == {"int"}
+    assert held["node", 10] == {"NoneType"}
+    assert report["attributes"]["Node"]["value"] == ["int"]
+    assert report["attributes"]["Node"]["last"] == ["method"]
