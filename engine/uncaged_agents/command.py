@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, agent_failure, remark_stderr
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
 from uncaged_engine.processes.programs import MAX_STDERR_BYTES, Finished, run_program
 from uncaged_engine.settings import agent as check
+
+from .failures import agent_failure
 
 KIND = "command"
 TAIL_CHARACTERS = 4000

@@ -20,7 +20,7 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.rights import KEYS
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.agents import AgentFailed, AgentWaits
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.processes.leftovers import kill_leftovers, ledger_of
 from uncaged_engine.processes.shortage import full_disk, named_in
@@ -34,15 +34,21 @@ from .turns.question import Binding, Question, bind, compose, is_part, read_body
 from .workspace import Workspace, last_snapshot, scratch_of
 
 
-class RoleHandler:
+class RoleHandler(Handler):
     kind = "role"
     limits = frozenset({"workspace", "timeout_s"}) | KEYS
 
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+    def rule(self, body: object, bundle: Bundle) -> Rule:
+        del body
         return "repeat" if workspace_level(bundle) == "none" else "restore"
 
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
+    def read_answer(self, wait: Mapping[str, object], value: object) -> object:
+        fields = wait.get("fields")
+        if not isinstance(fields, Mapping):
+            return value
+        from .turns.answers import read_answer
+
+        return read_answer(fields, value)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         try:

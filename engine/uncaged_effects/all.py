@@ -8,14 +8,14 @@ failure (those get an error of kind ``not-begun``). What a crash left unfinished
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine import effect_kinds as handlers
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+from uncaged_engine.effect_kinds import handler_for
 
 KEYS = frozenset({"effects", "limit", "onFailure"})
 NOT_BEGUN: Mapping[str, object] = {"kind": "not-begun", "message": "an effect beside it failed first"}
@@ -33,9 +33,9 @@ NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
 """A role counts as a round and may own the worktree; a person is asked one thing at a time; one level is enough."""
 
 
-class AllHandler:
+class AllHandler(Handler):
     kind = "all"
-    limits: frozenset[str] = frozenset()
+    is_composite = True
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
         effects = checked(body)
@@ -48,8 +48,15 @@ class AllHandler:
         if isinstance(effects, str):
             return "repeat"
         allowed = bundle.descriptor.policy.limits
-        rules = {handlers.handler_for(kind).rule(inner, bundle) for kind, inner in effects if kind in allowed}
+        rules = {handler_for(kind).rule(inner, bundle) for kind, inner in effects if kind in allowed}
         return "ask" if "ask" in rules else "repeat"
+
+    def parts(self, body: object) -> Sequence[tuple[str, object]]:
+        effects = checked(body)
+        return () if isinstance(effects, str) else effects
+
+    def difference(self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]) -> str | None:
+        return difference(body, outcome, lines)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         effects = checked(body)
@@ -58,8 +65,30 @@ class AllHandler:
         stop_early = body.get("onFailure", "wait") == "stop"
         return Together(effects, context, stop_early=stop_early).perform(int(body.get("limit", 8)))
 
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
+
+def difference(body: object, results: object, lines: Sequence[Mapping[str, object]]) -> str | None:
+    effects = checked(body)
+    if isinstance(effects, str) or not isinstance(body, Mapping):
+        return f"it has an outcome, and could not be performed: {effects}"
+    if not isinstance(results, list) or len(results) != len(effects) or not all(isinstance(result, Mapping) for result in results):
+        return f"it has {len(effects)} parts, and its outcome is {_shown(results)}"
+    seen: set[int] = set()
+    for line in lines:
+        index = line["sub"]
+        if index in seen or not isinstance(index, int) or not 0 <= index < len(effects):
+            return f"there is a line of part {index}{', a second one' if index in seen else ''}"
+        seen.add(index)
+        if result_of(line) != results[index]:
+            return f"the line of part {index} holds {_shown(result_of(line))}, the outcome {_shown(results[index])}"
+    for index, (kind, _) in enumerate(effects):
+        if index not in seen and not lineless(results, body, index, kind):
+            return f"the outcome holds {_shown(results[index])} for part {index}, which has no line"
+    return None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 class Together:

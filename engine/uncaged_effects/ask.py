@@ -7,24 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Wait
 
 KEYS = frozenset({"question", "schema", "choices"})
 
 
-class AskHandler:
+class AskHandler(Handler):
     kind = "ask"
-    limits: frozenset[str] = frozenset()
+    recovery: Rule = "repeat"  # to ask a person twice does no harm
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
         asked = body if isinstance(body, Mapping) else {}
         schema = asked.get("schema") or ({"enum": asked["choices"]} if asked.get("choices") else {})
         return schema if isinstance(schema, Mapping) else {}
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"  # to ask a person twice does no harm
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         if not isinstance(body, Mapping) or not isinstance(body.get("question"), str) or not set(body) <= KEYS:
@@ -42,6 +38,3 @@ class AskHandler:
         if schema is not None:
             details["schema"] = schema
         return Wait(details=details)
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.network.problems import Stopped, WebProblem
 from uncaged_engine.network.rules import Rules
@@ -52,21 +51,14 @@ class Wish:
     selector: str
 
 
-class FetchHandler:
+class FetchHandler(Handler):
     kind = "fetch"
+    answers: Mapping[str, object] = ANSWER
+    recovery: Rule = "repeat"
     limits = frozenset({"hosts", "private", "maxBytes", "timeout_s"})
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
-
-    def outcome_schema(self, _body: object) -> Mapping[str, object]:
-        return ANSWER
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         def make(received: Received, _: Credentials) -> object:

@@ -7,17 +7,16 @@ that goes on after that takes its child up again. A child draws on what is left 
 
 from __future__ import annotations
 
-from _blake2 import blake2b
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, RefusedError, StorageError, UncagedError
-from uncaged_bundles.ids import ThreadId, new_thread_id
-from uncaged_bundles.validation.validate import Bundle
+from uncaged_bundles.ids import ThreadId
 from uncaged_engine.costs.accounting import NOTHING, SPENDING_LIMITS, usage_of
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
+from uncaged_engine.state.children import derived_id
 from uncaged_engine.state.reason import doubt_about
 
 if TYPE_CHECKING:
@@ -36,15 +35,14 @@ ANSWER = {
 """JSON Schema of an outcome."""
 
 
-class FlowHandler:
+class FlowHandler(Handler):
     kind = "flow"
+    answers: Mapping[str, object] = ANSWER
+    recovery: Rule = "repeat"  # the child is found by its id; for one that was removed see `removed`
     limits: frozenset[str] = frozenset({"names"})
 
-    def outcome_schema(self, _body: object) -> Mapping[str, object]:
-        return ANSWER
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"  # the child is found by its id; for one that was removed see `removed`
+    def child(self, key: str, intended_ms: int) -> ThreadId | None:
+        return derived_id(key, intended_ms)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         problem = find_problem(body, context)
@@ -67,9 +65,6 @@ class FlowHandler:
                 return result_of(engine, child, context)
         except NotFoundError:
             return Failure.of("flow", f"{body['name']}: its thread {child} was removed before it had ended", threadId=child)
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
 
 
 def find_problem(body: object, context: EffectContext) -> Failure | None:
@@ -94,11 +89,6 @@ def depth_of(start: Mapping[str, Any]) -> int:
 
 def child_id(context: EffectContext) -> ThreadId:
     return derived_id(context.key, context.intended_ms)
-
-
-def derived_id(key: str, intended_ms: int) -> ThreadId:
-    """The id of the thread that the effect with this key starts."""
-    return new_thread_id(intended_ms, blake2b(key.encode(), digest_size=10).digest())
 
 
 def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome, TryLater
 from uncaged_engine.network.rules import Rules
 
@@ -32,23 +32,19 @@ ANSWER = {
 """JSON Schema of an outcome."""
 
 
-class HttpHandler:
+class HttpHandler(Handler):
     kind = "http"
+    answers: Mapping[str, object] = ANSWER
     limits = frozenset({"hosts", "secrets", "private", "maxBytes", "timeout_s"})
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
 
-    def outcome_schema(self, _body: object) -> Mapping[str, object]:
-        return ANSWER
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+    def rule(self, body: object, bundle: Bundle) -> Rule:
+        del bundle
         if not isinstance(body, Mapping):
             return "repeat"  # nothing was sent
         return "repeat" if str(body.get("method", "GET")).upper() in REPEATABLE or body.get("idempotent") is True else "ask"
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         def judge(received: Received) -> TryLater | None:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.settings import secrets
 from uncaged_models.choice import Chosen, choose, choose_name
@@ -42,15 +41,10 @@ class Wish:
     timeout_s: float
 
 
-class LlmHandler:
+class LlmHandler(Handler):
     kind = "llm"
+    recovery: Rule = "repeat"  # to ask twice costs money and changes nothing
     limits = frozenset({"models"})
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"  # to ask twice costs money and changes nothing
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         try:

@@ -23,7 +23,7 @@ from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 
 MAX_TIMES = 1 << 20
@@ -31,11 +31,11 @@ KEYS = frozenset({"value", "times", "sleep_s", "first_s", "fail", "lack", "wait"
 RULES: dict[str, Rule] = {"repeat": "repeat", "restore": "restore", "probe": "probe", "ask": "ask"}
 
 
-class NullHandler:
+class NullHandler(Handler):
     kind = "null"
-    limits: frozenset[str] = frozenset()
 
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
+    def rule(self, body: object, bundle: Bundle) -> Rule:
+        del bundle
         if isinstance(body, dict):
             chosen = body.get("rule", "probe" if "probe" in body else "repeat")
             if isinstance(chosen, str):

@@ -18,7 +18,7 @@ from typing import cast
 from uncaged_bundles.errors import EnvironmentLacks, RefusedError, SandboxUnavailable, os_problem
 from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.journal.infolog import InfoLog
 from uncaged_engine.sandbox.bounds import DEFAULT_PATH, ScriptBounds
@@ -51,12 +51,10 @@ ANSWER = {
 """JSON Schema of an outcome."""
 
 
-class ScriptHandler:
+class ScriptHandler(Handler):
     kind = "script"
+    answers: Mapping[str, object] = ANSWER
     limits = KNOWN_EFFECTS["script"]
-
-    def outcome_schema(self, _body: object) -> Mapping[str, object]:
-        return ANSWER
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """What can change nothing may run again: it writes nowhere and reaches nobody, or its author says so."""
@@ -86,9 +84,6 @@ class ScriptHandler:
                 raise
             why = os_problem(exc, context.store.work if run is None else run.private)  # a write says not where it failed
             raise EnvironmentLacks(f"the script was not started: {why}", remedy="correct that", begun=False) from exc
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
 
 
 class Run:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.urls import Target
-from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
 from uncaged_engine.network.problems import WebProblem
 from uncaged_engine.network.rules import HostPattern, Rules
@@ -36,21 +35,13 @@ ANSWER = {
 """JSON Schema of an outcome."""
 
 
-class SearchHandler:
+class SearchHandler(Handler):
     kind = "search"
-    limits: frozenset[str] = frozenset()
+    answers: Mapping[str, object] = ANSWER
+    recovery: Rule = "repeat"
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
-
-    def outcome_schema(self, _body: object) -> Mapping[str, object]:
-        return ANSWER
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         try:

@@ -10,34 +10,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
-
-if TYPE_CHECKING:
-    from uncaged_engine.state.observe import ThreadView
 
 STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 LONGEST_S = 366 * 24 * 3600
 
 
-class SleepHandler:
+class SleepHandler(Handler):
     kind = "sleep"
-    limits: frozenset[str] = frozenset()
-
-    def outcome_schema(self, _body: object) -> Mapping[str, object]:
-        return {"type": "integer"}
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"
+    answers: Mapping[str, object] = {"type": "integer"}
+    recovery: Rule = "repeat"
 
     def __init__(self, steady_s: Callable[[], float] = lambda: time.clock_gettime(STEADY)) -> None:
         self._steady_s = steady_s
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        due = due_ms(body, context.intended_ms)
+        due = find_due(body, context.intended_ms)
         if isinstance(due, str):
             return Failure.of("effect", f"sleep: {due}")
         left_s = self._left(body, due, context)
@@ -47,6 +37,10 @@ class SleepHandler:
             if context.cancel.wait(min(wait_s, 60.0)):
                 return Void(word="killed", message="killed while it slept")
         return Answer(fields={"outcome": due})
+
+    def due_ms(self, body: object, intended_ms: int) -> int | None:
+        due = find_due(body, intended_ms)
+        return due if isinstance(due, int) else None
 
     def _left(self, body: object, due: int, context: EffectContext) -> Callable[[], float]:
         """How many seconds are left, at any time."""
@@ -58,20 +52,8 @@ class SleepHandler:
         end_s = self._steady_s() + seconds
         return lambda: end_s - self._steady_s()
 
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - the protocol's signature
-        return None
 
-
-def is_due(view: ThreadView, now_ms: int) -> bool:
-    """Whether the last thing that a thread asked for is a sleep that is over."""
-    intent = next((record for record in reversed(view.records) if "seq" in record and "attempt" not in record), None)
-    if intent is None or not isinstance(intent.get("intent"), Mapping) or "sleep" not in intent["intent"]:
-        return False
-    due = due_ms(intent["intent"]["sleep"], int(intent["timestamp"]))
-    return isinstance(due, int) and due <= now_ms
-
-
-def due_ms(body: object, intended_ms: int) -> int | str:
+def find_due(body: object, intended_ms: int) -> int | str:
     """The moment to wake, or what is wrong with the effect."""
     if not isinstance(body, Mapping) or len(body) != 1:
         return 'its body is {"seconds": number} or {"until": milliseconds}'

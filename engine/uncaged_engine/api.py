@@ -24,7 +24,6 @@ from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
-from uncaged_effects.sleep import is_due
 
 from .journal import archive, lines
 from .journal.journal import Journal, create
@@ -35,6 +34,7 @@ from .settings.config import Config
 from .settings.loading import load
 from .shipped import add_shipped_flows
 from .state import states
+from .state.due import is_due
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer
 from .threads.binding import Accept, bind_here
@@ -242,7 +242,7 @@ class Engine:
         """Interrupted threads that sleep (or slept) and whose moment has come."""
         now = self._chance.clock_ms()
         interrupted = [self.thread(one.thread_id) for one in self.threads() if one.status == "interrupted"]
-        return [one.summary.thread_id for one in interrupted if not one.unbound and is_due(one, now)]
+        return [one.summary.thread_id for one in interrupted if not one.unbound and is_due(one.records, now)]
 
     def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
         """Answer a thread that waits for a person, and let it go on. The answer is on disk before anything else happens.

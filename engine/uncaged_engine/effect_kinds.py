@@ -38,8 +38,7 @@ def handler_for(kind: str) -> Handler:
 
 def outcome_schema(kind: str, body: object) -> Mapping[str, object]:
     """Return the JSON Schema of what performing an effect answers; empty for a kind that does not say."""
-    declare = getattr(handler_for(kind), "outcome_schema", None)
-    return {} if declare is None else declare(body)
+    return handler_for(kind).outcome_schema(body)
 
 
 def kinds() -> tuple[str, ...]:

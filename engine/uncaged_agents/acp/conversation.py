@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, agent_failure, remark_stderr
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, remark_stderr
 
+from ..failures import agent_failure
 from .client import Client
 from .heard import Heard
 from .process import AgentProcess, ended

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.rights import CHANGING
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, agent_failure, remark_stderr
+from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
 from uncaged_engine.processes.leftovers import kill_leftovers
 from uncaged_engine.processes.programs import MAX_STDERR_BYTES, Finished, run_program
 from uncaged_engine.settings import agent as check
 
 from ..command import empty_directory, tail
+from ..failures import agent_failure
 from .reading import MAX_VALUE_CHARACTERS, Flood, Reader, Reading
 from .strict import is_strict
 from .table import Row, row_for

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 from .effects import Cancel
 
-if TYPE_CHECKING:
-    from uncaged_agents.tools.extract import ExtractTool
-    from uncaged_agents.tools.flows import FlowTools
+
+class RoleTools(Protocol):
+    """Tools that the engine offers to a role's agent, in the form that `uncaged_models.loop.Tools` uses.
+
+    counted: a model's usage with what the tools used up since the last time.
+    """
+
+    @property
+    def described(self) -> Sequence[Any]: ...
+    def use(self, call: Any, left_s: float) -> Any: ...
+    def shown(self, call: Any) -> Mapping[str, object]: ...
+    def counted(self, usage: Mapping[str, object]) -> Mapping[str, object]: ...
+
+
+class RoleFlows(RoleTools, Protocol):
+    """Flows as tools of a role. lent: gives the agent's own place among the working agents to others while a flow runs."""
+
+    lent: Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +84,8 @@ class AgentRequest:
     said: object = None
     writable: bool = True
     rights: Rights = ALL_TOOLS
-    flows: FlowTools | None = None
-    extract: ExtractTool | None = None
+    flows: RoleFlows | None = None
+    extract: RoleTools | None = None
     reads: tuple[Path, ...] = ()
     remark: Callable[[str], None] = lambda _text: None
     redact: Callable[[object], object] = lambda value: value
@@ -126,13 +142,6 @@ class AgentFailed(Exception):
 
 class AgentAway(AgentFailed):
     """The service behind the agent is away for a while (429, 5xx, a stream that broke off): the agent is asked again."""
-
-
-def agent_failure(message: str, words: str, more: Mapping[str, object]) -> AgentFailed:
-    """Return the failure of an agent that ended with an error. words: its own words about that."""
-    from uncaged_models.patience import is_outage
-
-    return AgentAway(message, more=more) if is_outage(words) else AgentFailed(message, more=more)
 
 
 def remark_stderr(remark: Callable[[str], None], data: bytes, *, max_bytes: int) -> None:

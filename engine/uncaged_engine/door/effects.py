@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from types import MappingProxyType
+from typing import Literal
 
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
@@ -139,18 +141,23 @@ class EffectContext:
     clock_ms: Callable[[], int]
 
 
-class Handler(Protocol):
-    """Performs one kind of effect.
-
-    One module, one handler; listed in ``handlers.BUILT_IN``, or an entry point of ``uncaged_workflow.effects``.
-    """
+class Handler(ABC):
+    """Performs one kind of effect; an entry point of the group ``uncaged_workflow.effects`` names the class."""
 
     kind: str
-    limits: frozenset[str]
+    limits: frozenset[str] = frozenset()
     """The keys that a policy may set for this kind."""
+    recovery: Rule = "ask"
+    answers: Mapping[str, object] = MappingProxyType({})
+    is_composite: bool = False
+    """Whether the effect performs others as its sub-steps (`parts`)."""
 
-    def rule(self, body: object, bundle: Bundle) -> Rule: ...
+    def rule(self, body: object, bundle: Bundle) -> Rule:
+        """Return what happens to an intent that a crash left open: `recovery`, where it does not depend on the body or the policy."""
+        del body, bundle
+        return self.recovery
 
+    @abstractmethod
     def perform(self, body: object, context: EffectContext) -> Outcome:
         """Check *body* (what the bundle yielded under the kind) and the policy's limits, do it, and say what came of it.
 
@@ -159,4 +166,40 @@ class Handler(Protocol):
         """
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:
-        """For rule *probe* only: what became of the open intent; None means: it was never performed, perform it now."""
+        """For rule *probe* only: return what became of the open intent; None means: it was never performed, perform it now."""
+        del body, context
+        return None
+
+    def outcome_schema(self, body: object) -> Mapping[str, object]:
+        """Return the JSON Schema of what performing the effect answers: `answers`, where it does not depend on the body."""
+        del body
+        return self.answers
+
+    def due_ms(self, body: object, intended_ms: int) -> int | None:
+        """Return the moment until which the effect waits, by the wall clock; None for a kind that waits for none."""
+        del body, intended_ms
+        return None
+
+    def child(self, key: str, intended_ms: int) -> ThreadId | None:
+        """Return the id of the thread that the effect with this key starts; None for a kind that starts none."""
+        del key, intended_ms
+        return None
+
+    def parts(self, body: object) -> Sequence[tuple[str, object]]:
+        """Return kind and body of each effect inside a composite one; none if *body* is malformed."""
+        del body
+        return ()
+
+    def difference(self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]) -> str | None:
+        """Return in words how the outcome of a composite effect differs from the records of its sub-steps; None if it does not."""
+        del body, outcome, lines
+        return None
+
+    def read_answer(self, wait: Mapping[str, object], value: object) -> object:
+        """Return a person's answer as it is recorded. wait: what the effect asked when it answered with `Wait`.
+
+        Raises:
+            UsageError: the answer does not fit the question.
+        """
+        del wait
+        return value

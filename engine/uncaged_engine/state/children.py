@@ -5,16 +5,18 @@ A child's journal says whether it was started. Without a journal, its marker (`I
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from _blake2 import blake2b
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_effects.all import checked
-from uncaged_effects.flow import derived_id
 
 from ..door.effects import Handler, Rule
+from ..effect_kinds import handler_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,16 +32,31 @@ class OpenEffect:
     def rule(self, handler: Handler, body: object, bundle: Bundle, *, part: int | None = None) -> Rule:
         """What the handler of the effect, or of a part of it, declares; `ask` if it is a flow whose thread was removed."""
         key = f"{self.thread}/{self.seq}{'' if part is None else f'.{part}'}"
-        if handler.kind == "flow" and self.store.was_removed(derived_id(key, self.intended_ms)):
+        child = handler.child(key, self.intended_ms)
+        if child is not None and self.store.was_removed(child):
             return "ask"
         return handler.rule(body, bundle)
 
     def children(self, kind: str, body: object) -> Iterator[ThreadId]:
         """The ids of the threads that the effect starts, in order, whether they were started or not."""
         place = f"{self.thread}/{self.seq}"
-        if kind == "flow":
-            yield derived_id(place, self.intended_ms)
-        elif kind == "all" and not isinstance(parts := checked(body), str):
-            for index, (part, _) in enumerate(parts):
-                if part == "flow" and index not in self.done:
-                    yield derived_id(f"{place}.{index}", self.intended_ms)
+        inner = [(f"{place}.{index}", part) for index, (part, _) in enumerate(parts_of(kind, body) or ()) if index not in self.done]
+        for key, one in [(place, kind), *inner]:
+            with suppress(NotFoundError):  # nothing here performs effects of that kind, so it starts no thread here
+                child = handler_for(one).child(key, self.intended_ms)
+                if child is not None:
+                    yield child
+
+
+def parts_of(kind: str, body: object) -> Sequence[tuple[str, object]] | None:
+    """Return the effects inside a composite one; None for an effect of another kind, or of one that is not known here."""
+    try:
+        handler = handler_for(kind)
+    except NotFoundError:
+        return None
+    return handler.parts(body) if handler.is_composite else None
+
+
+def derived_id(key: str, intended_ms: int) -> ThreadId:
+    """Return the id of the thread that the effect with this key starts: the same whenever it is asked for."""
+    return new_thread_id(intended_ms, blake2b(key.encode(), digest_size=10).digest())

@@ -15,7 +15,6 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_effects.all import checked
 
 from ..effect_kinds import handler_for
 from ..journal.blobs import Blobs
@@ -23,7 +22,7 @@ from ..journal.codec import decode
 from ..journal.labels import effect_label
 from ..journal.recover import History, Pending
 from ..known_effects import KNOWN
-from .children import OpenEffect
+from .children import OpenEffect, parts_of
 from .reason import doubt_about
 from .states import NEXT_STEP, State
 
@@ -73,11 +72,9 @@ class Doubt:
 
     def _doubtful(self, kind: str, body: object) -> Iterator[tuple[int | None, str, object]]:
         """The part, kind and body of each effect that may have been performed; part None: the effect itself."""
-        if kind != "all":
+        parts = parts_of(kind, body)
+        if parts is None:
             yield None, kind, body
-            return
-        parts = checked(body)
-        if isinstance(parts, str):  # malformed: nothing was performed
             return
         among = self.pending.doubtful_parts
         for index, (inner_kind, inner) in enumerate(parts):

@@ -9,12 +9,12 @@ from typing import Any
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.schemas import misfits
 
 from ..effect_kinds import outcome_schema
 from ..journal import chain, lines
 from ..journal.codec import decode
 from ..journal.recover import History
-from .answering import misfits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

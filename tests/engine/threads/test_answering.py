@@ -15,7 +15,7 @@ LIST = {"type": "array", "items": {"type": "string"}}
 
 def asked(required: list[str], **properties: object) -> list[dict[str, object]]:
     fields = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return [{"control": "wait", "seq": 1, "question": "?", "fields": fields}]
+    return [{"seq": 1, "intent": {"role": {"name": "someone"}}}, {"control": "wait", "seq": 1, "question": "?", "fields": fields}]
 
 
 @pytest.mark.parametrize(

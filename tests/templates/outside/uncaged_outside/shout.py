@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.effects import EffectContext, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 
 
-class ShoutHandler:
+class ShoutHandler(Handler):
     kind = "shout"
+    recovery: Rule = "repeat"
     limits = frozenset({"maxCharacters"})
-
-    def rule(self, body: object, bundle: Bundle) -> Rule:  # noqa: ARG002 - the protocol's signature
-        return "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         text = body.get("text") if isinstance(body, dict) else None
@@ -22,6 +19,3 @@ class ShoutHandler:
         if isinstance(most, int) and len(text) > most:
             return Failure.of("refused", f"shout: the policy allows {most} characters, not {len(text)}")
         return Answer(fields={"outcome": text.upper()})
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:  # noqa: ARG002 - never asked: the rule is repeat
-        return None
