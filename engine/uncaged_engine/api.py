@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.names import FlowName, new_flow_name
 from uncaged_bundles.policy import widening
@@ -155,7 +155,7 @@ class Engine:
             )
             pin_workspace(start, (), self.store, chosen)
             line = start_line(self.store, start, self._chance.clock_ms())
-            self.store.note_start(thread)
+            self.store.note_start(thread, by_thread=parent is not None)
             create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
             # crash here: the thread is `interrupted`, and `resume` starts it
             self._drive(bundle.hash, thread, chosen, launching=worker)
@@ -163,14 +163,16 @@ class Engine:
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
         """All threads, those started last first, or those of one flow or hash. One that cannot be read is listed all the same."""
-        summaries = []
-        for bundle, thread, path in self.store.find_journals():
-            with suppress(NotFoundError):  # it was removed since its directory was read
-                summaries.append(summarise(self.store, bundle, thread, path))
+        from .threads.listing import list_threads
+
+        summaries = list_threads(self.store)
         if flow is not None:
             name, bundle_hash = self.registry.resolve(flow)
             versions = {version.hash for version in self.registry.read().flows[name].versions} if name else set()
             summaries = of_flow(summaries, name, versions) if name else [one for one in summaries if one.hash == bundle_hash]
+        return self._last_first(summaries)
+
+    def _last_first(self, summaries: Iterable[ThreadSummary]) -> list[ThreadSummary]:
         order = self.store.start_order()
         return sorted(summaries, key=lambda one: (order.get(one.thread_id, -1), one.thread_id), reverse=True)
 
@@ -371,13 +373,19 @@ class Engine:
         remove(self.store, bundle_hash, thread, path)
         return thread
 
+    def running(self) -> list[ThreadSummary]:
+        """The threads that workers drive at this moment, those started last first."""
+        from .threads.listing import running_threads
+
+        return self._last_first(running_threads(self.store))
+
     def working(self) -> list[dict[str, Any]]:
         """What the live workers do at this moment: ``{hash, pid, threadId, doing, sinceMs, queued}`` for each live thread.
 
         queued: how many of its agents wait because others work already, on the whole machine.
         """
         found = []
-        for bundle in {one.hash for one in self.threads() if one.status == "running"}:
+        for bundle in {one.hash for one in self.running()}:
             for answer in client.answers(self.store, bundle, {"op": "list"}):
                 found += [{"hash": bundle, "pid": answer["pid"], **one} for one in answer["threads"]]
         return found

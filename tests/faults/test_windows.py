@@ -16,7 +16,7 @@ from testbed.bundles import COUNT, MARKED, PLANNED, Placed, granted, place, plac
 from testbed.foreground import dying, environment, worker
 from testbed.journals import records_of
 from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
-from testbed.processes import workers_of
+from testbed.processes import end, workers_of
 from testbed.repositories import git, make_repository, write
 from testbed.scripting import objects_at
 from testbed.steering import finish, intent_of, marks, settle, wait_for
@@ -52,6 +52,7 @@ LINKED = "the next call starts it anew"
 UNPACKED = "it is no longer archived, and otherwise as it was"
 MARKED_REMOVED = "the marker is there, and so is the journal, which counts"
 ORIGIN_ALONE = "an origin without a journal, which nothing reads"
+NAMED_AS_LOCKED = "named as locked, and nothing written; the next reader finds the lock free"
 MAKING_ROOM = "no worker listens, and the lock goes with this one"
 CALLER = source(
     "caller",
@@ -147,6 +148,32 @@ def test_the_worker_dies_while_it_leaves(engine: Engine, placed: Placed) -> None
         assert process.wait(timeout=60) == -9
     assert finish(engine, placed.thread) == RESULT
     assert finish(engine, engine.run("marked", prompt=""))["message"] == "5 answers"
+
+
+def test_the_worker_dies_before_it_writes_a_resume(engine: Engine) -> None:
+    """A killed thread that was named as locked is still killed, in a list and for `resume`; `ps` lists it once a worker has it."""
+    granted(engine.store, source("sleeper", "    yield {'null': {'sleep_s': 600}}\n"))
+    thread = engine.run("sleeper", prompt="")
+    wait_for(engine, thread, intent_of(1))
+    assert [one.thread_id for one in engine.running()] == [thread], "the control"
+    engine.kill(thread)
+    settle(engine, thread)
+    [killed] = engine.threads()
+    workers = [one.pid for one in workers_of(engine.store.root)]
+    assert end(workers) == []
+    with worker(engine.store, killed.hash, python=dying(window(NAMED_AS_LOCKED), "uncaged_engine.worker")) as process:
+        message = {"op": "drive", "threadId": thread, "environment": {}, "directory": "/", "resume": {}}
+        assert client.request(engine.store, killed.hash, message, start=False) is None
+        assert process.wait(timeout=60) == -9
+    assert engine.running() == []
+    assert engine.threads() == [killed]
+    engine.resume(thread)
+    wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("control") == "resume")
+    assert [one.thread_id for one in engine.running()] == [thread]
+    assert [one.status for one in engine.threads()] == ["running"]
+    engine.kill(thread)
+    settle(engine, thread)
+    assert engine.running() == []
 
 
 def test_a_caller_that_came_while_the_worker_left_is_served(engine: Engine) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 import pytest
-from testbed.bundles import COUNT, PLANNED, granted, place
+from testbed.bundles import COUNT, PLANNED, granted, place, source
 from testbed.foreground import worker
 from testbed.judging import drive
 from testbed.steering import finish, settle, written
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 
 CLOCK_BACK = ("-m", "testbed.patched", "clock-back", "uncaged_engine.worker")
 YEAR_MS = 366 * 24 * 3600 * 1000
+CALLER = source("caller", "    yield {'flow': {'name': 'count', 'params': {'n': 1}}}\n", policy={"flow": {}})
 WAITING = PLANNED.replace(b"'policy': {'null': {}}", b"'policy': {'null': {}, 'sleep': {}, 'now': {}}")
 
 
@@ -71,3 +72,18 @@ def test_latest_goes_by_start_order(store: Store, monkeypatch: pytest.MonkeyPatc
     assert engine.thread("latest").summary.thread_id == fork
     engine.remove_thread(fork)
     assert engine.thread("latest").summary.thread_id == later
+
+
+def test_latest_is_no_child(engine: Engine) -> None:
+    """A thread that another thread started is not `latest`, though it was started last; without its parent's journal it is."""
+    granted(engine.store, COUNT)
+    granted(engine.store, CALLER)
+    parent = engine.run("caller", prompt="")
+    finish(engine, parent)
+    [child] = [one.thread_id for one in engine.threads() if one.thread_id != parent]
+    assert [one.thread_id for one in engine.threads()] == [child, parent], "the control: it was started last"
+    assert engine.thread("latest").summary.thread_id == parent
+    engine.remove_thread(parent)
+    assert engine.thread("latest").summary.thread_id == child
+    engine.resume(engine.fork(child, start=False))
+    assert engine.thread("latest").summary.thread_id not in (child, parent), "a fork of a child is a person's"

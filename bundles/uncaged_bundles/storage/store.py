@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ..errors import DamagedError, NotFoundError, StorageError, UsageError
+from ..errors import DamagedError, NotFoundError, UsageError
 from ..ids import THREAD_ID_LENGTH, BundleHash, ThreadId, bundle_hash, is_bundle_hash, is_thread_id, parse_bundle_hash, parse_thread_id
 from ..policy import KNOWN_EFFECTS
+from . import order
 from .files import read_if_there, sync_directory, write_atomically
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ REMOVED_SUFFIX = ".removed"
 LATEST = "latest"
 _DIRECTORIES = ("bundles", "logs", "blobs", "work", "run")
 _SHOWN_CANDIDATES = 10
-_ORDER_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +96,21 @@ class Store:
 
     def journal_of(self, thread_id: ThreadId) -> Path | None:
         """The journal of the thread with exactly this id, plain or archived; None if the store does not hold it."""
+        return next(self._journals_of(thread_id), None)
+
+    def _journals_of(self, thread_id: ThreadId) -> Iterator[Path]:
+        """The same for every bundle that has one; a file that was copied by hand may be a second one."""
         for directory in self._thread_directories():
             plain = directory / f"{thread_id}{DATA_SUFFIX}"
             for path in (plain, plain.with_name(plain.name + ARCHIVED_SUFFIX), plain):  # again: it may be unpacked meanwhile
                 if path.exists():
-                    return path
-        return None
+                    yield path
+                    break
+
+    def holds(self, hash: BundleHash, thread_id: ThreadId) -> bool:
+        """Whether the bundle's directory has the thread's journal, plain or archived."""
+        plain = self.data_path(hash, thread_id)
+        return plain.exists() or plain.with_name(plain.name + ARCHIVED_SUFFIX).exists()
 
     def mark_removed(self, hash: BundleHash, thread_id: ThreadId) -> None:
         """Leave a durable marker: the thread was here. It goes before the journal goes, so that a crash never leaves neither."""
@@ -117,25 +126,24 @@ class Store:
         name = f"{parse_thread_id(thread_id)}{REMOVED_SUFFIX}"
         return any((directory / name).exists() for directory in self._thread_directories()) and self.journal_of(thread_id) is None
 
-    def note_start(self, thread_id: ThreadId) -> None:
-        """Append a thread that is about to exist to the order of starts, which no clock decides.
+    def note_start(self, thread_id: ThreadId, *, by_thread: bool = False) -> None:
+        """Append a thread that is about to exist to the order of starts. by_thread: another thread starts it.
 
         A crash before its journal is written leaves a name of no thread there, which readers pass over.
         """
-        line = f"\n{parse_thread_id(thread_id)}\n".encode()  # a line break before it, too: a torn line spoils no other
-        try:
-            handle = os.open(self._order_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(handle, line)
-            finally:
-                os.close(handle)
-        except OSError as exc:
-            raise StorageError(f"cannot write {self._order_path}: {exc.strerror or exc}; nothing was started") from exc
+        order.append(self._order_path, f"{order.CHILD if by_thread else ''}{parse_thread_id(thread_id)}")
+
+    def note_taken_up(self, hash: BundleHash, thread_id: ThreadId) -> None:
+        """Append that a journal was taken up by a worker, or put in its place; the caller holds its lock, and has not written yet."""
+        order.append(self._order_path, f"{order.TAKEN_UP}{parse_bundle_hash(hash)}/{parse_thread_id(thread_id)}")
+
+    def noted_since(self, place: order.OrderPlace) -> order.OrderTail | None:
+        """Return what was noted after *place*; None if the log is another one by now."""
+        return order.read_since(self._order_path, place)
 
     def start_order(self) -> dict[str, int]:
-        """The place of each thread in the order of starts. A thread that is not in it was started before all that are."""
-        listed = (read_if_there(self._order_path) or b"").decode("ascii", "replace").split("\n")
-        return {text: place for place, text in enumerate(listed) if text}
+        """Return the place of each thread in the order of starts. A thread that is not in it was started before all that are."""
+        return order.start_order(self._order_path)
 
     @property
     def _order_path(self) -> Path:
@@ -193,14 +201,15 @@ class Store:
 
     def find_journals(self) -> Iterator[tuple[BundleHash, ThreadId, str]]:
         """The same with plain texts for paths: ten thousand of them are made in a tenth of the time."""
+        for hash, names in self.list_logs():
+            directory = f"{self.logs}/{hash}"
+            for thread_id, name in journals_among(names):
+                yield hash, thread_id, f"{directory}/{name}"
+
+    def list_logs(self) -> Iterator[tuple[BundleHash, set[str]]]:
+        """The names of all files of threads, bundle by bundle; each directory is listed once."""
         for directory in self._thread_directories():
-            names = _names_in(directory)
-            for name in names:
-                plain = name.removesuffix(ARCHIVED_SUFFIX)
-                thread_id = plain.removesuffix(DATA_SUFFIX)
-                is_copy = plain != name and plain in names  # crash here: archived, the plain one not yet unlinked
-                if thread_id != plain and is_thread_id(thread_id) and not is_copy:
-                    yield BundleHash(directory.name), ThreadId(thread_id), f"{directory}/{name}"
+            yield BundleHash(directory.name), _names_in(directory)
 
     def _thread_directories(self) -> list[Path]:
         with os.scandir(self.logs) as directories:
@@ -213,6 +222,9 @@ class Store:
             UsageError: the text is empty, too long, or the start of several threads' ids; they are listed.
             NotFoundError: no thread's id starts with it, or none could.
         """
+        whole = list(self._journals_of(ThreadId(text.upper()))) if is_thread_id(text.upper()) else []
+        if len(whole) == 1:  # nothing needs to be listed
+            return BundleHash(whole[0].parent.name), ThreadId(text.upper()), whole[0]
         return self.locate_threads([text])[0]
 
     def locate_threads(self, texts: Iterable[str]) -> list[tuple[BundleHash, ThreadId, Path]]:
@@ -239,26 +251,29 @@ class Store:
         return hash, thread_id, Path(place)
 
     def _latest(self) -> tuple[BundleHash, ThreadId, Path]:
-        """The thread that was started last: usually one of the last lines of the order, so that nothing needs to be listed."""
-        for text in reversed(self._last_started()):
-            path = self.journal_of(ThreadId(text)) if is_thread_id(text) else None
+        """The thread that was started last, and by no other thread: usually one of the last lines of the order, so that nothing is listed.
+
+        Where all threads are children of others, it is the child that was started last.
+        """
+        for thread_id in order.last_started(self._order_path):
+            path = self.journal_of(thread_id)
             if path is not None:
-                return BundleHash(path.parent.name), ThreadId(text), path
-        order = self.start_order()
-        latest = max(self.find_threads(), key=lambda thread: (order.get(thread[1], -1), thread[1]), default=None)
+                return BundleHash(path.parent.name), thread_id, path
+        places, children = self.start_order(), order.children(self._order_path)
+        latest = max(self.find_threads(), key=lambda one: (one[1] not in children, places.get(one[1], -1), one[1]), default=None)
         if latest is None:
             raise NotFoundError("there is no thread yet; 'uncaged-workflow run FLOW' starts one")
         return latest
 
-    def _last_started(self) -> list[str]:
-        try:
-            with self._order_path.open("rb") as order:
-                order.seek(max(0, order.seek(0, os.SEEK_END) - _ORDER_TAIL_BYTES))
-                return order.read().decode("ascii", "replace").split("\n")
-        except FileNotFoundError:
-            return []
-        except OSError as exc:
-            raise StorageError(f"cannot read {self._order_path}: {exc.strerror or exc}") from exc
+
+def journals_among(names: Collection[str]) -> Iterator[tuple[ThreadId, str]]:
+    """The threads of one directory, each with the name of its journal, plain or archived. Foreign names are passed over."""
+    for name in names:
+        plain = name.removesuffix(ARCHIVED_SUFFIX)
+        thread_id = plain.removesuffix(DATA_SUFFIX)
+        is_copy = plain != name and plain in names  # crash here: archived, the plain one not yet unlinked
+        if thread_id != plain and is_thread_id(thread_id) and not is_copy:
+            yield ThreadId(thread_id), name
 
 
 def _names_in(directory: Path) -> set[str]:

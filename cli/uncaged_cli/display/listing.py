@@ -20,11 +20,13 @@ WIDE_COLUMNS = 110
 SHORTEST_ID = 10
 
 
-def short_ids(store: Store, *, width: int | None) -> Mapping[str, str]:
-    """Return for each id of the store its shortest unique beginning; nothing where the terminal has room for whole ids."""
+def short_ids(store: Store, threads: Sequence[ThreadSummary], *, width: int | None) -> Mapping[str, str]:
+    """Return for each of *threads* its shortest beginning that no other in the store has; nothing where the terminal has room."""
     if width is None or width >= WIDE_COLUMNS:
         return {}
-    return unique_prefixes([thread_id for _hash, thread_id, _path in store.find_threads()], minimum=SHORTEST_ID)
+    from uncaged_engine.threads.names import ids_near
+
+    return unique_prefixes(ids_near(store, [thread.thread_id for thread in threads]), minimum=SHORTEST_ID)
 
 
 def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_ms: int, width: int | None) -> list[list[Piece]]:

@@ -58,13 +58,15 @@ def complete_former(context: click.Context, _parameter: click.Parameter | None, 
 
 def complete_threads(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
     """``latest`` and the newest thread ids."""
-    from uncaged_bundles.storage.store import Store
+    from uncaged_bundles.storage.store import LATEST, Store
+    from uncaged_engine.threads.names import newest_ids
 
+    named = [LATEST] * LATEST.startswith(incomplete)
     try:
-        ids = sorted((thread_id for _hash, thread_id, _path in Store.open().find_threads()), reverse=True)
+        ids = newest_ids(Store.open(), incomplete.upper(), MAX_COMPLETED_THREADS - len(named))
     except (UncagedError, OSError):
         return []
-    return [CompletionItem(name) for name in ("latest", *ids) if name.startswith((incomplete, incomplete.upper()))][:MAX_COMPLETED_THREADS]
+    return [CompletionItem(name) for name in (*named, *ids)]
 
 
 def complete_agents(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:

@@ -25,7 +25,7 @@ HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 def command(full: bool, as_json: bool) -> None:
     """List the threads that run now, and what each is doing; one whose agents have to wait for others says so."""
     engine = open_engine()
-    running = [thread for thread in engine.threads() if thread.status == "running"]
+    running = engine.running()
     work = {str(one["threadId"]): one for one in engine.working()}
     if as_json:
         jsonout.document([{**summary_document(thread), **work.get(thread.thread_id, {})} for thread in running])
@@ -34,7 +34,7 @@ def command(full: bool, as_json: bool) -> None:
         note("nothing runs")
         return
     now, width = now_ms(), text_width(sys.stdout, full=full)
-    shown = short_ids(engine.store, width=width_of(sys.stdout))
+    shown = short_ids(engine.store, running, width=width_of(sys.stdout))
     rows: list[list[Piece]] = []
     for thread in running:
         one = work.get(thread.thread_id, {})

@@ -46,7 +46,7 @@ def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, full
         note(f"no threads with status {' or '.join(statuses)}" if statuses else "no threads")
         next_step("uncaged-workflow run FLOW --prompt TEXT")
     width = text_width(sys.stdout, full=full)
-    for line in listing(threads, short_ids(engine.store, width=width_of(sys.stdout)), now_ms=now_ms(), width=width):
+    for line in listing(threads, short_ids(engine.store, threads, width=width_of(sys.stdout)), now_ms=now_ms(), width=width):
         result(*line)
 
 

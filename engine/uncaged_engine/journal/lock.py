@@ -37,7 +37,7 @@ def held(fd: int) -> bool:
     return bool(struct.unpack(_LAYOUT, answer)[0] != fcntl.F_UNLCK)
 
 
-def is_live(path: Path) -> bool:
+def is_live(path: Path | str) -> bool:
     """Whether somebody holds the lock of the journal at *path*; a missing file is not alive."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -55,6 +55,12 @@ def write(journal: Path, trouble: Trouble) -> None:
         temporary.replace(place)
 
 
+def are_noted() -> bool:
+    """Return whether there is a note about any thread of the user."""
+    directory = _directory(os.environ.get(runtime.VARIABLE, ""))
+    return directory is not None and directory.is_dir()
+
+
 def find(journal: Path) -> Trouble | None:
     """The note about a thread, if there is one. After a reboot the journal holds what the disk kept, and nothing of it is in doubt."""
     directory = _directory(os.environ.get(runtime.VARIABLE, ""))

@@ -87,17 +87,29 @@ def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | s
     Raises:
         NotFoundError: it was removed since it was looked up.
     """
-    summary = _summary_of_file(store, bundle, thread, path)
+    return read_summary(store, bundle, thread, path)[0]
+
+
+def read_summary(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> tuple[ThreadSummary, bool]:
+    """Return the same, and whether the journal's bytes decide it alone: it has ended, nothing is in doubt, and no worker holds it.
+
+    Raises:
+        NotFoundError: it was removed since it was looked up.
+    """
+    summary, is_settled = _summary_of_file(store, bundle, thread, path)
     directory = os.fspath(path).rpartition("/")[0]
-    return replace(summary, imported=True) if os.path.exists(f"{directory}/{thread}{origin.SUFFIX}") else summary  # noqa: PTH110 - a Path costs ten times as much, for each of ten thousand
+    if os.path.exists(f"{directory}/{thread}{origin.SUFFIX}"):  # noqa: PTH110 - a Path costs ten times as much, for each of ten thousand
+        summary = replace(summary, imported=True)
+    return summary, is_settled
 
 
-def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
+def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> tuple[ThreadSummary, bool]:
     try:
         fd = -1 if os.fspath(path).endswith(archive.SUFFIX) else _opened(path)
         if fd < 0:
             data = archive.contents(Path(path))
-            return summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=False)
+            history = recover(data, bundle, thread)
+            return summary_of(history, store, bundle, thread, data, locked=False), _is_settled(history)
         try:
             locked = lock.held(fd)  # before its size: a thread that ends in between is not taken for a dead one
             why = None if locked else trouble.find(Path(path))
@@ -105,7 +117,9 @@ def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: P
             if why is not None or size <= WINDOW_BYTES:
                 size = size if why is None or why.on_disk is None else min(size, why.on_disk)
                 data = read_range(fd, 0, size)
-                return summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=locked, why=why)
+                history = recover(data, bundle, thread)
+                summary = summary_of(history, store, bundle, thread, data, locked=locked, why=why)
+                return summary, not locked and why is None and _is_settled(history)
             return _summary_of_tail(store, bundle, thread, fd, size, locked=locked)
         finally:
             os.close(fd)
@@ -113,7 +127,7 @@ def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: P
         raise
     except (UncagedError, OSError, ValueError, KeyError) as exc:
         started = thread_created_ms(thread)
-        return ThreadSummary(
+        summary = ThreadSummary(
             thread_id=thread,
             hash=bundle,
             name="",
@@ -124,6 +138,12 @@ def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: P
             message="",
             problem=str(exc),
         )
+        return summary, False
+
+
+def _is_settled(history: History) -> bool:
+    """Whether a thread's end depends on nothing else: what an open effect needs is up to its handler, the bundle and other threads."""
+    return history.end is not None and not history.corrupt and (history.pending is None or not history.pending.doubtful)
 
 
 def _opened(path: Path | str) -> int:
@@ -249,7 +269,7 @@ def _success(end: Mapping[str, Any] | None) -> bool | None:
     return result.get("success") is not False if isinstance(result, dict) else True
 
 
-def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> ThreadSummary:
+def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> tuple[ThreadSummary, bool]:
     """From the last lines; the whole file only if they do not tell enough."""
     tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
     last = _line_start(tail, len(tail))
@@ -257,7 +277,7 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
         end = decode(tail[last:-1])
         steps = _last_step(tail, last)
         if isinstance(end, dict) and steps is not None and (end["end"] not in RESUMABLE or _follows_step(tail, last)):
-            return ThreadSummary(
+            summary = ThreadSummary(
                 thread_id=thread,
                 hash=bundle,
                 name=lines.flow_in(os.pread(fd, lines.HEAD_BYTES, 0)) or "",
@@ -269,8 +289,10 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
                 success=_success(end),
                 spent=NOTHING.plus(end.get("usage")),
             )
+            return summary, not locked
     data = os.pread(fd, size, 0)
-    return summary_of(recover(data, bundle, thread), store, bundle, thread, data, locked=locked)
+    history = recover(data, bundle, thread)
+    return summary_of(history, store, bundle, thread, data, locked=locked), not locked and _is_settled(history)
 
 
 def _ends_settled(tail: bytes, last: int) -> bool:

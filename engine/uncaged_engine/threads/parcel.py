@@ -100,6 +100,7 @@ def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     with held(path.parent, alone=True):  # another import of the same thread may have been quicker, and its thread may run by now
         if path.exists():
             raise RefusedError(f"thread {thread} was imported by another process just now")
+        engine.store.note_taken_up(bundle.hash, thread)
         ThreadOrigin(bytes=len(members[JOURNAL]), steps=len(history.steps), importedMs=now_ms).write(path)
         # crash here: an origin without a journal, which nothing reads
         try:

@@ -246,6 +246,8 @@ class Server:
         )
         self._slots += 1
         try:
+            self._store.note_taken_up(self._hash, thread)  # locked, and nothing written yet: see `state.index`
+            # crash here: named as locked, and nothing written; the next reader finds the lock free
             driver = Driver(thread=thread, slot=self._slots, journal=journal, request=request, config=load(self._store), around=around)
             driver.accept()
         except BaseException:

@@ -1,0 +1,126 @@
+"""Order log of a store: an append-only file with a line for each start of a thread, and one for each time a thread is taken up.
+
+A start is ``ID``, the start of a thread by another thread is ``>ID``. A take-up is ``+HASH/ID``: the holder of a journal's lock writes it
+before anything else, so a reader that knows the log up to some place needs to look only at the threads named after it. No clock decides
+the order.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import StorageError
+from ..ids import BundleHash, ThreadId, is_bundle_hash, is_thread_id
+from .files import read_range
+
+CHILD = ">"
+TAKEN_UP = "+"
+_TAIL_BYTES = 4096
+_WITNESS_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderPlace:
+    """A place in the log up to which a reader knows it.
+
+    witness: the bytes before it. A log that was removed, cut or replaced since then does not have them there.
+    """
+
+    offset: int
+    witness: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderTail:
+    """What the log has after a place. started: ids alone. taken_up: with their bundles, the last mention of each last."""
+
+    started: tuple[ThreadId, ...]
+    taken_up: tuple[tuple[BundleHash, ThreadId], ...]
+    place: OrderPlace
+
+
+START = OrderPlace(offset=0, witness=b"")
+
+
+def append(path: Path, text: str) -> None:
+    """Append a line. A line break goes before it, too: a torn line spoils no other.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    line = f"\n{text}\n".encode()
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(handle)
+    except OSError as exc:
+        raise StorageError(f"cannot write {path}: {exc.strerror or exc}; nothing was started") from exc
+
+
+def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
+    """Return what was appended after *place*; None if the log is not the one in which that place was."""
+    data = _read(path, place.offset - len(place.witness))
+    if not data.startswith(place.witness):
+        return None
+    end = data.rfind(b"\n") + 1
+    if end <= len(place.witness):
+        return OrderTail(started=(), taken_up=(), place=place)
+    started: dict[ThreadId, None] = {}
+    taken_up: dict[tuple[BundleHash, ThreadId], None] = {}
+    for text in data[len(place.witness) : end].decode("ascii", "replace").split("\n"):
+        if is_thread_id(thread := text.removeprefix(CHILD)):
+            started[ThreadId(thread)] = None
+        elif text.startswith(TAKEN_UP):
+            hash, _, thread = text[1:].partition("/")
+            if is_bundle_hash(hash) and is_thread_id(thread):
+                taken_up.pop((BundleHash(hash), ThreadId(thread)), None)
+                taken_up[BundleHash(hash), ThreadId(thread)] = None
+    offset = place.offset - len(place.witness) + end
+    return OrderTail(
+        started=tuple(started),
+        taken_up=tuple(taken_up),
+        place=OrderPlace(offset=offset, witness=data[max(0, end - _WITNESS_BYTES) : end]),
+    )
+
+
+def last_started(path: Path) -> Iterator[ThreadId]:
+    """Yield the last threads that no other thread started, the latest first, without reading the whole log."""
+    for text in reversed(_read(path, -_TAIL_BYTES).decode("ascii", "replace").split("\n")):
+        if is_thread_id(text):
+            yield ThreadId(text)
+
+
+def start_order(path: Path) -> dict[str, int]:
+    """Return the place of each thread in the order of starts. A thread that is not in it was started before all that are."""
+    return {text.removeprefix(CHILD): place for place, text in enumerate(_lines(path)) if text and text[0] != TAKEN_UP}
+
+
+def children(path: Path) -> set[str]:
+    """Return the ids of threads that other threads started."""
+    return {text[1:] for text in _lines(path) if text[:1] == CHILD}
+
+
+def _lines(path: Path) -> list[str]:
+    return _read(path, 0).decode("ascii", "replace").split("\n")
+
+
+def _read(path: Path, start: int) -> bytes:
+    """Return the log's bytes from *start*; a negative one counts from its end, and a missing log is empty."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            size = os.fstat(handle).st_size
+            return read_range(handle, start if start >= 0 else max(0, size + start), size)
+        finally:
+            os.close(handle)
+    except FileNotFoundError:
+        return b""
+    except OSError as exc:
+        raise StorageError(f"cannot read {path}: {exc.strerror or exc}") from exc

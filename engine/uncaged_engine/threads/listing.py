@@ -1,0 +1,97 @@
+"""Lists of a store's threads, served by its index where that can be, and by the journals everywhere else.
+
+A list is a view of one moment. What acts on a thread reads its journal.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from contextlib import suppress
+from dataclasses import asdict, replace
+
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store, journals_among
+
+from ..costs.accounting import NOTHING, Spent
+from ..journal import origin, trouble
+from ..state import index
+from ..state.observe import ThreadSummary, read_summary
+from .names import locked_journals
+
+
+def list_threads(store: Store) -> list[ThreadSummary]:
+    """Return the summaries of all threads, in no particular order. One that cannot be read is listed all the same."""
+    rows, names = index.rows(store)
+    known = {} if trouble.are_noted() else rows  # a note may say that less of a journal counts than its file shows
+    found: list[ThreadSummary] = []
+    fresh: list[tuple[index.Stamp, ThreadSummary]] = []
+    unnamed: list[str] = []
+    seen: set[str] = set()
+    for bundle, files in store.list_logs():
+        directory = f"{store.logs}/{bundle}"
+        for thread, name in journals_among(files):
+            key, path = f"{bundle}/{thread}", f"{directory}/{name}"
+            seen.add(key)
+            stamp = _stamp_of(path)  # before the bytes: see `index`
+            row = known.get(key)
+            if row is not None and stamp == row[1:5] and (summary := _summary_from(row, bundle, thread)) is not None:
+                found.append(replace(summary, imported=True) if f"{thread}{origin.SUFFIX}" in files else summary)
+                continue
+            with suppress(NotFoundError):  # it was removed since its directory was read
+                summary, is_settled = read_summary(store, bundle, thread, path)
+                found.append(summary)
+                if is_settled and stamp is not None:
+                    fresh.append((stamp, summary))
+                elif key not in names:
+                    unnamed.append(key)
+    index.remember(store, fresh, names=unnamed, gone=(rows.keys() | names) - seen)
+    return found
+
+
+def running_threads(store: Store) -> list[ThreadSummary]:
+    """Return the summaries of the threads that workers drive at this moment; journals of other threads are not looked at."""
+    found = []
+    for bundle, thread in locked_journals(store):
+        with suppress(NotFoundError):
+            found.append(read_summary(store, bundle, thread, store.data_path(bundle, thread))[0])
+    return [one for one in found if one.status == "running"]
+
+
+def _stamp_of(path: str) -> index.Stamp | None:
+    try:
+        return index.stamp_of(os.stat(path))  # noqa: PTH116 - a Path costs ten times as much, for each of ten thousand
+    except OSError:
+        return None
+
+
+def _summary_from(row: index.Row, bundle: BundleHash, thread: ThreadId) -> ThreadSummary | None:
+    """The summary that a row keeps; None if it cannot be read."""
+    _, _, _, _, _, status, flow, steps, started_ms, updated_ms, message, success, usage = row
+    spent = _spent_of(usage)
+    if spent is None:
+        return None
+    return ThreadSummary(
+        thread_id=thread,
+        hash=bundle,
+        name=flow,
+        status=status,
+        steps=steps,
+        started_ms=started_ms,
+        updated_ms=updated_ms,
+        message=message,
+        success=None if success is None else success != 0,
+        spent=spent,
+    )
+
+
+def _spent_of(text: str) -> Spent | None:
+    if not text:
+        return NOTHING
+    try:
+        spent = Spent(**json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return spent if all(isinstance(value, int | float) and math.isfinite(value) for value in asdict(spent).values()) else None

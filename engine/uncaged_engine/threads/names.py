@@ -1,0 +1,60 @@
+"""Names of a store's threads, and the journals that are locked, from the index and the order log alone."""
+
+from __future__ import annotations
+
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.order import START
+from uncaged_bundles.storage.store import Store
+
+from ..journal import archive, lock
+from ..state import index
+
+
+def locked_journals(store: Store) -> list[index.Place]:
+    """Return the threads whose journals workers hold locked."""
+    noted = index.noted(store)
+    if noted is None:
+        return _found(store)
+    locked = [place for place in noted.taken_up if lock.is_live(store.data_path(*place))]
+    index.release(store, [(place, noted.taken_up[place]) for place in noted.taken_up.keys() - set(locked)])
+    return locked
+
+
+def newest_ids(store: Store, prefix: str, limit: int) -> list[ThreadId]:
+    """Return the greatest thread ids that begin with *prefix*."""
+    if not prefix.isascii():
+        return []
+    noted = index.noted(store)
+    if noted is None:
+        _found(store)
+    listed = index.newest(store, prefix, lambda thread, hash: _is_there(store, thread, hash), limit)
+    if listed is None:
+        listed = [thread for _, thread, _ in store.find_journals() if thread.startswith(prefix)]
+    elif noted is not None:
+        listed += [thread for thread, hash in noted.names if thread.startswith(prefix) and _is_there(store, thread, hash)]
+    return sorted(set(listed), reverse=True)[:limit]
+
+
+def ids_near(store: Store, ids: list[ThreadId]) -> list[str]:
+    """Return *ids* and those that must be told apart from them: before and after each in the order of all."""
+    noted = index.noted(store)
+    if noted is None:
+        return [*ids, *(thread for _, thread, _ in store.find_journals())]
+    return [*ids, *(thread for thread, _ in noted.names), *index.neighbours(store, ids)]
+
+
+def _found(store: Store) -> list[index.Place]:
+    """Found the index anew; return the journals that are locked."""
+    tail = store.noted_since(START)
+    place = START if tail is None else tail.place  # before the locks
+    journals = [(bundle, thread, path) for bundle, thread, path in store.find_journals()]
+    names = [(bundle, thread) for bundle, thread, _ in journals]
+    locked = [(bundle, thread) for bundle, thread, path in journals if not path.endswith(archive.SUFFIX) and lock.is_live(path)]
+    index.found(store, place, names=names, locked=locked)
+    return locked
+
+
+def _is_there(store: Store, thread: ThreadId, hash: str) -> bool:
+    if not hash:
+        return store.journal_of(thread) is not None
+    return store.holds(BundleHash(hash), thread)
