@@ -36,7 +36,7 @@ def ago(then_ms: int, now_ms: int) -> str:
     """Return ``3 min ago``; after a week the date."""
     passed_ms = now_ms - then_ms
     if passed_ms >= 7 * DAY_MS:
-        return datetime.fromtimestamp(then_ms / 1000).strftime("%Y-%m-%d")
+        return datetime.fromtimestamp(then_ms / 1000).date().isoformat()
     for unit_ms, word in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min")):
         if passed_ms >= unit_ms:
             return f"{passed_ms // unit_ms} {word} ago"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -45,6 +46,11 @@ def result(*pieces: Piece) -> None:
     write(sys.stdout, *pieces)
 
 
+def table(lines: Iterable[Iterable[Piece]]) -> None:
+    """Print lines of what was asked for at once, on stdout."""
+    write_lines(sys.stdout, lines)
+
+
 def note(*pieces: Piece) -> None:
     """Print a hint, a warning or an error, on stderr."""
     write(sys.stderr, *pieces)
@@ -68,7 +74,13 @@ def callable_here(command: str) -> str:
 
 def write(stream: TextIO, *pieces: Piece) -> None:
     """Print *pieces* as one line, flushed."""
-    stream.write("".join(paint(piece, colour=takes_colour(stream)) for piece in pieces) + "\n")
+    write_lines(stream, [pieces])
+
+
+def write_lines(stream: TextIO, lines: Iterable[Iterable[Piece]]) -> None:
+    """Print each of *lines*, and flush once."""
+    colour = takes_colour(stream)
+    stream.write("".join("".join([paint(piece, colour=colour) for piece in line]) + "\n" for line in lines))
     stream.flush()
 
 

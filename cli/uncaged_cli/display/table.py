@@ -43,10 +43,20 @@ def unique_prefixes(names: Sequence[str], *, minimum: int) -> dict[str, str]:
 
 
 def _join(cells: Sequence[Piece], sizes: Sequence[int]) -> list[Piece]:
+    """One line; cells without a colour become one piece, which is cleaned and painted in one go."""
+    if all(isinstance(cell, str) and cell.isascii() for cell in cells):
+        padded = [str(cell).ljust(size) for cell, size in zip(cells, sizes, strict=True)]
+        text = GAP.join(padded).rstrip()
+        return [text] if text else []
     line: list[Piece] = []
+    plain = ""
     for cell, size in zip(cells[:-1], sizes[:-1], strict=True):
-        line += [_same(cell, _pad(_text(cell), size)), GAP]
-    line.append(_same(cells[-1], _text(cells[-1])))
+        if isinstance(cell, str):
+            plain += _pad(cell, size) + GAP
+        else:
+            line += [plain, Styled(_pad(cell.text, size), cell.colour)]
+            plain = GAP
+    line += [plain + cells[-1]] if isinstance(cells[-1], str) else [plain, cells[-1]]
     while line and not _text(line[-1]).strip():
         line.pop()
     return [*line[:-1], _same(line[-1], _text(line[-1]).rstrip())] if line else []
@@ -62,7 +72,7 @@ def _block(headers: Sequence[str], cells: Sequence[Piece], width: int) -> list[l
 
 
 def _one_line(cell: Piece) -> Piece:
-    return _same(cell, clean_line(_text(cell)))
+    return clean_line(cell) if isinstance(cell, str) else Styled(clean_line(cell.text), cell.colour)
 
 
 def _text(cell: Piece) -> str:
@@ -74,7 +84,7 @@ def _same(cell: Piece, text: str) -> Piece:
 
 
 def _pad(text: str, size: int) -> str:
-    return text + " " * (size - columns(text))
+    return text.ljust(size) if text.isascii() else text + " " * (size - columns(text))
 
 
 def _shared(one: str, two: str) -> int:

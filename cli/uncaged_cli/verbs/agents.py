@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from ..display import jsonout
-from ..display.screen import Piece, Styled, result, text_width
+from ..display.screen import Piece, Styled, result, table, text_width
 from ..display.table import render
 from ..given.arguments import json_option
 from ..session import open_engine
@@ -38,8 +38,7 @@ def command(as_json: bool) -> None:
         return
     result("default: ", Styled(chosen.name, "cyan"), f" ({chosen.reason})")
     shown: list[list[Piece]] = [[Styled(name, "cyan"), use, here, about] for name, use, here, about in rows]
-    for line in render(HEADERS, shown, width=text_width(sys.stdout)):
-        result(*line)
+    table(render(HEADERS, shown, width=text_width(sys.stdout)))
 
 
 def found(config: Config) -> list[tuple[str, str, str, str]]:

@@ -8,7 +8,7 @@ import click
 
 from ..display import jsonout
 from ..display.durations import clock_time
-from ..display.screen import Piece, Styled, result, text_width
+from ..display.screen import Piece, Styled, table, text_width
 from ..display.table import render
 from ..given.arguments import flow_argument, json_option
 from ..given.versions import entry_of
@@ -28,5 +28,4 @@ def command(flow: str, as_json: bool) -> None:
     rows: list[list[Piece]] = [
         [hash_, clock_time(when), Styled("head", "green") if index == 0 else ""] for index, (hash_, when) in enumerate(versions)
     ]
-    for line in render(("hash", "since", ""), rows, width=text_width(sys.stdout)):
-        result(*line)
+    table(render(("hash", "since", ""), rows, width=text_width(sys.stdout)))

@@ -7,7 +7,7 @@ import sys
 import click
 
 from ..display import jsonout
-from ..display.screen import is_terminal, next_step, result, text_width
+from ..display.screen import is_terminal, next_step, result, table, text_width
 from ..display.table import render
 from ..given.arguments import json_option
 from ..session import open_engine
@@ -53,8 +53,7 @@ def list_keys(as_json: bool) -> None:
         jsonout.document({"keys": kept, "sources": sources})
         return
     places = dict.fromkeys(kept, "the store") | sources  # config.yaml goes before the store
-    for line in render(("name", "comes from"), [[name, places[name]] for name in sorted(places)], width=text_width(sys.stdout)):
-        result(*line)
+    table(render(("name", "comes from"), [[name, places[name]] for name in sorted(places)], width=text_width(sys.stdout)))
 
 
 @command.command("rm", short_help="Forget a key.")

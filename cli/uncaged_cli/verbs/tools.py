@@ -7,7 +7,7 @@ import sys
 import click
 
 from ..display import jsonout
-from ..display.screen import Piece, Styled, next_step, note, result, text_width
+from ..display.screen import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
 from ..given.arguments import json_option
 from ..session import open_engine
@@ -34,5 +34,4 @@ def command(form: str | None, as_json: bool) -> None:
         next_step("uncaged-workflow list")
     else:
         rows: list[list[Piece]] = [[Styled(tool.name, "cyan"), ", ".join(tool.schema["properties"]), tool.description] for tool in found]
-        for line in render(HEADERS, rows, width=text_width(sys.stdout)):
-            result(*line)
+        table(render(HEADERS, rows, width=text_width(sys.stdout)))
