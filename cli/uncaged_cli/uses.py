@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import BundleHash, thread_created_ms
@@ -15,8 +13,6 @@ from uncaged_engine.journal import archive, lines
 
 from .display.durations import ago
 from .display.screen import Piece, Styled
-
-_KEPT = re.compile(rb'^    "unsupported": "([a-z]+)",$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +46,9 @@ def flow_of(path: str) -> str | None:
 
 def used_by(flow: Flow, counted: Mapping[str | BundleHash, Use]) -> Use:
     """Return the use of a flow: what its name began, and damaged threads of its versions."""
-    uses = [counted.get(key, NEVER) for key in (flow.name, *(version.hash for version in flow.versions))]
+    uses = [counted[key] for key in (flow.name, flow.hash, *[version.hash for version in flow.history]) if key in counted]
+    if not uses:
+        return NEVER
     return Use(count=sum(use.count for use in uses), last_ms=max((use.last_ms for use in uses if use.last_ms is not None), default=None))
 
 
@@ -60,15 +58,6 @@ def spell_use(use: Use, now_ms: int) -> str:
     )
 
 
-def unsupported_language(path: Path) -> str | None:
-    """Return the language of a flow that is only kept; looked for as our builder writes it, so that listing flows parses none."""
-    try:
-        found = _KEPT.search(path.read_bytes())
-    except OSError:
-        return None
-    return found[1].decode() if found else None
-
-
-def mark(flow: Flow, unsupported: str | None) -> Piece:
-    words = [*([] if flow.enabled else ["disabled"]), *([f"unsupported: {unsupported}"] if unsupported else [])]
+def mark(flow: Flow) -> Piece:
+    words = [*([] if flow.enabled else ["disabled"]), *([f"unsupported: {flow.unsupported}"] if flow.unsupported else [])]
     return Styled(", ".join(words), "yellow") if words else ""

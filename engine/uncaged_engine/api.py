@@ -94,8 +94,7 @@ class Engine:
         Raises:
             BundleError: the bundle is not valid. RefusedError: not accepted; nothing was stored.
         """
-        snapshot = self.registry.read()
-        former = snapshot.flows.get(name)
+        former = self.registry.flow(name)
         flow = new_flow_name(name) if former is None else former.name
         bundle = read_bundle(source.removeprefix(BOM_UTF8), KNOWN, check_schemas=True)  # what is hashed is what is stored
         before = self.store.load_bundle(former.hash, KNOWN).descriptor.policy if former is not None else None
@@ -168,7 +167,8 @@ class Engine:
         summaries = list_threads(self.store)
         if flow is not None:
             name, bundle_hash = self.registry.resolve(flow)
-            versions = {version.hash for version in self.registry.read().flows[name].versions} if name else set()
+            named = self.registry.flow(name) if name else None
+            versions = {version.hash for version in named.versions} if named else set()
             summaries = of_flow(summaries, name, versions) if name else [one for one in summaries if one.hash == bundle_hash]
         return self._last_first(summaries)
 

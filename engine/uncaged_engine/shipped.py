@@ -39,12 +39,12 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
     stamp_path = store.run / f"{STAMPS}{_digest(directories)}"
     stamp = _digest([__version__, *map(_seen, directories)])
     before = (read_if_there(stamp_path) or b"").decode("utf-8", "replace").splitlines()
-    if before[:1] == [stamp] and registry.read().seeded.issuperset(before[1:]):
+    if before[:1] == [stamp] and registry.seeded().issuperset(before[1:]):
         return ()
     points = _points()
     problems = []
     for key, found in points.items():
-        if key in registry.read().seeded:
+        if key in registry.seeded():
             continue
         try:
             flows = [flow for point in found for flow in _flows_of(point)]
@@ -52,7 +52,7 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
             problems.append(f"the flows of {key} cannot be added: {exc}; update or uninstall that package")
             continue
         registry.seed(key, _just(flows), now_ms=now_ms)
-    known = registry.read().seeded
+    known = registry.seeded()
     write_atomically(stamp_path, "\n".join([stamp, *(key for key in points if key in known), ""]).encode())
     return tuple(problems)
 

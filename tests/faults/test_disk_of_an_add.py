@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
 
 FIRST = source("flow", "    yield {'null': {'value': 1}}\n    return {'success': True, 'message': 'one'}\n")
 SECOND = source("flow", "    yield {'null': {'value': 2}}\n    return {'success': True, 'message': 'two'}\n")
-ADD_CALLS = {"write": 3, "fsync": 6, "rename": 3}  # the bundle, its readable copy, the registry
+ADD_CALLS = {"write": 4, "fsync": 6, "rename": 4}  # the bundle, its readable copy, the registry, its index
 RUN_CALLS = {"fsync": 3, "write": 2, "rename": 1}  # the directory of a new bundle, the order of starts, the journal
 ADD_POINTS = points(**ADD_CALLS)
 RUN_POINTS = [*points(**RUN_CALLS), "unlink 1"]

@@ -16,7 +16,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import filelock
 from uncaged_bundles.storage import registry, store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_effects import null, script
@@ -61,9 +60,10 @@ def late_intent() -> None:
 def in_place() -> None:
     """Files are written where they stand."""
 
-    def write(path: Path, data: bytes) -> None:
+    def write(path: Path, data: bytes) -> os.stat_result:
         with path.open("wb") as file:
             file.write(data)
+        return path.stat()
 
     setattr(store, "write_atomically", write)  # noqa: B010 - they import it by name
     setattr(registry, "write_atomically", write)  # noqa: B010 - the same
@@ -71,7 +71,7 @@ def in_place() -> None:
 
 def no_registry_lock() -> None:
     """Everybody changes the registry at once."""
-    setattr(filelock, "FileLock", lambda *_arguments, **_named: nullcontext())  # noqa: B010 - it is imported when it is used
+    setattr(registry, "locked", lambda *_arguments, **_named: nullcontext())  # noqa: B010 - it is imported by name
 
 
 def no_ask() -> None:

@@ -1,4 +1,4 @@
-"""YAML that people edit is read without ever building objects from it, and what a program does not change in it survives a rewrite.
+"""YAML files that people edit: read without building objects, changed by line, so that comments and foreign entries survive.
 
 Anchors and aliases are refused (a few lines of them unfold to billions of values), and so is deep nesting: the C parser's own composer
 recurses without a bound, so the flat stream of events is looked at first.
@@ -6,6 +6,9 @@ recurses without a bound, so the flat stream of events is looked at first.
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,12 +16,16 @@ from typing import Any, Self
 import yaml
 
 from ..errors import DamagedError
-from .rewriting import Rewriting
+from .rewriting import Rewriting, last_line
 
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 48
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_IRREGULAR = re.compile(rb"\r|\xc2\x85|\xe2\x80[\xa8\xa9]|^\xef\xbb\xbf|^(?:---|\.\.\.)", re.MULTILINE)
+"""Line breaks that only YAML counts, a byte order mark, document markers."""
+
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +43,14 @@ class Entry:
     def text(self) -> str | None:
         """A single value as it is written, whatever it looks like."""
         return self.node.value if isinstance(self.node, yaml.ScalarNode) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """Places of the pairs of a document, each as the bytes of its whole lines: top-level keys, and the entries of sections."""
+
+    top: Mapping[str, Span]
+    sections: Mapping[str, Mapping[str, Span]]
 
 
 def load_yaml(data: bytes, where: str) -> object:
@@ -65,15 +80,17 @@ class Document:
         if not isinstance(node, yaml.MappingNode):
             raise DamagedError(f"{where}:{_line(node)}: the file must hold a mapping such as 'workflows:' with entries")
         document = cls(node, where, data)
-        keys = [entry.key for entry in document._entries(node)]
+        keys = Counter(entry.key for entry in document._entries(node))
         for entry in document._entries(node):
-            if keys.count(entry.key) > 1:
+            if keys[entry.key] > 1:
                 raise DamagedError(f"{where}:{entry.line}: the key {entry.key!r} stands twice; join the two")
         return document
 
     def rewritten(self) -> bytes:
-        """The text with its changes, and with every comment that a person wrote in it."""
-        if b"#" not in self._data:
+        """Return the text with its changes: other lines stay as they were written."""
+        if not self._changes:
+            return self._data
+        if not self._data.strip():
             return self.encode()
         rewriting = Rewriting(self._data.decode("utf-8-sig"), lambda text: _composed(text.encode(), self._where), _pair_lines)
         try:
@@ -105,8 +122,36 @@ class Document:
         node = self._section_node(name)
         return [] if node is None else list(self._entries(node))
 
+    def outline(self, sections: Sequence[str]) -> Outline | None:
+        """Return where the pairs of the text stand as it was read; None where a pair has no whole lines of its own.
+
+        Args:
+            sections: top-level keys whose entries are located; one without entries on lines of their own is left out.
+        """
+        if self._root.flow_style or _IRREGULAR.search(self._data) or not self._data.endswith(b"\n"):
+            return None
+        lines = self._data.split(b"\n")
+        starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+        top = _spans(self._root, lines, starts)
+        if top is None:
+            return None
+        located = {}
+        for name in sections:
+            entry = self.top(name)
+            if entry is None or not isinstance(entry.node, yaml.MappingNode) or not entry.node.value:
+                continue
+            spans = None if entry.node.flow_style else _spans(entry.node, lines, starts)
+            if spans is None:
+                return None
+            located[name] = spans
+        return Outline(top=top, sections=located)
+
     def put_top(self, name: str, value: object) -> None:
+        """Set a top-level key."""
         new = _represented(value)
+        former = self.top(name)
+        if former is not None and _shape(former.node) == _shape(new):
+            return
         _replace(self._root, name, new)
         self._changes.append(lambda text: text.set((), name, new))
 
@@ -116,7 +161,9 @@ class Document:
         if parent is None:
             parent = _represented({})
             _replace(self._root, section, parent)
+        parent.flow_style = False  # ``workflows: {}`` grows into lines
         entry = next((entry.node for entry in self._entries(parent) if entry.key == key), None)
+        is_new = not isinstance(entry, yaml.MappingNode)
         if not isinstance(entry, yaml.MappingNode):
             entry = _represented({})
             _replace(parent, key, entry)
@@ -126,12 +173,13 @@ class Document:
             if not any(_key(key_node) == field and _shape(node) == _shape(new) for key_node, node in entry.value):
                 changed[field] = new
             _replace(entry, field, new)
-        self._changes.append(lambda text: _put_into(text, (section, parent), (key, entry), changed))
+        if changed or is_new:
+            self._changes.append(lambda text: _put_into(text, (section, parent), (key, entry), changed))
 
     def drop(self, section: str, key: str) -> None:
         """Take the entry out, every time it stands there."""
         node = self._section_node(section)
-        if node is not None:
+        if node is not None and any(_key(pair[0]) == key for pair in node.value):
             node.value = [pair for pair in node.value if _key(pair[0]) != key]
             self._changes.append(lambda text: _drop_from(text, (section, node), key))
 
@@ -141,12 +189,25 @@ class Document:
             return None
         if not isinstance(entry.node, yaml.MappingNode):
             raise DamagedError(f"{self._where}:{entry.line}: {name!r} must be a mapping")
-        entry.node.flow_style = False  # ``workflows: {}`` grows into lines
         return entry.node
 
     def _entries(self, node: yaml.MappingNode) -> Iterator[Entry]:
         for key, value in node.value:
             yield Entry(key=_key(key), line=_line(key), node=value)
+
+
+def _spans(mapping: yaml.MappingNode, lines: Sequence[bytes], starts: Sequence[int]) -> dict[str, Span] | None:
+    """The bytes of each pair's lines; None where one shares a line with something else, or has no text for a key."""
+    found: dict[str, Span] = {}
+    after = 0
+    for key, value in mapping.value:
+        first, last, column = key.start_mark.line, last_line(value, key), key.start_mark.column
+        name = _key(key)
+        if not isinstance(name, str) or name in found or first < after or lines[first][:column].strip(b" "):
+            return None
+        found[name] = starts[first], starts[last + 1]
+        after = last + 1
+    return found
 
 
 def _put_into(text: Rewriting, section: tuple[str, yaml.Node], entry: tuple[str, yaml.Node], fields: Mapping[str, yaml.Node]) -> None:

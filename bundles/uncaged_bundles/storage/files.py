@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -12,13 +13,18 @@ from pathlib import Path
 from ..errors import StorageError
 
 _TEMPORARY_SUFFIX = ".tmp"
+_LOCK_POLL_S = 0.03
 _PART_BYTES = 1 << 24
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It leaves no temporary file behind."""
+def write_atomically(path: Path, data: bytes) -> os.stat_result:
+    """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It leaves no temporary file behind.
+
+    Returns:
+        The state of the new file.
+    """
     with new_file(path, data) as new:
-        new.publish()
+        return new.publish()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,27 +34,34 @@ class NewFile:
     path: Path
     handle: int
     temporary: Path
+    durable: bool
 
-    def publish(self) -> None:
-        """Rename it to its path, durably; a file that is there is replaced."""
+    def publish(self) -> os.stat_result:
+        """Rename it to its path, durably; a file that is there is replaced. Returns its state after that."""
         try:
             self.temporary.replace(self.path)
-            sync_directory(self.path.parent)
+            if self.durable:
+                sync_directory(self.path.parent)
+            return os.fstat(self.handle)
         except OSError as exc:
             raise _cannot_write(self.path, exc) from exc
 
 
 @contextmanager
-def new_file(path: Path, data: bytes) -> Iterator[NewFile]:
-    """Write *data* to a temporary file beside *path* and keep it open. A block that fails before `publish` leaves nothing of it."""
+def new_file(path: Path, data: bytes, *, durable: bool = True) -> Iterator[NewFile]:
+    """Write *data* to a temporary file beside *path* and keep it open. A block that fails before `publish` leaves nothing of it.
+
+    Args:
+        durable: flush file and name to disk; a file that can be made again does without.
+    """
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY_SUFFIX}")
     handle = -1
     try:
         try:
-            handle = _written(temporary, data)
+            handle = _written(temporary, data, durable=durable)
         except OSError as exc:
             raise _cannot_write(path, exc) from exc
-        yield NewFile(path=path, handle=handle, temporary=temporary)
+        yield NewFile(path=path, handle=handle, temporary=temporary, durable=durable)
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -97,6 +110,30 @@ def held(directory: Path, *, alone: bool) -> Iterator[int]:
         os.close(handle)
 
 
+@contextmanager
+def locked(path: Path, *, timeout_s: float) -> Iterator[None]:
+    """Hold the lock file *path* alone; the file is made if it is missing, and stays.
+
+    Raises:
+        TimeoutError: another process, or another thread of this one, holds it for longer than *timeout_s*.
+        OSError: the file cannot be made or opened.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise TimeoutError(f"{path} is held by another process") from None
+                time.sleep(_LOCK_POLL_S)
+        yield
+    finally:
+        os.close(handle)
+
+
 def remove_stale_temporaries(directory: Path, before_s: float) -> None:
     """Remove what writers left that were killed before *before_s* (seconds since 1970)."""
     with os.scandir(directory) as entries:
@@ -107,13 +144,14 @@ def remove_stale_temporaries(directory: Path, before_s: float) -> None:
                         Path(entry.path).unlink()
 
 
-def _written(path: Path, data: bytes) -> int:
+def _written(path: Path, data: bytes, *, durable: bool) -> int:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(handle, view) :]
-        os.fsync(handle)
+        if durable:
+            os.fsync(handle)
     except BaseException:
         os.close(handle)
         raise

@@ -1,44 +1,79 @@
-"""A name points to a bundle because the registry says so, and no two writers, nor a killed one, ever lose an entry of it."""
+"""Registry of flows: names, versions and grants of a store, in ``workflow.yaml`` and its index.
+
+Reads take no lock. A change is made under ``workflow.yaml.lock`` and written whole or not at all; then the index follows it.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import time
 from _blake2 import blake2b  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import NotFoundError, RefusedError, StorageError, UsageError
 from ..ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_hash
 from ..names import FlowName, parse_flow_name
 from ..policy import is_pure
-from .files import read_if_there, remove_stale_temporaries, sync_directory, write_atomically
-from .snapshot import FLOWS, GRANTS, REMOVED, SEEDED, Flow, Snapshot, Version, removed_names
+from .entries import find_flow, is_granted, snapshot_of
+from .files import locked, read_if_there, remove_stale_temporaries, sync_directory, write_atomically
+from .index import Index, IndexMismatch, digest, opened, stamp_of, write_index
+from .snapshot import FLOWS, GRANTS, REMOVED, SEEDED, Flow, Snapshot, Version
 from .store import Store
 
 if TYPE_CHECKING:
     from ..validation.validate import Bundle
-    from .document import Document
+    from .draft import Draft
 
 __all__ = ["Flow", "Registry", "Snapshot", "Version"]
 
 LOCK_TIMEOUT_S = 120.0
-_LOCK_POLL_S = 0.03
+READ_TIMEOUT_S = 5.0
+"""How long a reader waits for the one who changes the text or rebuilds its index, before it reads the text for itself."""
 _STALE_AFTER_S = 600.0
 _SHORTEST_PREFIX = 4
+_UNSUPPORTED = re.compile(rb'^    "unsupported": "([a-z]+)",$', re.MULTILINE)
+"""As the builder writes it, so that indexing ten thousand flows parses none of them."""
+
+Answer = TypeVar("Answer")
 
 
 class Registry:
-    """The flows of one store: reads without a lock, changes under ``workflow.yaml.lock``, each written whole or not at all."""
+    """The flows of one store. Holds no file open and keeps nothing in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._where = str(store.registry_path)
-        self._seen: tuple[bytes, Document, Snapshot] | None = None
+        self._path = store.registry_path
+        self._lock_path = store.registry_path.with_name(f"{store.registry_path.name}.lock")
+        self._index_path = store.registry_path.with_suffix(".index")
 
     def read(self) -> Snapshot:
-        """The registry as it is now. A missing or blank file is an empty one; entries that cannot be read become problems."""
-        return self._look()[1]
+        """Return the whole registry. A missing or blank file is an empty one; entries that cannot be read become problems."""
+        return self._ask(snapshot_of)
+
+    def flow(self, name: str) -> Flow | None:
+        """Return one flow, enabled or not; None if there is none, or its entry cannot be read."""
+        return self._ask(lambda index: find_flow(index, name))
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names of the flows that begin with *prefix*."""
+        return self._ask(lambda index: [row.key for row in index.rows(FLOWS, prefix)])
+
+    def seeded(self) -> frozenset[str]:
+        """Return the keys of the shipped flows that were added; see `seed`."""
+        return self._ask(lambda index: frozenset(index.head.seeded))
+
+    def indexed_head(self, name: str) -> BundleHash | None:
+        """Return what a flow points to if the index has it, and rebuild nothing."""
+        try:
+            with opened(self._index_path, self._path) as index:
+                flow = find_flow(index, name)
+        except (IndexMismatch, OSError):
+            return None
+        return None if flow is None else flow.hash
 
     def add(self, name: str, bundle: Bundle, *, now_ms: int, source: str = "person", granted: bool = False) -> bool:
         """Store the bundle and make it the head of *name*; the former head becomes the newest entry of its history.
@@ -49,14 +84,13 @@ class Registry:
             False when the bundle is the head already; nothing of the flow changes then.
         """
         flow_name = parse_flow_name(name)
-        with self._changing() as document:
-            snapshot = Snapshot.of(document, self._where)
-            self._refuse_unreadable(document, snapshot, flow_name)
+        with self._changing() as draft:
+            _refuse_unreadable(draft.unreadable(flow_name), flow_name)
             self._store.put_bundle(bundle)
             self._clean(now_ms)
             if granted:
-                _put_grant(document, bundle)
-            flow = snapshot.flows.get(flow_name)
+                _put_grant(draft, bundle)
+            flow = draft.flow(flow_name)
             if flow is not None and flow.hash == bundle.hash:
                 return False
             if flow is None:
@@ -64,13 +98,13 @@ class Registry:
             else:
                 former = tuple(version for version in (flow.head, *flow.history) if version.hash != bundle.hash)
                 flow = replace(flow, hash=bundle.hash, timestamp_ms=now_ms, history=former, source=source)
-            document.put(FLOWS, flow_name, flow.fields())
+            draft.put(FLOWS, flow_name, flow.fields())
             return True
 
     def grant(self, bundle: Bundle) -> None:
-        """Remember a person's yes to this bundle's policy."""
-        with self._changing() as document:
-            _put_grant(document, bundle)
+        """Record a person's yes to this bundle's policy."""
+        with self._changing() as draft:
+            _put_grant(draft, bundle)
 
     def granted(self, bundle: Bundle) -> bool:
         """Whether the bundle may do what it asks for: it asks for nothing, or a person said yes to exactly these bytes.
@@ -79,8 +113,7 @@ class Registry:
         """
         if is_pure(bundle.descriptor.policy):
             return True
-        grant = self.read().grants.get(bundle.hash)
-        return grant is not None and grant["digest"] == _digest(bundle)
+        return self._ask(lambda index: is_granted(index, bundle.hash, _digest(bundle)))
 
     def rollback(self, name: str, hash: BundleHash | None = None) -> Flow:
         """Make a former head the head again (the newest one unless *hash* says which); it keeps its own timestamp.
@@ -89,27 +122,28 @@ class Registry:
             RefusedError: there is no former version, or it is the head already.
             NotFoundError: no such flow, the hash is not in its history, or the bundle's file is gone.
         """
-        with self._changing() as document:
-            flow = self._flow(document, name)
+        with self._changing() as draft:
+            flow = _flow_of(draft, name)
             target = _former(flow, hash)
             if not self._store.bundle_path(target.hash).exists():
                 raise NotFoundError(f"the bundle {target.hash} of {name!r} is no longer in {self._store.bundles}; put its file back first")
             former = (flow.head, *(version for version in flow.history if version.hash != target.hash))
             flow = replace(flow, hash=target.hash, timestamp_ms=target.timestamp_ms, history=former)
-            document.put(FLOWS, flow.name, flow.fields())
+            draft.put(FLOWS, flow.name, flow.fields())
             return flow
 
     def remove(self, name: str) -> None:
         """Forget the name, a malformed entry included, and that it was wanted away. Bundles, journals and grants stay."""
-        with self._changing() as document:
-            if name not in [entry.key for entry in document.section(FLOWS)]:
-                raise self._unknown(Snapshot.of(document, self._where), name)
-            document.drop(FLOWS, name)
-            document.put_top(REMOVED, sorted(removed_names(document, self._where) | {name}))
+        with self._changing() as draft:
+            if name not in draft.names():
+                raise _unknown(draft.names(), name)
+            draft.drop(FLOWS, name)
+            draft.put_top(REMOVED, sorted(draft.removed() | {name}))
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        with self._changing() as document:
-            document.put(FLOWS, self._flow(document, name).name, {"enabled": enabled})
+        """Let a flow start threads, or keep it from it."""
+        with self._changing() as draft:
+            draft.put(FLOWS, _flow_of(draft, name).name, {"enabled": enabled})
 
     def resolve(self, text: str) -> tuple[FlowName | None, BundleHash]:
         """What a person meant: a flow's name, else a stored bundle's hash or the start of one (four digits at least).
@@ -118,100 +152,130 @@ class Registry:
             RefusedError: the flow is disabled or its entry cannot be read.
             NotFoundError: neither; the message has the closest names.
         """
-        document, snapshot = self._look()
-        flow = snapshot.flows.get(text)
+        flow, problem = self._ask(lambda index: (find_flow(index, text), index.head.unreadable.get(text)))
         if flow is not None:
             if not flow.enabled:
                 raise RefusedError(f"flow {text!r} is disabled; 'uncaged-workflow enable {text}' brings it back")
             return flow.name, flow.hash
-        self._refuse_unreadable(document, snapshot, text)
-        stored = [hash for hash in self._store.find_bundles() if _may_start(text) and hash.startswith(text.upper())]
+        _refuse_unreadable(problem, text)
+        stored = [hash for hash in self._store.find_bundles() if hash.startswith(text.upper())] if _may_start(text) else []
         if len(stored) > 1:
             raise UsageError(f"{text!r} is the start of {len(stored)} bundle hashes: {', '.join(stored[:10])}; type more of it")
         if not stored:
-            raise self._unknown(snapshot, text)
+            raise _unknown(self.names(), text)
         return None, stored[0]
 
     def seed(self, key: str, flows: Callable[[], Iterable[tuple[FlowName, Bundle]]], *, now_ms: int) -> None:
         """Once per *key*: add these shipped flows, granted, except names that are taken and names that a person removed."""
-        if key in self.read().seeded:
+        if key in self.seeded():
             return
-        with self._changing() as document:
-            snapshot = Snapshot.of(document, self._where)
-            if key in snapshot.seeded:
+        with self._changing() as draft:
+            if key in draft.seeded():
                 return  # another process was quicker
-            taken = {entry.key for entry in document.section(FLOWS)} | removed_names(document, self._where)
+            taken = draft.names() | draft.removed()
             for name, bundle in flows():
                 if name not in taken:
                     self._store.put_bundle(bundle)
-                    _put_grant(document, bundle)
-                    document.put(FLOWS, parse_flow_name(name), _new_flow(name, bundle, now_ms, "sample").fields())
-            document.put_top(SEEDED, sorted({*snapshot.seeded, key}))
+                    _put_grant(draft, bundle)
+                    draft.put(FLOWS, parse_flow_name(name), _new_flow(name, bundle, now_ms, "sample").fields())
+            draft.put_top(SEEDED, sorted({*draft.seeded(), key}))
+
+    def _ask(self, question: Callable[[Index], Answer]) -> Answer:
+        """Return the answer of an index that fits the text, which is rebuilt first if need be."""
+        try:
+            with opened(self._index_path, self._path) as index:
+                return question(index)
+        except IndexMismatch:
+            pass
+        except FileNotFoundError:
+            return question(self._draft(b"").as_index())
+        except OSError as exc:
+            raise StorageError(f"cannot read {self._path}: {exc.strerror or exc}") from exc
+        try:
+            with locked(self._lock_path, timeout_s=READ_TIMEOUT_S):
+                with suppress(IndexMismatch), opened(self._index_path, self._path) as index:
+                    return question(index)  # another process was quicker
+                return question(self._rebuilt())
+        except OSError:  # a read-only store, or a change that takes long
+            return question(self._draft(read_if_there(self._path) or b"").as_index())
+
+    def _rebuilt(self) -> Index:
+        """The index of the text as it is now, written beside it; the caller holds the lock."""
+        taken_ns = time.time_ns()
+        with self._path.open("rb") as file:
+            stamp = stamp_of(os.fstat(file.fileno()))
+            text = file.read()
+        head, rows = self._draft(text).index(stamp)
+        write_index(self._index_path, head, rows, taken_ns=taken_ns)
+        return Index.of(head, rows, text)
 
     @contextmanager
-    def _changing(self) -> Iterator[Document]:
-        """The registry's document under its lock; written when the block ends well and has changed it. The lock file itself stays."""
-        from filelock import FileLock, Timeout
-
-        path = self._store.registry_path
-        lock = FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S, poll_interval=_LOCK_POLL_S)
+    def _changing(self) -> Iterator[Draft]:
+        """The registry under its lock; written when the block ends well and has changed it. The lock file itself stays."""
+        path = self._path
         try:
-            with lock:
-                document = self._load()
-                former = document.encode()  # not the file's own bytes: what a person only spelled otherwise is no change
-                yield document
-                if document.encode() != former:
-                    write_atomically(path, document.rewritten())
-                else:
+            with locked(self._lock_path, timeout_s=LOCK_TIMEOUT_S):
+                draft = self._begun()
+                former = draft.text
+                yield draft
+                if draft.text == former:
                     sync_directory(path.parent)  # a former try may have renamed the file and failed there
-        except Timeout as exc:
+                    return
+                taken_ns = time.time_ns()
+                found = write_atomically(path, draft.text)
+                # crash here: the index is the former text's, and is rebuilt by the next reader
+                write_index(self._index_path, *draft.index(stamp_of(found)), taken_ns=taken_ns)
+        except TimeoutError as exc:
             raise RefusedError(f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again") from exc
         except OSError as exc:
             raise StorageError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
-    def _look(self) -> tuple[Document, Snapshot]:
-        """The registry for reading only; the same bytes are not parsed again."""
-        data = self._bytes()
-        if self._seen is None or self._seen[0] != data:
-            document = self._parsed(data)
-            self._seen = data, document, Snapshot.of(document, self._where)
-        return self._seen[1:]
+    def _begun(self) -> Draft:
+        """The text for changing it: with the rows of its index, or else parsed."""
+        text = read_if_there(self._path) or b""
+        with suppress(IndexMismatch, FileNotFoundError), opened(self._index_path, self._path) as index:
+            if index.head.text == digest(text):
+                return self._draft(text, index)
+        return self._draft(text)
 
-    def _load(self) -> Document:
-        """The registry for changing it."""
-        return self._parsed(self._bytes())
+    def _draft(self, text: bytes, index: Index | None = None) -> Draft:
+        from .draft import Draft
 
-    def _parsed(self, data: bytes) -> Document:
-        from .document import Document
+        where = str(self._path)
+        return Draft(text, where, self._language) if index is None else Draft.of(text, where, self._language, index)
 
-        return Document.parse(data, self._where)
-
-    def _bytes(self) -> bytes:
-        return read_if_there(self._store.registry_path) or b""
-
-    def _flow(self, document: Document, name: str) -> Flow:
-        snapshot = Snapshot.of(document, self._where)
-        self._refuse_unreadable(document, snapshot, name)
-        if name not in snapshot.flows:
-            raise self._unknown(snapshot, name)
-        return snapshot.flows[name]
-
-    def _refuse_unreadable(self, document: Document, snapshot: Snapshot, name: str) -> None:
-        for entry in document.section(FLOWS):
-            if entry.key == name and name not in snapshot.flows:
-                problem = next((problem for problem in snapshot.problems if f":{entry.line}: " in problem), "")
-                raise RefusedError(f"the entry of {name!r} cannot be read ({problem}); mend it there, or 'uncaged-workflow remove {name}'")
-
-    def _unknown(self, snapshot: Snapshot, name: str) -> NotFoundError:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name.lower(), snapshot.flows, n=3)
-        hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "; 'uncaged-workflow list' shows all"
-        return NotFoundError(f"no flow {name[:80]!r}{hint}")
+    def _language(self, hash: BundleHash) -> str | None:
+        """The language of a flow that is only kept."""
+        try:
+            found = _UNSUPPORTED.search(self._store.bundle_path(hash).read_bytes())
+        except OSError:
+            return None
+        return None if found is None else found[1].decode()
 
     def _clean(self, now_ms: int) -> None:
         for directory in (self._store.root, self._store.bundles):
             remove_stale_temporaries(directory, now_ms / 1000 - _STALE_AFTER_S)
+
+
+def _flow_of(draft: Draft, name: str) -> Flow:
+    _refuse_unreadable(draft.unreadable(name), name)
+    flow = draft.flow(name)
+    if flow is None:
+        raise _unknown(draft.names(), name)
+    return flow
+
+
+def _refuse_unreadable(problem: str | None, name: str) -> None:
+    if problem is not None:
+        raise RefusedError(f"the entry of {name!r} cannot be read ({problem}); correct it there, or 'uncaged-workflow remove {name}'")
+
+
+def _unknown(names: Iterable[str], name: str) -> NotFoundError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name.lower(), names, n=3)
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "; 'uncaged-workflow list' shows all"
+    return NotFoundError(f"no flow {name[:80]!r}{hint}")
 
 
 def _new_flow(name: FlowName, bundle: Bundle, now_ms: int, source: str) -> Flow:
@@ -233,8 +297,8 @@ def _former(flow: Flow, hash: BundleHash | None) -> Version:
     raise NotFoundError(f"{wanted} is not in the history of {flow.name!r}, which holds {known}")
 
 
-def _put_grant(document: Document, bundle: Bundle) -> None:
-    document.put(GRANTS, bundle.hash, {"policy": bundle.descriptor.raw.get("policy", {}), "digest": _digest(bundle)})
+def _put_grant(draft: Draft, bundle: Bundle) -> None:
+    draft.put(GRANTS, bundle.hash, {"policy": bundle.descriptor.raw.get("policy", {}), "digest": _digest(bundle)})
 
 
 def _digest(bundle: Bundle) -> str:

@@ -37,10 +37,10 @@ class Rewriting:
         indent = " " * mapping.value[0][0].start_mark.column
         found = _pair(mapping, key)
         if found is None:
-            after = _last_line(mapping) + 1
+            after = last_line(mapping) + 1
             self._lines[after:after] = [indent + line for line in new]
             return
-        first, last = found[0].start_mark.line, _last_line(found[1], found[0])
+        first, last = found[0].start_mark.line, last_line(found[1], found[0])
         comments = [self._lines[line][column:] for line, column in self._comments(found, first, last)]
         if len(new) == 1 and first == last and len(comments) == 1:
             new = [f"{new[0]}  {comments.pop()}"]
@@ -54,7 +54,7 @@ class Rewriting:
             return
         if len(mapping.value) == 1:
             raise LookupError(key)
-        first, last = found[0].start_mark.line, _last_line(found[1], found[0])
+        first, last = found[0].start_mark.line, last_line(found[1], found[0])
         indent = " " * found[0].start_mark.column
         self._lines[first : last + 1] = [indent + self._lines[line][column:] for line, column in self._comments(found, first, last)]
 
@@ -100,12 +100,12 @@ def _scalars(node: yaml.Node) -> Iterator[tuple[Spot, Spot]]:
             yield from _scalars(item)
 
 
-def _last_line(node: yaml.Node, key: yaml.Node | None = None) -> int:
+def last_line(node: yaml.Node, key: yaml.Node | None = None) -> int:
     """The last line that a value has text on; a block's end mark lies behind the comments that follow it."""
     if isinstance(node, yaml.MappingNode) and node.value and not node.flow_style:
-        return _last_line(node.value[-1][1], node.value[-1][0])
+        return last_line(node.value[-1][1], node.value[-1][0])
     if isinstance(node, yaml.SequenceNode) and node.value and not node.flow_style:
-        return _last_line(node.value[-1])
+        return last_line(node.value[-1])
     at_least = node.start_mark.line if key is None else key.end_mark.line
     if isinstance(node, yaml.ScalarNode) and not node.value and node.style is None:
         return at_least  # nothing is written there

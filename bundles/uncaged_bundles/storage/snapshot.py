@@ -1,11 +1,12 @@
-"""The registry as it stood at one moment: the flows that can be read, and a sentence for every entry that cannot."""
+"""Contents of the registry at one moment: the flows that can be read, and a sentence for every entry that cannot."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from .. import shapes
 from ..errors import DamagedError, UncagedError, UsageError
@@ -31,7 +32,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """A name with its head (*hash*, *timestamp_ms*) and former heads, newest first. *source*: person, sample or import."""
+    """A name with its head (*hash*, *timestamp_ms*) and former heads, newest first. *source*: person, sample or import.
+
+    unsupported: the language of a head that is only kept, as its bundle has it; it is no field of the entry.
+    """
 
     name: FlowName
     hash: BundleHash
@@ -40,6 +44,7 @@ class Flow:
     enabled: bool
     source: str
     created_ms: int
+    unsupported: str | None = None
 
     @property
     def head(self) -> Version:
@@ -64,44 +69,50 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """*problems*: one sentence for each entry that was left out, with file, line and field. *grants*: policy and digest by hash."""
+    """Contents of the registry. flows: in file order. problems: a sentence for each entry that was left out, with file, line and field.
+
+    unreadable: sentences by the flow's name.
+    """
 
     flows: Mapping[str, Flow]
     problems: tuple[str, ...]
-    grants: Mapping[BundleHash, Mapping[str, object]]
+    unreadable: Mapping[str, str]
     removed: frozenset[str]
     seeded: frozenset[str]
 
-    @classmethod
-    def of(cls, document: Document, where: str) -> Self:
-        """Read every entry by itself; DamagedError only when a section as a whole is no mapping."""
-        problems: list[str] = []
-        flows: dict[str, Flow] = {}
-        grants: dict[BundleHash, Mapping[str, object]] = {}
-        entries = document.section(FLOWS)
-        keys = [entry.key for entry in entries]
-        for entry in entries:
-            with _noted(problems, where, entry.line):
-                if keys.count(entry.key) > 1:
-                    raise ValueError(f"{FLOWS}.{entry.key} stands twice; take one of the two out")
-                flow = _flow(entry)
-                flows[flow.name] = flow
-        for entry in document.section(GRANTS):
-            with _noted(problems, where, entry.line):
-                hash, grant = _grant(entry)
-                grants[hash] = grant
-        removed: frozenset[str] = frozenset()
-        try:
-            removed = removed_names(document, where)
-        except DamagedError as exc:
-            problems.append(str(exc))
-        return cls(
-            flows=flows,
-            problems=tuple(problems),
-            grants=grants,
-            removed=removed,
-            seeded=seeded_keys(document),
-        )
+
+def read_document(document: Document, where: str) -> tuple[Snapshot, Mapping[BundleHash, str]]:
+    """Read every entry by itself; DamagedError only when a section as a whole is no mapping.
+
+    Returns:
+        The contents, and the digest of each granted bundle by hash.
+    """
+    problems: list[str] = []
+    unreadable: dict[str, str] = {}
+    flows: dict[str, Flow] = {}
+    grants: dict[BundleHash, str] = {}
+    entries = document.section(FLOWS)
+    keys = Counter(entry.key for entry in entries)
+    for entry in entries:
+        before = len(problems)
+        with _noted(problems, where, entry.line):
+            if keys[entry.key] > 1:
+                raise ValueError(f"{FLOWS}.{entry.key} stands twice; take one of the two out")
+            flow = _flow(entry)
+            flows[flow.name] = flow
+        if len(problems) > before and isinstance(entry.key, str):
+            unreadable.setdefault(entry.key, problems[-1])
+    for entry in document.section(GRANTS):
+        with _noted(problems, where, entry.line):
+            hash, granted = _grant(entry)
+            grants[hash] = granted
+    removed: frozenset[str] = frozenset()
+    try:
+        removed = removed_names(document, where)
+    except DamagedError as exc:
+        problems.append(str(exc))
+    seeded = seeded_keys(document)
+    return Snapshot(flows=flows, problems=tuple(problems), unreadable=unreadable, removed=removed, seeded=seeded), grants
 
 
 def seeded_keys(document: Document) -> frozenset[str]:
@@ -166,13 +177,12 @@ def _version(value: object, path: shapes.Path) -> Version:
     )
 
 
-def _grant(entry: Entry) -> tuple[BundleHash, Mapping[str, object]]:
+def _grant(entry: Entry) -> tuple[BundleHash, str]:
     hash = _hash(entry.key, (GRANTS,))
     path = (GRANTS, hash)
     fields = shapes.mapping(entry.value(), path)
     shapes.mapping(shapes.required(fields, "policy", path), (*path, "policy"))
-    shapes.text(shapes.required(fields, "digest", path), (*path, "digest"))
-    return hash, fields
+    return hash, shapes.text(shapes.required(fields, "digest", path), (*path, "digest"))
 
 
 def _hash(value: object, path: shapes.Path) -> BundleHash:

@@ -32,10 +32,10 @@ def complete_flows(_context: click.Context, _parameter: click.Parameter | None, 
     from uncaged_bundles.storage.store import Store
 
     try:
-        names = Registry(Store.open()).read().flows
+        names = Registry(Store.open()).names(incomplete)
     except (UncagedError, OSError):
         return []  # a shell in the middle of a line wants no error
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in names]
 
 
 def complete_versions(context: click.Context, parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
@@ -49,7 +49,7 @@ def complete_former(context: click.Context, _parameter: click.Parameter | None, 
     from uncaged_bundles.storage.store import Store
 
     try:
-        flow = Registry(Store.open()).read().flows.get(str(context.params.get("flow")))
+        flow = Registry(Store.open()).flow(str(context.params.get("flow")))
     except (UncagedError, OSError):
         return []
     hashes = dict.fromkeys(version.hash for version in flow.history) if flow else {}

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 def entry_of(registry: Registry, name: str) -> Flow:
     """Return the registry's entry for *name*, enabled or not."""
-    flows = registry.read().flows
-    if name not in flows:
-        hint = nearest(name, flows) or "; 'uncaged-workflow list' shows all"
+    flow = registry.flow(name)
+    if flow is None:
+        hint = nearest(name, registry.names()) or "; 'uncaged-workflow list' shows all"
         raise NotFoundError(f"no flow {name!r}{hint}")
-    return flows[name]
+    return flow
 
 
 def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash]:
     """Return the flow (None for a bare hash) and the hash that ``NAME``, ``NAME~N`` or a hash means."""
     name, tilde, back = text.partition("~")
     if not tilde:
-        entry = registry.read().flows.get(text)
+        entry = registry.flow(text)
         return (entry, entry.hash) if entry else (None, registry.resolve(text)[1])
     if not back.isdecimal():
         raise UsageError(f"{text!r} is no version; write {name}~1 for the version before")

@@ -40,7 +40,7 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
     from uncaged_engine.threads.parcel import export_thread
 
     engine = open_engine()
-    flow = engine.registry.read().flows.get(what)
+    flow = engine.registry.flow(what)
     if flow is not None:
         export_flow(engine, flow, file, force=force, as_json=as_json)
         return

@@ -34,7 +34,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
         for line in found.notes:
             note("  ", line)
         called = name or flow_name(found.source)
-        if called in engine.registry.read().flows:
+        if engine.registry.flow(called) is not None:
             raise RefusedError(f"there is a flow {called!r} already; choose another name with --name")
         register(engine, called, found, accept=accept, as_json=as_json, origin="import")
         return

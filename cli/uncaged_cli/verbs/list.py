@@ -8,11 +8,11 @@ import click
 
 from ..display import jsonout
 from ..display.durations import ago
-from ..display.screen import Piece, Styled, next_step, note, result, text_width
+from ..display.screen import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
 from ..given.arguments import full_option, json_option
 from ..session import now_ms, open_engine
-from ..uses import count_uses, mark, spell_use, unsupported_language, used_by
+from ..uses import count_uses, mark, spell_use, used_by
 
 HEADERS = ("flow", "hash", "versions", "since", "source", "used", "")
 
@@ -26,7 +26,6 @@ def command(full: bool, as_json: bool) -> None:
     snapshot = engine.registry.read()
     flows = sorted(snapshot.flows.values(), key=lambda flow: flow.name)
     used = count_uses(engine.store)
-    kept = {flow.name: unsupported_language(engine.store.bundle_path(flow.hash)) for flow in flows}
     if as_json:
         jsonout.document(
             {
@@ -38,7 +37,7 @@ def command(full: bool, as_json: bool) -> None:
                         "enabled": flow.enabled,
                         "createdMs": flow.created_ms,
                         "source": flow.source,
-                        "unsupported": kept[flow.name],
+                        "unsupported": flow.unsupported,
                         "usageCount": (use := used_by(flow, used)).count,
                         "lastUsedMs": use.last_ms,
                         "versions": 1 + len(flow.history),
@@ -64,9 +63,8 @@ def command(full: bool, as_json: bool) -> None:
             ago(flow.timestamp_ms, now),
             flow.source,
             spell_use(used_by(flow, used), now),
-            mark(flow, kept[flow.name]),
+            mark(flow),
         ]
         for flow in flows
     ]
-    for line in render(HEADERS, rows, width=text_width(sys.stdout, full=full)):
-        result(*line)
+    table(render(HEADERS, rows, width=text_width(sys.stdout, full=full)))

@@ -31,7 +31,7 @@ def command(*, thread: str, on: str | None, as_json: bool) -> int:
     try:
         thread_id = engine.store.locate_thread(thread)[1]
     except NotFoundError as problem:
-        if thread not in engine.registry.read().flows:
+        if engine.registry.flow(thread) is None:
             raise
         advice = f"'uncaged-workflow verify {thread} --on {HEAD}' replays its past threads"
         raise NotFoundError(f"no thread {thread!r}, but a flow; {advice}") from problem

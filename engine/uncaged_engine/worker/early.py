@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
-from uncaged_bundles.ids import BundleHash, is_bundle_hash
+from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 
 from .client import Launching, rouse
@@ -19,15 +19,7 @@ def rouse_flow(flow: str, root: Path | None = None) -> Launching | None:
     """
     try:
         store = Store.open(root)
-        head = guess_head(store.registry_path.read_bytes(), flow)
+        head = Registry(store).indexed_head(flow)
         return None if head is None else rouse(store, head)
     except (UncagedError, OSError, ValueError):
         return None
-
-
-def guess_head(registry: bytes, flow: str) -> BundleHash | None:
-    """Where a name points to, found in the registry as we spell it, without a parser; a wrong guess starts a worker that soon leaves."""
-    entry = f"\n  {flow}:\n    hash: ".encode()
-    at = registry.find(entry, registry.find(b"flows:\n"))
-    text = registry[at + len(entry) :].partition(b"\n")[0].decode() if at >= 0 else ""
-    return BundleHash(text) if is_bundle_hash(text) else None

@@ -1,0 +1,202 @@
+"""The text of ``workflow.yaml`` under change, with the rows of its index.
+
+An entry is changed in a window of the text: its own lines and those of its neighbours, read and written as a small document.
+A block mapping is parsed pair by pair, so the rest of the text needs no second look, and the cost is in proportion to the entry.
+A text with an entry that cannot be read, or that shares a line with another, is read and changed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import DamagedError
+from ..ids import BundleHash
+from .document import Document, Span
+from .entries import flow_of, flow_row, grant_row
+from .index import Head, Index, Row, Stamp, digest, encode_rows
+from .snapshot import FLOWS, GRANTS, REMOVED, SEEDED, Flow, read_document, removed_names, seeded_keys
+
+Language = Callable[[BundleHash], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What is known of a text. rows: in file order. The other fields: see `Head`."""
+
+    rows: tuple[Row, ...]
+    regular: bool
+    top: Mapping[str, Span]
+    problems: tuple[str, ...]
+    unreadable: Mapping[str, str]
+    removed: tuple[str, ...] | None
+    seeded: tuple[str, ...]
+
+
+class Draft:
+    """A text that is being changed. language: what a bundle is only kept for, see `Flow.unsupported`."""
+
+    def __init__(self, text: bytes, where: str, language: Language, contents: Contents | None = None) -> None:
+        self.text = text
+        self._where = where
+        self._language = language
+        self._contents = contents or parse(text, where, language)
+
+    @classmethod
+    def of(cls, text: bytes, where: str, language: Language, index: Index) -> Draft:
+        """Begin with what the index knows of the text. Raises: IndexMismatch: the index was damaged."""
+        head = index.head
+        contents = Contents(
+            rows=tuple(sorted((*index.rows(GRANTS), *index.rows(FLOWS)), key=lambda row: row.start)),
+            regular=head.regular,
+            top=head.top,
+            problems=head.problems,
+            unreadable=head.unreadable,
+            removed=head.removed,
+            seeded=head.seeded,
+        )
+        return cls(text, where, language, contents)
+
+    def flow(self, name: str) -> Flow | None:
+        """Return the entry of a flow."""
+        row = next((row for row in self._contents.rows if (row.section, row.key) == (FLOWS, name)), None)
+        return None if row is None else flow_of(row)
+
+    def names(self) -> set[str]:
+        """Return the names of all flows, those of entries that cannot be read included."""
+        return {row.key for row in self._contents.rows if row.section == FLOWS} | set(self._contents.unreadable)
+
+    def unreadable(self, name: str) -> str | None:
+        """Return what is wrong with the entry of a flow."""
+        return self._contents.unreadable.get(name)
+
+    def removed(self) -> frozenset[str]:
+        """Return the names of flows that a person removed. Raises: DamagedError: the list cannot be read, and so not be changed."""
+        if self._contents.removed is None:
+            return removed_names(Document.parse(self.text, self._where), self._where)
+        return frozenset(self._contents.removed)
+
+    def seeded(self) -> frozenset[str]:
+        """Return the keys of the shipped flows that were added."""
+        return frozenset(self._contents.seeded)
+
+    def put(self, section: str, key: str, fields: Mapping[str, object]) -> None:
+        """Set these fields of an entry."""
+        self._change_entry(section, key, lambda document: document.put(section, key, fields))
+
+    def drop(self, section: str, key: str) -> None:
+        """Take an entry out."""
+        self._change_entry(section, key, lambda document: document.drop(section, key))
+
+    def put_top(self, name: str, value: object) -> None:
+        """Set a top-level key to a list."""
+        span = self._contents.top.get(name)
+        if span is None:
+            self._change_whole(lambda document: document.put_top(name, value))
+            return
+        document = Document.parse(self.text[slice(*span)], self._where)
+        document.put_top(name, value)
+        self._splice(span, document.rewritten(), ())
+        removed, seeded = _lists(Document.parse(self.text[slice(*self._contents.top[name])], self._where), self._where)
+        if name == REMOVED:
+            self._contents = replace(self._contents, removed=removed)
+        elif name == SEEDED:
+            self._contents = replace(self._contents, seeded=seeded)
+
+    def as_index(self) -> Index:
+        """Return an index of this text in memory."""
+        return Index.of(*self.index((0, 0, 0, 0)), self.text)
+
+    def index(self, stamp: Stamp) -> tuple[Head, bytes]:
+        """Return head and rows of an index of this text; see `Index.of`."""
+        rows = encode_rows(self._contents.rows)
+        known = {name: getattr(self._contents, name) for name in ("regular", "top", "problems", "unreadable", "removed", "seeded")}
+        return Head(stamp=stamp, text=digest(self.text), rows=digest(rows), **known), rows
+
+    def _change_entry(self, section: str, key: str, change: Callable[[Document], None]) -> None:
+        window = self._window(section, key)
+        if not window:
+            self._change_whole(change)
+            return
+        span = window[0].start, window[-1].end
+        heading = f"{section}:\n".encode()
+        document = Document.parse(heading + self.text[slice(*span)], self._where)
+        change(document)
+        changed = document.rewritten()
+        found = parse(changed, self._where, self._language)
+        if changed.startswith(heading) and found.regular and not found.top:
+            self._splice(span, changed.removeprefix(heading), [row.moved(span[0] - len(heading)) for row in found.rows])
+        else:  # the last entry went, or one was written in braces
+            self._change_whole(change)
+
+    def _window(self, section: str, key: str) -> tuple[Row, ...]:
+        """The rows of an entry and its neighbours; of the last entry, if there is none of this key; nothing if it has no lines."""
+        rows = [row for row in self._contents.rows if row.section == section] if self._contents.regular else []
+        at = next((number for number, row in enumerate(rows) if row.key == key), len(rows))
+        return tuple(rows[max(0, at - 1) : at + 2])
+
+    def _change_whole(self, change: Callable[[Document], None]) -> None:
+        document = Document.parse(self.text, self._where)
+        change(document)
+        self.text = document.rewritten()
+        self._contents = parse(self.text, self._where, self._language)
+
+    def _splice(self, span: Span, lines: bytes, rows: Sequence[Row]) -> None:
+        """Put other lines in the place of a window, and other rows in the place of its rows."""
+        start, end = span
+        by = len(lines) - (end - start)
+        self.text = self.text[:start] + lines + self.text[end:]
+        before = [row for row in self._contents.rows if row.end <= start]
+        after = [row.moved(by) for row in self._contents.rows if row.start >= end]
+        top = {name: (one[0] + by * (one[0] >= end), one[1] + by * (one[1] >= end)) for name, one in self._contents.top.items()}
+        self._contents = replace(self._contents, rows=(*before, *rows, *after), top=top)
+
+
+def parse(text: bytes, where: str, language: Language) -> Contents:
+    """Read a whole text.
+
+    Raises:
+        DamagedError: it is no YAML, or a section is no mapping.
+    """
+    document = Document.parse(text, where)
+    outline = document.outline((FLOWS, GRANTS))
+    snapshot, grants = read_document(document, where)
+    found = {FLOWS: snapshot.flows.keys(), GRANTS: grants.keys()}
+    if outline is None or snapshot.problems or any(outline.sections.get(name, {}).keys() != keys for name, keys in found.items()):
+        outline = None
+    rows = _rows(text, snapshot.flows.values(), grants, {} if outline is None else outline.sections, language)
+    removed, seeded = _lists(document, where)
+    return Contents(
+        rows=tuple(sorted(rows, key=lambda row: row.start)),
+        regular=outline is not None,
+        top={} if outline is None else {name: span for name, span in outline.top.items() if name not in found},
+        problems=snapshot.problems,
+        unreadable=snapshot.unreadable,
+        removed=removed,
+        seeded=seeded,
+    )
+
+
+def _lists(document: Document, where: str) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """The names that a person removed, None if they cannot be read, and the keys of shipped flows."""
+    seeded = tuple(sorted(seeded_keys(document)))
+    try:
+        return tuple(sorted(removed_names(document, where))), seeded
+    except DamagedError:
+        return None, seeded
+
+
+def _rows(
+    text: bytes,
+    flows: Iterable[Flow],
+    grants: Mapping[BundleHash, str],
+    sections: Mapping[str, Mapping[str, Span]],
+    language: Language,
+) -> Iterator[Row]:
+    """The rows of all entries; without a place of its own an entry has its number, and no lines."""
+    for number, flow in enumerate(flows):
+        span = sections[FLOWS][flow.name] if sections else (number, number)
+        yield flow_row(replace(flow, unsupported=language(flow.hash)), span, text[slice(*span)])
+    for number, (hash, granted) in enumerate(grants.items()):
+        span = sections[GRANTS][hash] if sections else (number, number)
+        yield grant_row(hash, granted, span, text[slice(*span)])

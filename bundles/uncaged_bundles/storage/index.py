@@ -1,0 +1,278 @@
+"""Index of ``workflow.yaml``: its entries by name with the places of their lines, kept in ``workflow.index`` beside it.
+
+Rule 1: the index holds nothing that the text does not say; it may be deleted at any time, and is rebuilt when it does not fit the text.
+Rule 2: it fits a text of the same inode, size and times of change. If the text was changed less than `RACY_NS` before it was read, another
+  edit may have left all of these as they are, so the text's digest is compared as well.
+Rule 3: a row counts only with its seal, a digest over the row and over the lines of the text that it was read from; so does the head.
+Rule 4: that a name is missing, and a list of names, count only after the digest of all rows was compared.
+
+Not SQLite: that is one more library at every start (2 ms), side files that a read-only store cannot have, and locks of its own.
+This file is replaced as a whole under the registry's lock, and a lookup reads a few blocks of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from _blake2 import blake2b
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import StorageError
+from .files import new_file, read_range
+
+FORMAT = 1
+RACY_NS = 2_000_000_000
+"""More than any file system's clock is behind ours, or coarser: two seconds, as FAT has it."""
+_BLOCK_BYTES = 1024
+_DIGEST_BYTES = 16
+
+Stamp = tuple[int, int, int, int]
+Read = Callable[[int, int], bytes]
+
+
+class IndexMismatch(Exception):
+    """The index does not fit the text, or was damaged."""
+
+
+class Row(NamedTuple):
+    """One entry. start, end: the bytes of its lines in the text. value: JSON of what the entry says. seal: see rule 3."""
+
+    section: str
+    key: str
+    start: int
+    end: int
+    value: str
+    seal: str
+
+    @classmethod
+    def sealed(cls, section: str, key: str, span: tuple[int, int], value: str, lines: bytes) -> Row:
+        """Make the row of an entry whose *lines* stand at *span*."""
+        return cls(section, key, *span, value, _seal(section, key, value, lines))
+
+    def moved(self, by: int) -> Row:
+        """Return the row of the same lines at another place."""
+        return Row(self.section, self.key, self.start + by, self.end + by, self.value, self.seal)
+
+    def encode(self) -> bytes:
+        return f"{self.section}/{self.key}\t{self.start}\t{self.end}\t{self.seal}\t{self.value}\n".encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What is known of the text as a whole.
+
+    stamp: see rule 2. text, rows: digests. regular: all entries can be read, and each has lines of its own.
+    top: the bytes of other top-level keys with their values. unreadable: sentences by name. removed: None if the list cannot be read.
+    """
+
+    stamp: Stamp
+    text: str
+    rows: str
+    regular: bool
+    top: Mapping[str, tuple[int, int]]
+    problems: tuple[str, ...]
+    unreadable: Mapping[str, str]
+    removed: tuple[str, ...] | None
+    seeded: tuple[str, ...]
+
+    @classmethod
+    def decode(cls, line: bytes) -> Head:
+        """Read the first line of an index; IndexMismatch: it was damaged, or is none of this format."""
+        seal, _, encoded = line.removesuffix(b"\n").partition(b" ")
+        if seal != digest(encoded).encode():
+            raise IndexMismatch
+        try:
+            fields: dict[str, Any] = json.loads(encoded)
+            if fields.pop("format") != FORMAT:
+                raise IndexMismatch
+            for name in ("stamp", "problems", "removed", "seeded"):
+                fields[name] = None if fields[name] is None else tuple(fields[name])
+            return cls(**fields)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as exc:
+            raise IndexMismatch from exc
+
+    def encode(self) -> bytes:
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        encoded = json.dumps({"format": FORMAT, **fields}).encode()
+        return digest(encoded).encode() + b" " + encoded + b"\n"
+
+
+class Index:
+    """The rows of one state of the text. rows, text: read bytes of each; offset: where the rows begin."""
+
+    def __init__(self, head: Head, rows: Read, offset: int, end: int, text: Read) -> None:
+        self.head = head
+        self._rows = rows
+        self._offset = offset
+        self._end = end
+        self._text = text
+
+    @classmethod
+    def of(cls, head: Head, rows: bytes, text: bytes) -> Index:
+        """Return an index that is held in memory."""
+        return cls(head, lambda start, end: rows[start:end], 0, len(rows), lambda start, end: text[start:end])
+
+    def get(self, section: str, key: str) -> Row | None:
+        """Return the row of one entry.
+
+        Raises:
+            IndexMismatch: see rules 3 and 4.
+        """
+        wanted = f"{section}/{key}".encode("utf-8", "surrogatepass")
+        place = self._place_of(wanted)
+        row = _row_of(self._line_at(place).decode("utf-8", "replace").rstrip("\n")) if place < self._end else None
+        if row is None or (row.section, row.key) != (section, key):
+            self._whole()
+            return None
+        if row.seal != _seal(section, key, row.value, self._text(row.start, row.end)):
+            raise IndexMismatch
+        return row
+
+    def lines_of(self, row: Row) -> bytes:
+        """Return the lines of the text that a row was read from; the whole text for an entry without lines of its own."""
+        return self._text(row.start, row.end) if row.start < row.end else self._text(0, self.head.stamp[1] or sys.maxsize)
+
+    def rows(self, section: str, prefix: str = "") -> list[Row]:
+        """Return the rows of a section whose keys begin with *prefix*, in order of the keys. Raises: IndexMismatch: see rule 4."""
+        data = self._whole()
+        wanted = f"{section}/{prefix}".encode("utf-8", "surrogatepass")
+        start, end = (self._place_of(name) - self._offset for name in (wanted, wanted + b"\x7f"))
+        return [_row_of(line) for line in data[start:end].decode().split("\n")[:-1]]
+
+    def _whole(self) -> bytes:
+        data = self._rows(self._offset, self._end)
+        if digest(data) != self.head.rows:
+            raise IndexMismatch
+        return data
+
+    def _place_of(self, wanted: bytes) -> int:
+        """The place of the first row whose name is not before *wanted*; bisects the bytes, since rows differ in length."""
+        low, high = self._offset, self._end
+        while low < high:
+            middle = (low + high) // 2
+            start = low if middle == low else self._after_line(middle - 1)
+            if start >= high:
+                high = middle
+                continue
+            line = self._line_at(start)
+            if line.partition(b"\t")[0] < wanted:
+                low = start + len(line)
+            else:
+                high = start
+        return low
+
+    def _after_line(self, place: int) -> int:
+        return place + len(self._line_at(place))
+
+    def _line_at(self, place: int) -> bytes:
+        line = b""
+        while block := self._rows(place + len(line), min(self._end, place + len(line) + _BLOCK_BYTES)):
+            head, found, _ = block.partition(b"\n")
+            line += head + found
+            if found:
+                return line
+        raise IndexMismatch
+
+
+@contextmanager
+def opened(path: Path, text_path: Path) -> Iterator[Index]:
+    """Open the index at *path* for the text as it is now.
+
+    Raises:
+        IndexMismatch: it does not fit, or there is none.
+        OSError: the text cannot be read.
+    """
+    text = os.open(text_path, os.O_RDONLY | os.O_CLOEXEC)
+    handle = -1
+    try:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            taken_ns, size = _taken(handle)
+            line = _first_line(handle, size)
+        except OSError as exc:
+            raise IndexMismatch from exc
+        head = Head.decode(line)
+        found = os.fstat(text)
+        if head.stamp != stamp_of(found) or (taken_ns - found.st_mtime_ns < RACY_NS and not _settled(handle, head, text)):
+            raise IndexMismatch
+        yield Index(head, _reader(handle), len(line), size, _reader(text))
+    finally:
+        for opened_handle in (text, handle):
+            if opened_handle >= 0:
+                os.close(opened_handle)
+
+
+def write_index(path: Path, head: Head, rows: bytes, *, taken_ns: int) -> None:
+    """Replace the index; a store that cannot take it does without.
+
+    Args:
+        taken_ns: a time before the text was read, or its last change.
+    """
+    with suppress(OSError, StorageError), new_file(path, head.encode() + rows, durable=False) as new:
+        os.utime(new.handle, ns=(taken_ns, taken_ns))
+        new.publish()
+
+
+def stamp_of(found: os.stat_result) -> Stamp:
+    """Return what tells one state of a file from another."""
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def encode_rows(rows: Iterable[Row]) -> bytes:
+    """Return the rows as the index holds them: sorted by name."""
+    return b"".join(line for _, line in sorted((f"{row.section}/{row.key}".encode(), row.encode()) for row in rows))
+
+
+def digest(data: bytes) -> str:
+    """Return the digest of a text or of rows."""
+    return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _seal(section: str, key: str, value: str, lines: bytes) -> str:
+    return digest(b"\0".join((section.encode(), key.encode(), value.encode(), lines)))
+
+
+def _row_of(line: str) -> Row:
+    try:
+        name, start, end, seal, value = line.split("\t")
+        section, _, key = name.partition("/")
+        return Row(section, key, int(start), int(end), value, seal)
+    except ValueError as exc:
+        raise IndexMismatch from exc
+
+
+def _taken(handle: int) -> tuple[int, int]:
+    """When the text was last seen to fit, and the size of the index."""
+    found = os.fstat(handle)
+    return found.st_mtime_ns, found.st_size
+
+
+def _first_line(handle: int, size: int) -> bytes:
+    line = b""
+    while len(line) < size and not line.endswith(b"\n"):
+        block = read_range(handle, len(line), min(size, len(line) + _BLOCK_BYTES))
+        head, found, _ = block.partition(b"\n")
+        line += head + found
+        if not block:
+            break
+    return line
+
+
+def _settled(handle: int, head: Head, text: int) -> bool:
+    """Compare the text's digest, and note the time before it was read in the index's own time of change."""
+    now_ns = time.time_ns()
+    if digest(read_range(text, 0, head.stamp[1])) != head.text:
+        return False
+    with suppress(OSError):  # a read-only store: the next reader compares again
+        os.utime(handle, ns=(now_ns, now_ns))
+    return True
+
+
+def _reader(handle: int) -> Read:
+    return lambda start, end: read_range(handle, start, end)
