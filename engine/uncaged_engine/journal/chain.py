@@ -26,26 +26,18 @@ def seed(bundle: BundleHash, thread: ThreadId) -> bytes:
 
 def link(previous: bytes, body: bytes) -> bytes:
     """The digest of a line whose text up to ``,"chain"`` is *body*."""
-    hasher = blake2b(previous, digest_size=DIGEST_BYTES)
-    hasher.update(body)
-    return hasher.digest()
+    return blake2b(previous + body, digest_size=DIGEST_BYTES).digest()  # one call: half the time of two for a short line
 
 
 def spell(digest: bytes) -> bytes:
     """Twenty Crockford characters for twelve bytes (the last four of the hundred bits are zero)."""
     number = int.from_bytes(digest, "big") << 4
-    high, middle, low = (
-        number >> 60,
-        number >> 30 & 0x3FFFFFFF,
-        number & 0x3FFFFFFF,
-    )  # small integers are quick, and this runs for every line
-    return b"".join(
-        (
-            *(_PAIRS[high >> 30], _PAIRS[high >> 20 & 1023], _PAIRS[high >> 10 & 1023], _PAIRS[high & 1023]),
-            *(_PAIRS[middle >> 20], _PAIRS[middle >> 10 & 1023], _PAIRS[middle & 1023]),
-            *(_PAIRS[low >> 20], _PAIRS[low >> 10 & 1023], _PAIRS[low & 1023]),
-        )
-    )
+    # Small integers are quick, and this runs for every line.
+    high, middle, low = number >> 60, number >> 30 & 0x3FFFFFFF, number & 0x3FFFFFFF
+    pairs = _PAIRS
+    first = (pairs[high >> 30], pairs[high >> 20 & 1023], pairs[high >> 10 & 1023], pairs[high & 1023])
+    second = (pairs[middle >> 20], pairs[middle >> 10 & 1023], pairs[middle & 1023])
+    return b"".join(first + second + (pairs[low >> 20], pairs[low >> 10 & 1023], pairs[low & 1023]))
 
 
 def seal(previous: bytes, body: bytes) -> tuple[bytes, bytes]:
@@ -56,7 +48,7 @@ def seal(previous: bytes, body: bytes) -> tuple[bytes, bytes]:
     Returns:
         The whole line with its LF, and its digest.
     """
-    digest = link(previous, body)
+    digest = blake2b(previous + body, digest_size=DIGEST_BYTES).digest()  # as `link`, without its call
     return body + KEY + spell(digest) + b'"}\n', digest
 
 

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
@@ -86,25 +87,19 @@ class Journal:
             os.close(fd)
             raise
 
-    def append(self, body: bytes) -> bytes:
-        """Seal an open record and write it (plainly: it survives a killed process, not yet a power cut)."""
+    def append(self, body: bytes, *, flush: bool = False) -> bytes:
+        """Seal an open record and write it (plainly: it survives a killed process, not yet a power cut).
+
+        Args:
+            flush: bring it to disk as well, with all that was appended before.
+        """
         with self._lock:
-            self._refuse_if_broken()
-            if self._ended and not body.startswith(lines.RESUME):
-                raise JournalBusy(f"{self.path.name}: the thread has ended just now; look at it again")
-            line, digest = chain.seal(self._digest, body)
-            rest = line
-            try:
-                while rest:
-                    rest = rest[os.write(self._fd, rest) :]
-                    # crash here, or a full disk: a torn tail, which the next owner cuts
-            except OSError as exc:
-                raise self._break("write", exc.strerror or str(exc)) from exc
-            self._digest = digest
-            self._ended = body.startswith(lines.END)
-            self.size_bytes += len(line)
-            self._blob_bytes += lines.blob_bytes(line)
-            return line
+            line = self._write(body)
+            if not flush:
+                return line
+            size = self._sync()
+        self._tell(size)
+        return line
 
     def kept_bytes(self) -> int:
         """How many bytes the journal and the blobs that it names have."""
@@ -113,19 +108,12 @@ class Journal:
     def flush(self) -> None:
         """Bring everything appended so far to disk; nothing to do if it is there already."""
         with self._lock:
-            self._refuse_if_broken()
-            size = self.size_bytes
-            if size == self.flushed_bytes:
+            if self._fd < 0 or self._is_broken:
+                self._refuse()
+            if self.size_bytes == self.flushed_bytes:
                 return
-            try:
-                os.fdatasync(self._fd)
-            except OSError as exc:
-                raise self._break("flush", exc.strerror or str(exc)) from exc
-            self.flushed_bytes = size
-        if self._has_note:
-            self._has_note = False
-            trouble.clear(self.path)
-        self.on_flush(size)
+            size = self._sync()
+        self._tell(size)
 
     def reread(self, bundle: BundleHash, thread: ThreadId) -> History:
         """What the file holds now, unflushed lines included."""
@@ -149,11 +137,46 @@ class Journal:
                 os.close(self._fd)
                 self._fd = -1
 
-    def _refuse_if_broken(self) -> None:
-        if self._fd < 0:
-            raise JournalBusy(f"{self.path.name}: the thread was left just now; look at it again")
-        if self._is_broken and self.trouble is not None:
+    def _write(self, body: bytes) -> bytes:
+        """Seal and write one record; the lock is held."""
+        if self._fd < 0 or self._is_broken:
+            self._refuse()
+        if self._ended and not body.startswith(lines.RESUME):
+            raise JournalBusy(f"{self.path.name}: the thread has ended just now; look at it again")
+        line, digest = chain.seal(self._digest, body)
+        rest = line
+        try:
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
+                # crash here, or a full disk: a torn tail, which the next owner cuts
+        except OSError as exc:
+            raise self._break("write", exc.strerror or str(exc)) from exc
+        self._digest = digest
+        self._ended = body.startswith(lines.END)
+        self.size_bytes += len(line)
+        self._blob_bytes += lines.blob_bytes(line)
+        return line
+
+    def _sync(self) -> int:
+        """Bring what was written to disk; the lock is held. Return how many bytes are there now."""
+        try:
+            os.fdatasync(self._fd)
+        except OSError as exc:
+            raise self._break("flush", exc.strerror or str(exc)) from exc
+        self.flushed_bytes = size = self.size_bytes
+        return size
+
+    def _tell(self, size: int) -> None:
+        """Tell followers, without the lock, how much is on disk; a note of former trouble is settled by now."""
+        if self._has_note:
+            self._has_note = False
+            trouble.clear(self.path)
+        self.on_flush(size)
+
+    def _refuse(self) -> NoReturn:
+        if self._fd >= 0 and self.trouble is not None:
             raise JournalBroken(self.trouble.message)
+        raise JournalBusy(f"{self.path.name}: the thread was left just now; look at it again")
 
     def _break(self, what: str, why: str) -> JournalBroken:
         self._is_broken = True
