@@ -37,7 +37,7 @@ class Live:
 
     def tell(self, line: bytes) -> Said:
         self._seq += 1
-        return said(self._cell.ask("O", 1, self._seq, line, deadline_s=DEADLINE_S))
+        return said(self._cell.tell(1, self._seq, line, deadline_s=DEADLINE_S))
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from uncaged_bundles.validation.validate import Bundle
 
 SLOW_MS = 5
+_SLOW_S = SLOW_MS / 1000
 _HEADER_BYTES = 256
 _RUNNING_WORDS = frozenset({b"effect", b"return", b"raise"})
 _WORDS = {"B": frozenset({b"ready", b"raise"}), "L": frozenset({b"locked", b"open"}), "D": frozenset({b"dropped"})}
-
 Reason = Literal["deadline", "died", "protocol", "closed"]
+
+
+def _do_nothing() -> None:
+    """The default of what is done when a bundle is slow."""
 
 
 class CellDied(Exception):
@@ -77,6 +81,7 @@ class Cell:
         self._epitaph = ""  # how it ended, once it has
         self._answers = select.poll()
         self._answers.register(launched.answer_fd, select.POLLIN)
+        self._poll = self._answers.poll
         self._either = select.poll()
         self._either.register(launched.answer_fd, select.POLLIN)
         self._either.register(launched.request_fd, select.POLLOUT)
@@ -131,27 +136,71 @@ class Cell:
         """Whether it was not ended so far; a process that died unseen shows at the next request."""
         return not self._epitaph
 
-    def ask(self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float, slow: Callable[[], None] | None = None) -> Reply:
-        """Send one request and return its answer.
+    def ask(self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float) -> Reply:
+        """Send one request and return its answer; `tell` sends outcomes.
 
         Args:
             body: JSON without a line feed, but one at its end does no harm.
             deadline_s: for taking the request and answering it; waiting for one's turn does not count.
-            slow: called once if the turn, or the answer, did not come within five milliseconds.
         Raises:
             CellDied: no such answer came; the process is gone then.
         """
         frame = frame_of(letter, slot, seq, body)
-        if slow is not None and not self._lock.acquire(timeout=SLOW_MS / 1000):
+        with self._lock:
+            self._require_open()
+            return self._exchange([frame], _Expected(letter, slot, seq + (letter == "S")), deadline_s=deadline_s)
+
+    def tell(self, slot: int, seq: int, line: bytes, *, deadline_s: float, slow: Callable[[], None] = _do_nothing) -> Reply:
+        """Send the outcome of step *seq* and return what the bundle says to it: the request that every step makes.
+
+        Args:
+            line: as the body for `ask`. deadline_s: the same.
+            slow: called once if the turn, or the answer, did not come within five milliseconds.
+        Raises:
+            CellDied: as in `ask`.
+        """
+        frame = b"O %d %d %b" % (slot, seq, line)
+        if frame.find(b"\n") != len(frame) - 1:
+            frame = frame_of("O", slot, seq, line)
+        if not self._lock.acquire(timeout=_SLOW_S):
             slow()
-            slow = None
-        if slow is None:
+            slow = _do_nothing
             self._lock.acquire()
         try:
-            self._require_open()
-            return self._exchange([frame], _Expected(letter, slot, seq + (letter in "SO")), deadline_s=deadline_s, slow=slow)
+            if self._epitaph:
+                self._require_open()
+            return self._tell(frame, slot, seq + 1, deadline_s, slow)
         finally:
             self._lock.release()
+
+    def _tell(self, frame: bytes, slot: int, seq: int, deadline_s: float, slow: Callable[[], None]) -> Reply:
+        """Exchange an outcome for what follows it; the clock is looked at only if something does not go through at once."""
+        try:
+            if self._poll(0):
+                self._fail("protocol", "it wrote without being asked")
+            end = 0.0
+            try:
+                sent = os.write(self._launched.request_fd, frame)
+            except BlockingIOError:
+                sent = 0
+            except BrokenPipeError:
+                self._fail("died", "it was gone before the request")
+            if sent < len(frame):
+                end = time.monotonic() + deadline_s
+                self._send(frame[sent:], end)
+            if not self._poll(SLOW_MS):
+                before = time.monotonic()
+                slow()
+                end = (end or before - _SLOW_S + deadline_s) + time.monotonic() - before
+                return self._parsed(self._receive(end), _Expected("O", slot, seq))
+            chunk = os.read(self._launched.answer_fd, CHUNK_BYTES)
+            usual = b"%d %d effect - " % (slot, seq)
+            if chunk.startswith(usual) and chunk.find(b"\n") == len(chunk) - 1:
+                return Reply(seq, "effect", "-", chunk[len(usual) : -1])
+            return self._parsed(self._receive(end or time.monotonic() + deadline_s, chunk), _Expected("O", slot, seq))
+        except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect
+            self._end("it was ended by an earlier error")
+            raise
 
     def replay(
         self, slot: int, start_body: bytes, lines: Iterable[bytes], *, deadline_s: float, meanwhile: Callable[[], None] | None = None
@@ -207,22 +256,19 @@ class Cell:
         expected: _Expected,
         *,
         deadline_s: float,
-        slow: Callable[[], None] | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Reply:
         try:
-            if chunks and self._answers.poll(0):
+            if chunks and self._poll(0):
                 self._fail("protocol", "it wrote without being asked")
             end = time.monotonic() + deadline_s
             for chunk in chunks:
                 self._send(chunk, end)
-            ready = slow is not None and bool(self._answers.poll(SLOW_MS))
-            todo = meanwhile or (None if ready else slow)
-            if todo is not None:
+            if meanwhile is not None:
                 before = time.monotonic()
-                todo()
+                meanwhile()
                 end += time.monotonic() - before
-            return self._parsed(self._receive(end, ready=ready), expected)
+            return self._parsed(self._receive(end), expected)
         except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect
             self._end("it was ended by an earlier error")
             raise
@@ -242,16 +288,15 @@ class Cell:
             except BrokenPipeError:
                 self._fail("died", "it was gone before the request")
 
-    def _receive(self, end: float, *, ready: bool) -> bytes:
-        """One line, and nothing after it. ready: there is something to read, as was just seen."""
+    def _receive(self, end: float, first: bytes | None = None) -> bytes:
+        """Return one line, with nothing after it. first: what was read of it already, nothing at the end of the pipe."""
         fd = self._launched.answer_fd
         received: list[bytes] = []
         size = 0
         while True:
-            if not ready and not self._answers.poll(_remaining_ms(end)):
+            if first is None and not self._poll(_remaining_ms(end)):
                 self._fail("deadline", "it did not answer in time")
-            ready = False
-            chunk = os.read(fd, CHUNK_BYTES)
+            chunk, first = os.read(fd, CHUNK_BYTES) if first is None else first, None
             if not chunk:
                 self._fail("died", "it ended instead of answering")
             received.append(chunk)
@@ -266,9 +311,6 @@ class Cell:
 
     def _parsed(self, line: bytes, expected: _Expected) -> Reply:
         letter, slot, seq = expected.letter, expected.slot, expected.seq
-        usual = b"%d %d effect - " % (slot, seq)
-        if letter == "O" and line.startswith(usual):
-            return Reply(seq, "effect", "-", line[len(usual) : -1])
         parts = line[:-1].split(b" ", 4)
         if len(parts) != 5:
             self._fail("protocol", f"its answer has no header: {line[:80]!r}")

@@ -115,7 +115,7 @@ class Replay:
             number = seq + self.handed_over
             if reply.word != "effect" or effect_mark(reply.body) != _normalised(mark, reply.body):
                 raise Differs(number, recorded_effect(recorded, number) or mark, reply.word, reply.body)
-            reply = cell.ask("O", slot, seq, line, deadline_s=deadline_s)
+            reply = cell.tell(slot, seq, line, deadline_s=deadline_s)
         return said(reply)
 
 

@@ -93,9 +93,8 @@ class Seat:
         if cell is None:
             raise ReplayError(f"thread {self._thread} has no generator")
         try:
-            reply = cell.ask(
-                "O", self._slot, seq - self._handed_over, self._blobs.expand(line), deadline_s=self._deadline_s, slow=self._journal.flush
-            )
+            sent = self._blobs.expand(line)
+            reply = cell.tell(self._slot, seq - self._handed_over, sent, deadline_s=self._deadline_s, slow=self._journal.flush)
         except CellDied as died:
             self._journal.flush()  # the outcome is on disk before anybody is blamed
             self._blame(died)

@@ -178,4 +178,4 @@ def test_many_slots_do_not_disturb_each_other(counting: Cell, blobs: Blobs) -> N
         replay_of(count_script(9, done), blobs).run(counting, slot, deadline_s=DEADLINE_S)
     for slot, done in enumerate((5, 0, 3), start=10):
         line = count_script(9, done + 1).sealed[-1]
-        assert counting.ask("O", slot, done + 1, line, deadline_s=DEADLINE_S).body == b'{"null":{"value":%d}}' % (done + 2)
+        assert counting.tell(slot, done + 1, line, deadline_s=DEADLINE_S).body == b'{"null":{"value":%d}}' % (done + 2)
