@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
     from typing import Any
 
+    _Run = tuple[Any, Callable[..., Any], Callable[[Any], Any]]
+    """A generator, `run` of its context, and its `send`."""
+
 DIGEST_BYTES = 16
 MESSAGE_CHARACTERS = 4000
 TRACE_FRAMES = 30
@@ -70,9 +73,9 @@ def main(parcel: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> N
         load(modules["boot"], "boot")["replace"]()
     speaker = Speaker(answer_fd)
     if open_doors:
-        speaker.answer(0, 0, "open", encode({"doors": open_doors}))
+        speaker.answer(0, 0, b"open", encode({"doors": open_doors}))
         return
-    speaker.answer(0, 0, "locked", b"{}")
+    speaker.answer(0, 0, b"locked", b"{}")
     Server(reader, speaker, settings["answer_bytes"], settings["mark_bytes"]).serve()
 
 
@@ -88,8 +91,8 @@ class Speaker:
     def __init__(self, answer_fd: int) -> None:
         self._fd = answer_fd
 
-    def answer(self, slot: int, seq: int, word: str, body: bytes, digest: str = "-") -> None:
-        data = b"%d %d %b %b %b\n" % (slot, seq, word.encode(), digest.encode(), body)
+    def answer(self, slot: int, seq: int, word: bytes, body: bytes, digest: bytes = b"-") -> None:
+        data = b"%d %d %b %b %b\n" % (slot, seq, word, digest, body)
         done = posix.write(self._fd, data)
         while done < len(data):
             done += posix.write(self._fd, data[done : done + 65536])
@@ -106,15 +109,16 @@ class Server:
         self._code: CodeType | None = None
         self._lines: list[str] = []
         self._name = ""
-        self._runs: dict[int, tuple[Any, Callable[..., Any]]] = {}
+        self._runs: dict[int, _Run] = {}
 
     def serve(self) -> None:
-        while frame := self._reader.readline():
+        readline, outcome, answer_with = self._reader.readline, self._outcome, self._speaker.answer  # for every step
+        while frame := readline():
             letter, slot_text, seq_text, body = frame.split(b" ", 3)
             slot, seq = int(slot_text), int(seq_text)
             if letter == b"O":
-                word, answer = self._outcome(slot, body)
-                self._speaker.answer(slot, seq + 1, word, answer)
+                word, answer = outcome(slot, body)
+                answer_with(slot, seq + 1, word, answer)
             elif letter == b"S":
                 word, answer = self._start(slot, body)
                 self._speaker.answer(slot, 1, word, answer)
@@ -122,30 +126,31 @@ class Server:
                 self._replay(slot, seq, body)
             elif letter == b"D":
                 self._drop(slot)
-                self._speaker.answer(slot, 0, "dropped", b"{}")
+                self._speaker.answer(slot, 0, b"dropped", b"{}")
             else:
                 word, answer = self._compile(body)
                 self._speaker.answer(0, 0, word, answer)
 
-    def _compile(self, body: bytes) -> tuple[str, bytes]:
+    def _compile(self, body: bytes) -> tuple[bytes, bytes]:
         request = decode(body)
         self._name = request["name"]
         self._lines = request["source"].split("\n")
         try:
             self._code = compile(request["source"], self._name, "exec", dont_inherit=True)
         except BaseException as error:  # a null byte, a bomb of brackets, a plain mistake
-            return "raise", self._describe(error)
-        return "ready", b"{}"
+            return b"raise", self._describe(error)
+        return b"ready", b"{}"
 
-    def _start(self, slot: int, body: bytes) -> tuple[str, bytes]:
+    def _start(self, slot: int, body: bytes) -> tuple[bytes, bytes]:
         request = decode(body)
         context = Context()  # decimal's precision and the like stay within the slot
         try:
             generator = context.run(self._open, request["input"], request["options"])
+            send = generator.send
         except BaseException as error:
-            return "raise", self._describe(error)
-        self._runs[slot] = generator, context.run
-        return self._advance(slot, generator.send, None)
+            return b"raise", self._describe(error)
+        self._runs[slot] = generator, context.run, send
+        return self._advance(slot, context.run, send, None)
 
     def _open(self, given: object, options: object) -> Any:
         module = type(sys)("bundle")
@@ -158,16 +163,16 @@ class Server:
             raise TypeError(f"run() must be a generator function; it returned {type(generator).__name__}")
         return generator
 
-    def _outcome(self, slot: int, body: bytes) -> tuple[str, bytes]:
-        generator, _ = self._runs[slot]
-        record = decode(body)
-        record.pop("chain", None)
+    def _outcome(self, slot: int, body: bytes) -> tuple[bytes, bytes]:
+        generator, run, send = self._runs[slot]
+        record = _scan(body.decode(), 0)[0]
         error = record.get("error")
         if error is not None:
-            return self._advance(slot, generator.throw, EffectError(error))
+            return self._advance(slot, run, generator.throw, EffectError(error))
         if "role" in record:
-            return self._advance(slot, generator.send, record)
-        return self._advance(slot, generator.send, record.get("outcome"))
+            record.pop("chain", None)
+            return self._advance(slot, run, send, record)
+        return self._advance(slot, run, send, record.get("outcome"))
 
     def _replay(self, slot: int, count: int, body: bytes) -> None:
         """Answer the first *count* effects from the frames that follow, and say only where that leads."""
@@ -176,33 +181,32 @@ class Server:
         seq = 1
         for _ in range(count):
             frame = self._reader.readline()
-            if word == "effect":  # otherwise it ended early, and the rest is only drained
+            if word == b"effect":  # otherwise it ended early, and the rest is only drained
                 digest.update(mark(answer, self._mark_bytes) + b"\n")
                 word, answer = self._outcome(slot, frame.split(b" ", 3)[3])
                 seq += 1
-        self._speaker.answer(slot, seq, word, answer, digest.hexdigest())
+        self._speaker.answer(slot, seq, word, answer, digest.hexdigest().encode())
 
-    def _advance(self, slot: int, method: Callable[[Any], Any], argument: object) -> tuple[str, bytes]:
-        _, run = self._runs[slot]
+    def _advance(self, slot: int, run: Callable[..., Any], method: Callable[[Any], Any], argument: object) -> tuple[bytes, bytes]:
         try:
             effect = run(method, argument)
         except StopIteration as stop:
             del self._runs[slot]
-            return self._encoded("return", stop.value, "what run() returned", None)
+            return self._encoded(b"return", stop.value, "what run() returned", None)
         except BaseException as error:
             del self._runs[slot]
-            return "raise", self._describe(error)
+            return b"raise", self._describe(error)
         if type(effect) is not dict or len(effect) != 1:
             problem = f"an effect is a mapping with exactly one key, its kind; the bundle yielded {summary(effect)}"
             return self._refuse(slot, TypeError(problem))
         body = effect.get("output")
         if type(body) is dict and len(body) == len(_OUTPUT_KEYS) and _OUTPUT_KEYS.issuperset(body):
             effect = {"output": {"role": body["role"], "content": body["content"], "meta": body["meta"]}}
-        return self._encoded("effect", effect, "the effect", slot)
+        return self._encoded(b"effect", effect, "the effect", slot)
 
-    def _encoded(self, word: str, value: object, what: str, slot: int | None) -> tuple[str, bytes]:
+    def _encoded(self, word: bytes, value: object, what: str, slot: int | None) -> tuple[bytes, bytes]:
         try:
-            body = encode(value)
+            body = "".join(_pieces(value, 0)).encode()
             if len(body) > self._answer_bytes:
                 raise ValueError(f"{what} is {len(body)} bytes long; at most {self._answer_bytes} are allowed")
         except BaseException as error:
@@ -211,14 +215,14 @@ class Server:
             return self._refuse(slot, error)
         return word, body
 
-    def _refuse(self, slot: int | None, error: BaseException) -> tuple[str, bytes]:
+    def _refuse(self, slot: int | None, error: BaseException) -> tuple[bytes, bytes]:
         """End a run whose yield is no effect, and say at which line it stands."""
         if slot is None:
-            return "raise", self._describe(error)
-        generator, _ = self._runs.pop(slot)
+            return b"raise", self._describe(error)
+        generator, _, _ = self._runs.pop(slot)
         frame = getattr(generator, "gi_frame", None) or getattr(generator, "cr_frame", None)
         where = "" if frame is None else self._place(self._name, frame.f_lineno, "run")
-        return "raise", self._describe(error, where)
+        return b"raise", self._describe(error, where)
 
     def _drop(self, slot: int) -> None:
         run = self._runs.pop(slot, None)
