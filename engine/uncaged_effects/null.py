@@ -27,7 +27,8 @@ from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 
 MAX_TIMES = 1 << 20
-KEYS = frozenset({"value", "times", "sleep_s", "first_s", "fail", "lack", "wait", "rule", "mark", "probe"})
+PLAIN_KEYS = frozenset({"value", "times"})
+KEYS = PLAIN_KEYS | frozenset({"sleep_s", "first_s", "fail", "lack", "wait", "rule", "mark", "probe"})
 RULES: dict[str, Rule] = {"repeat": "repeat", "restore": "restore", "probe": "probe", "ask": "ask"}
 
 
@@ -43,15 +44,10 @@ class NullHandler(Handler):
         return "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        if isinstance(body, dict):
-            if len(body) == 1 and "value" in body:
-                return answer(body)
-            problem = find_problem(body)
-            if problem is None:
-                return perform_options(body, context)
-        else:
-            problem = "its body must be a mapping"
-        return Failure.of("effect", f"null: {problem}")
+        problem = find_problem(body) if isinstance(body, dict) else "its body must be a mapping"
+        if problem is not None or not isinstance(body, dict):
+            return Failure.of("effect", f"null: {problem}")
+        return answer(body) if body.keys() <= PLAIN_KEYS else perform_options(body, context)
 
     def probe(self, body: object, context: EffectContext) -> Outcome | None:
         marks = marks_path(context)
@@ -67,6 +63,8 @@ def find_problem(body: dict[str, object]) -> str | None:
     times = body.get("times", 1)
     if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= MAX_TIMES:
         return f"times must be a number up to {MAX_TIMES}, not {times!r}"
+    if body.keys() <= PLAIN_KEYS:
+        return None
     for key in ("sleep_s", "first_s"):
         sleep_s = body.get(key, 0)
         if isinstance(sleep_s, bool) or not isinstance(sleep_s, int | float) or sleep_s < 0:

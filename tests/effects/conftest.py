@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,7 +43,7 @@ def perform(store: Store, mechanism: str, place: Path) -> Perform:
         **more: object,
     ) -> Outcome:
         desk = desk or desk_for(store, mechanism, policy or {}, params)
-        context = replace(desk.context(1), directory=directory or place)
+        context = desk.context(1, directory=directory or place)
         return ScriptHandler().perform({"language": "bash", "body": body, **({"parameters": params} if params else {}), **more}, context)
 
     return run

@@ -26,7 +26,7 @@ def effects(count: int) -> list[Mapping[str, object]]:
 
 
 def perform(desk: Desk, sub: Sub, body: object, done: Mapping[int, Mapping[str, object]] | None = None) -> Outcome:
-    return AllHandler().perform(body, replace(desk.context(1), perform_sub=sub, done=done or {}))
+    return AllHandler().perform(body, replace(replace(desk, part=sub).context(1), done=done or {}))
 
 
 def value(index: int, _kind: str, _body: object) -> Outcome:

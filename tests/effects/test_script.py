@@ -255,7 +255,7 @@ def test_a_wrong_body_is_an_answer(perform: Perform, change: dict[str, object], 
 def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> None:
     """It does not wait for the script's own end."""
     desk = desk_for(store, mechanism, {"executables": ["sleep"], "write": [str(place / "data")]})
-    context = replace(desk.context(1), directory=place)
+    context = desk.context(1, directory=place)
     ready = place / "data" / "ready"
     os.mkfifo(ready)
     ready.chmod(0o666)

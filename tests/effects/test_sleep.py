@@ -48,7 +48,7 @@ def test_a_sleep_of_seconds_ends_whatever_the_clock_does(desk: Desk, attempt: in
     clocks = Clocks()
     waits: list[float | None] = []
     monkeypatch.setattr(desk.cancel, "wait", waits.append)
-    context = replace(desk.context(1), attempt=attempt, intended_ms=clock() + 10**9, clock_ms=clocks.wall)
+    context = desk.context(1, attempt=attempt, intended_ms=clock() + 10**9, clock_ms=clocks.wall)
     assert SleepHandler(clocks.steady).perform({"seconds": 90}, context) == Answer(fields={"outcome": clock() + 10**9 + 90_000})
     assert waits == [60.0, 60.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0]
 

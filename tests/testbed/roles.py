@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.door.agents import AgentRequest
-from uncaged_engine.door.effects import Cancel, EffectContext
+from uncaged_engine.door.effects import Cancel, EffectContext, ThreadContext
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.settings.config import Config
 
@@ -78,6 +79,14 @@ def request(tmp_path: Path, **more: Any) -> AgentRequest:
     return AgentRequest(**(usual | more))
 
 
+def no_part(index: int, kind: str, body: object) -> Outcome:
+    raise AssertionError(f"sub-step {index} {kind} {body}: a role has none")
+
+
+def clock() -> int:
+    return 1_714_963_200_000
+
+
 @dataclass(slots=True, kw_only=True)
 class Desk:
     """Makes the contexts of one thread's effects and keeps what handlers report."""
@@ -92,30 +101,49 @@ class Desk:
     progress: list[Mapping[str, object]] = field(default_factory=list)
     paths: dict[str, object] = field(default_factory=dict)
     cancel: Cancel = field(default_factory=Cancel)
+    part: Callable[[int, str, object], Outcome] = no_part
 
     def context(self, seq: int, **more: Any) -> EffectContext:
-        usual: dict[str, Any] = {"attempt": 1, "key": f"{THREAD}/{seq}", "note": None, "directory": Path("/nonexistent")}
-        return EffectContext(
+        """Make a context. more: other values for its fields, or for those of its thread."""
+        shared = {one.name: more.pop(one.name) for one in fields(ThreadContext) if one.name in more}
+        thread = ThreadContext(
             store=self.store,
             bundle=self.bundle,
             config=self.config,
             thread_id=THREAD,
-            seq=seq,
-            intended_ms=0,
             start=self.start,
             steps=self.finished,
             environment=self.environment,
-            cancel=self.cancel,
-            record_attempt=self.attempts.append,
-            progress=self.progress.append,
-            answer=None,
-            perform_sub=no_sub,
-            done={},
+            directory=Path("/nonexistent"),
             remember_paths=self.remember_paths,
             left=dict,
             clock_ms=clock,
-            **(usual | more),
         )
+        context = EffectContext(
+            thread=replace(thread, **shared),
+            recorder=self,
+            seq=seq,
+            kind="role",
+            part=None,
+            attempt=1,
+            key=f"{THREAD}/{seq}",
+            intended_ms=0,
+            cancel=self.cancel,
+            note=None,
+            answer=None,
+            done={},
+            numbers=count(2),
+        )
+        return replace(context, **more)
+
+    def record_attempt(self, _context: EffectContext, fields: Mapping[str, object]) -> None:
+        self.attempts.append(fields)
+
+    def report_progress(self, _context: EffectContext, fields: Mapping[str, object]) -> None:
+        self.progress.append(fields)
+
+    def perform_part(self, _context: EffectContext, index: int, kind: str, body: object) -> Outcome:
+        return self.part(index, kind, body)
 
     def remember_paths(self, found: Mapping[str, object]) -> Mapping[str, object]:
         self.paths = {**found, **self.paths}
@@ -123,11 +151,3 @@ class Desk:
 
     def finished(self) -> Sequence[Mapping[str, object]]:
         return list(self.steps)
-
-
-def no_sub(index: int, kind: str, body: object) -> Outcome:
-    raise AssertionError(f"sub-step {index} {kind} {body}: a role has none")
-
-
-def clock() -> int:
-    return 1_714_963_200_000

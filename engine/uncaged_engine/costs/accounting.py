@@ -79,8 +79,11 @@ NOTHING = Spent()
 
 def usage_of(record: Mapping[str, object]) -> object:
     """The usage that a step or void carries; a failed step has it in its error."""
-    error = record.get("error")
-    return record.get("usage") or (error.get("usage") if isinstance(error, Mapping) else None)
+    usage = record.get("usage")
+    if usage or "error" not in record:
+        return usage
+    error = record["error"]
+    return error.get("usage") if isinstance(error, Mapping) else None
 
 
 def total(usages: Iterable[object]) -> Spent:

@@ -109,7 +109,9 @@ class Spending:
 
     def settle(self, outcome: Outcome) -> Outcome:
         """Count what an effect used up; one that was stopped for a limit becomes a void that says so, with what it had used."""
-        used = usage_of(outcome.fields) if isinstance(outcome, Answer | Failure) else None
+        used = usage_of(outcome.fields) if isinstance(outcome, (Answer, Failure)) else None
+        if used is None and not self._under_way and not self._children and isinstance(outcome, Answer):
+            return outcome  # most effects use up nothing that counts
         over = self._cut or (self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None)
         with self._lock:
             if isinstance(outcome, Void) and self._under_way:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Protocol
 
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
@@ -101,44 +101,118 @@ class Cancel:
                     self._actions.remove(action)
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
-class EffectContext:
-    """Everything that a handler may know about the thread it works for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadContext:
+    """What all effects of a thread have in common while a worker drives it.
 
-    attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try open.
-    key: ``threadId/seq``, the same for every attempt: send it as idempotency key.
     start: the thread's start record. steps(): the records of all finished steps so far, in order (each is read from the journal once).
     environment, directory: the caller's, for child processes only; never written to disk.
-    record_attempt: append and flush an attempt line with these fields. progress: tell followers; never blocks, may be dropped.
-    intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.
-    answer: what a person answered to an earlier ``Wait`` of this effect; None if nobody did.
-    perform_sub(index, kind, body): perform an effect inside this one, journalled as its sub-step. done: records of sub-steps that an
-    earlier try finished, by index. remember_paths(found): keep in the journal, flushed, what each granted path is at its first use; returns
-    all that is kept. left(): what is left of each limit of money, tokens and time that binds this thread.
+    remember_paths(found): keep in the journal, flushed, what each granted path is at its first use; returns all that is kept.
+    left(): what is left of each limit of money, tokens and time that binds this thread.
     """
 
     store: Store
     bundle: Bundle
     config: Config
     thread_id: ThreadId
-    seq: int
-    attempt: int
-    key: str
-    intended_ms: int
     start: Mapping[str, object]
     steps: Callable[[], Sequence[Mapping[str, object]]]
     environment: Mapping[str, str]
     directory: Path
-    cancel: Cancel
-    record_attempt: Callable[[Mapping[str, object]], None]
-    progress: Callable[[Mapping[str, object]], None]
-    note: str | None
-    answer: object
-    perform_sub: Callable[[int, str, object], Outcome]
-    done: Mapping[int, Mapping[str, object]]
     remember_paths: Callable[[Mapping[str, object]], Mapping[str, object]]
     left: Callable[[], Mapping[str, float]]
     clock_ms: Callable[[], int]
+
+
+class EffectRecorder(Protocol):
+    """The thread's side of a context: its journal and its followers."""
+
+    def record_attempt(self, context: EffectContext, fields: Mapping[str, object]) -> None: ...
+    def report_progress(self, context: EffectContext, fields: Mapping[str, object]) -> None: ...
+    def perform_part(self, context: EffectContext, index: int, kind: str, body: object) -> Outcome: ...
+
+
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
+class EffectContext:
+    """Everything that a handler may know about the thread it works for; what `thread` has can be read here, too.
+
+    attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try open.
+    key: ``threadId/seq``, the same for every attempt: send it as idempotency key.
+    intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.
+    answer: what a person answered to an earlier ``Wait`` of this effect; None if nobody did.
+    part: the effect's index within the one that it is a part of. done: records of parts that an earlier try finished, by index.
+    numbers: of the attempts that follow.
+    """
+
+    thread: ThreadContext
+    recorder: EffectRecorder
+    seq: int
+    kind: str
+    part: int | None
+    attempt: int
+    key: str
+    intended_ms: int
+    cancel: Cancel
+    note: str | None
+    answer: object
+    done: Mapping[int, Mapping[str, object]]
+    numbers: Iterator[int]
+
+    def record_attempt(self, fields: Mapping[str, object]) -> None:
+        """Append and flush an attempt line with these fields."""
+        self.recorder.record_attempt(self, fields)
+
+    def progress(self, fields: Mapping[str, object]) -> None:
+        """Send these fields to followers; never blocks, may be dropped."""
+        self.recorder.report_progress(self, fields)
+
+    def perform_sub(self, index: int, kind: str, body: object) -> Outcome:
+        """Perform an effect inside this one, journalled as its sub-step."""
+        return self.recorder.perform_part(self, index, kind, body)
+
+    @property
+    def store(self) -> Store:
+        return self.thread.store
+
+    @property
+    def bundle(self) -> Bundle:
+        return self.thread.bundle
+
+    @property
+    def config(self) -> Config:
+        return self.thread.config
+
+    @property
+    def thread_id(self) -> ThreadId:
+        return self.thread.thread_id
+
+    @property
+    def start(self) -> Mapping[str, object]:
+        return self.thread.start
+
+    @property
+    def steps(self) -> Callable[[], Sequence[Mapping[str, object]]]:
+        return self.thread.steps
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self.thread.environment
+
+    @property
+    def directory(self) -> Path:
+        return self.thread.directory
+
+    @property
+    def remember_paths(self) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
+        return self.thread.remember_paths
+
+    @property
+    def left(self) -> Callable[[], Mapping[str, float]]:
+        return self.thread.left
+
+    @property
+    def clock_ms(self) -> Callable[[], int]:
+        return self.thread.clock_ms
 
 
 class Handler(ABC):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, StorageError, os_problem
@@ -22,7 +23,7 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.prices import priced
 from ..costs.spending import Spending
-from ..door.effects import Cancel, EffectContext, Handler, Rule
+from ..door.effects import Cancel, EffectContext, Handler, Rule, ThreadContext
 from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..effect_kinds import handler_for
 from ..journal import lines
@@ -42,6 +43,7 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
 LONGEST_ASKED_S = 600.0
 """An answer whose sender wants a longer pause is final."""
+NO_RECORDS: Mapping[int, Mapping[str, object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +127,11 @@ class Performer:
         self._config = config
         self._thread = thread
         self._journal = journal
-        self._start = start
-        self._environment = environment
-        self._directory = directory
         self._cancel = cancel
         self._spending = spending
         self._progress = progress
         self._clock_ms = clock_ms
         self._blobs = Blobs(store.blobs)
-        self._finished = FinishedSteps(journal, self._blobs)
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
         self._taken: _Taken | None = None
@@ -142,6 +140,19 @@ class Performer:
         self._is_asked_again = False
         self._paths: dict[str, object] = {}
         self._remembering = threading.Lock()
+        self._thread_context = ThreadContext(
+            store=store,
+            bundle=bundle,
+            config=config,
+            thread_id=thread,
+            start=start,
+            steps=FinishedSteps(journal, self._blobs).records,
+            environment=environment,
+            directory=directory,
+            remember_paths=self._remember_paths,
+            left=spending.left,
+            clock_ms=clock_ms,
+        )
 
     def take_over(self, history: History) -> None:
         """Remember what the journal holds for the effect that comes next: a note, an answer, sub-steps, and when it was intended."""
@@ -193,11 +204,12 @@ class Performer:
 
     def _try(self, kind: str, body: object, context: EffectContext, part: int | None = None) -> Outcome:
         """Enter the handler, as often as the effect's ``retry`` says. A void says that it had begun, unless the handler knows better."""
-        retry = Retry.of(body)
-        if isinstance(retry, str):
-            return Failure.of("effect", f"{kind}: {retry}")
-        ours = isinstance(body, dict) and not OURS.isdisjoint(body)
-        bare = {key: value for key, value in body.items() if key not in OURS} if isinstance(body, dict) and ours else body
+        retry, bare = NO_RETRY, body
+        if isinstance(body, dict) and not OURS.isdisjoint(body):
+            asked = Retry.of(body)
+            if isinstance(asked, str):
+                return Failure.of("effect", f"{kind}: {asked}")
+            retry, bare = asked, {key: value for key, value in body.items() if key not in OURS}
         tried = context.attempt - 1
         try:
             handler = self._handler(kind)
@@ -219,7 +231,7 @@ class Performer:
             if isinstance(outcome, Void) and tried >= context.attempt:  # a try before this one was sent
                 return replace(outcome, begun=True)
             error = retry.error(outcome) if tried < retry.times else None
-            if error is None or not isinstance(outcome, Answer | Failure):
+            if error is None or not isinstance(outcome, (Answer, Failure)):
                 return outcome
             tried += 1
             self._spending.settle_part(part, outcome)
@@ -227,21 +239,21 @@ class Performer:
             if self._cancel.wait(retry.delay_s(outcome, tried)):
                 return Void(word="killed", message="killed while it waited to be tried again")
 
-    def _sub(self, seq: int, index: int, kind: str, body: object) -> Outcome:
+    def perform_part(self, context: EffectContext, index: int, kind: str, body: object) -> Outcome:
         """Perform one effect inside another; its line is on disk when this returns."""
+        seq = context.seq
         refused = refusal(self._bundle.descriptor.policy, kind)
         if refused is not None:
             outcome: Outcome = Failure.of("policy", refused)
         else:
-            context = self._context(seq, kind, 1, index)
-            outcome = self._probed(kind, body, context) or self._begin_part(kind, body, context, index)
+            inner = self._context(seq, kind, 1, index)
+            outcome = self._probed(kind, body, inner) or self._begin_part(kind, body, inner, index)
         if isinstance(outcome, Answer | Failure):
             self._spending.settle_part(index, outcome)
             body_line = lines.step(seq, {"sub": index, **outcome.fields}, self._clock_ms())
             if len(body_line) > lines.SPILL_BYTES:
                 body_line = lines.step(seq, {"sub": index, **self._blobs.spilt(outcome.fields)}, self._clock_ms())
-            self._journal.append(body_line)
-            self._journal.flush()
+            self._journal.append(body_line, flush=True)
             self._begun_parts.discard(index)
             self._spending.check()
         return outcome
@@ -264,60 +276,52 @@ class Performer:
             return None
         return handler.probe(body, context) if handler.rule(body, self._bundle) == "probe" else None
 
-    def _context(self, seq: int, kind: str, attempt: int, index: int | None = None) -> EffectContext:
-        numbers = count(attempt + 1)
-        place = f"{self._thread}/{seq}" if index is None else f"{self._thread}/{seq}.{index}"
+    def _context(self, seq: int, kind: str, attempt: int, part: int | None = None) -> EffectContext:
         taken = self._taken if self._taken is not None and self._taken.doubt.pending.seq == seq else None
         return EffectContext(
-            store=self._store,
-            bundle=self._bundle,
-            config=self._config,
-            thread_id=self._thread,
+            thread=self._thread_context,
+            recorder=self,
             seq=seq,
+            kind=kind,
+            part=part,
             attempt=attempt,
-            key=place,
+            key=f"{self._thread}/{seq}" if part is None else f"{self._thread}/{seq}.{part}",
             intended_ms=self._intended_ms,
-            start=self._start,
-            steps=self._finished.records,
-            environment=self._environment,
-            directory=self._directory,
             cancel=self._cancel,
-            record_attempt=lambda fields: self._record_attempt(seq, next(numbers), fields),
-            progress=lambda fields: self._tell(seq, kind, index, fields),
             note=self._note,
-            answer=taken.answer if taken is not None and index is None else None,
-            perform_sub=lambda sub, sub_kind, body: self._sub(seq, sub, sub_kind, body),
-            done=taken.done if taken is not None else {},
-            remember_paths=self._remember_paths,
-            left=self._spending.left,
-            clock_ms=self._clock_ms,
+            answer=taken.answer if taken is not None and part is None else None,
+            done=taken.done if taken is not None else NO_RECORDS,
+            numbers=count(attempt + 1),
         )
 
     def _priced(self, outcome: Outcome) -> Outcome:
         """The same outcome; what it used up has its cost, where a price is known."""
-        if isinstance(outcome, Answer) and isinstance(usage := outcome.fields.get("usage"), Mapping):
-            return replace(outcome, fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
-        if isinstance(outcome, Failure) and isinstance(usage := outcome.error.get("usage"), Mapping):
+        if isinstance(outcome, Answer):
+            if "usage" in outcome.fields and isinstance(usage := outcome.fields["usage"], Mapping):
+                return replace(outcome, fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
+        elif isinstance(outcome, Failure) and isinstance(usage := outcome.error.get("usage"), Mapping):
             return Failure(error={**outcome.error, "usage": priced(usage, self._config.prices)})
         return outcome
 
-    def _tell(self, seq: int, kind: str, part: int | None, fields: Mapping[str, object]) -> None:
+    def report_progress(self, context: EffectContext, fields: Mapping[str, object]) -> None:
+        """Tell followers, and count what the effect says that it used up so far."""
         usage, child = fields.get("usage"), fields.get("child")
         if isinstance(usage, Mapping):
             used = priced(usage, self._config.prices)
             fields = {**fields, "usage": used}
             if isinstance(child, str):
-                self._spending.note_child(child, used, part=part)
+                self._spending.note_child(child, used, part=context.part)
             else:
-                self._spending.note(used, part=part)
-        self._progress({"seq": seq, "kind": kind, **fields})
+                self._spending.note(used, part=context.part)
+        self._progress({"seq": context.seq, "kind": context.kind, **fields})
 
-    def _record_attempt(self, seq: int, number: int, fields: Mapping[str, object]) -> None:
+    def record_attempt(self, context: EffectContext, fields: Mapping[str, object]) -> None:
+        """Append and flush the line of an attempt that follows."""
+        seq, number = context.seq, next(context.numbers)
         line = lines.attempt(seq, number, fields, self._clock_ms())
         if len(line) > lines.SPILL_BYTES:
             line = lines.attempt(seq, number, self._blobs.spilt(fields), self._clock_ms())
-        self._journal.append(line)
-        self._journal.flush()
+        self._journal.append(line, flush=True)
         self._spending.check()
 
     def _remember_paths(self, found: Mapping[str, object]) -> Mapping[str, object]:
@@ -325,8 +329,7 @@ class Performer:
         with self._remembering:
             fresh = {entry: first for entry, first in found.items() if entry not in self._paths}
             if fresh:
-                self._journal.append(lines.control("paths", {"paths": fresh}, self._clock_ms()))
-                self._journal.flush()
+                self._journal.append(lines.control("paths", {"paths": fresh}, self._clock_ms()), flush=True)
                 self._paths |= fresh
             return dict(self._paths)
 

@@ -6,7 +6,6 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +163,7 @@ def test_a_path_swapped_after_the_check_is_refused(store: Store, mechanism: str,
         return found
 
     changed_ns = (place / "secret").stat().st_ctime_ns
-    context = replace(desk.context(1, directory=place), remember_paths=swap)
+    context = desk.context(1, directory=place, remember_paths=swap)
     message = refusal(ScriptHandler().perform({"language": "bash", "body": f"cd {place} && touch shared/in/touched"}, context))
     assert f"{place}/shared/in' was replaced by something else just now" in message
     assert [path.name for path in (place / "secret").iterdir()] == ["file.txt"]

@@ -77,7 +77,7 @@ def test_a_retry_is_an_attempt_line_before_it_happens(performer: Performer, plac
 
 def test_a_large_attempt_stands_in_a_blob(performer: Performer, store: Store, placed: Placed, journal: Journal) -> None:
     """What an agent answered that has to be repaired may be megabytes; its line is short, and readers see the whole."""
-    performer._record_attempt(1, 2, {"because": "extract", "answer": "a" * (1 << 20)})
+    performer.record_attempt(performer._context(1, "role", 1), {"because": "extract", "answer": "a" * (1 << 20)})
     assert len(placed.path.read_bytes().splitlines()[-1]) < 500
     pending = journal.reread(placed.bundle.hash, placed.thread).open
     assert pending is not None
