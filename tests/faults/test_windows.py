@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,8 @@ pytestmark = pytest.mark.slow
 
 SENT = "outcome on disk, not yet sent; replay sends it"
 OPEN = "the intent is open, and whether it was performed is unknown"
+FAST_SENT = "the fast lane's outcome on disk, not yet sent; replay sends it"
+FAST_OPEN = "the fast lane's intent is open, and whether it was performed is unknown"
 TORN = "or a full disk: a torn tail, which the next owner cuts"
 CUT = "the tail is kept aside and still there; the next owner cuts it again"
 LEAVING = "or a caller that connected just now: nobody new can come, whoever came is still served"
@@ -62,6 +64,7 @@ CALLER = source(
 """,
     policy={"flow": {}},
 )
+TIMED = {"maxSeconds": 3600}
 RESULT = {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
 
 
@@ -93,10 +96,15 @@ def act(engine: Engine, python: Sequence[str], *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("count", [1, 3, 5])
-@pytest.mark.parametrize("text", [SENT, OPEN])
-def test_the_worker_dies_between_effects(engine: Engine, placed: Placed, text: str, count: int) -> None:
+BETWEEN = [*((text, count, TIMED) for text in (SENT, OPEN) for count in (1, 3, 5))]
+BETWEEN += [*((text, count, {}) for text in (FAST_SENT, FAST_OPEN) for count in (1, 4))]
+"""A window, the how-manyth time it is open, and limits: where time is limited the loop takes all steps, else the first one only."""
+
+
+@pytest.mark.parametrize(("text", "count", "limits"), BETWEEN)
+def test_the_worker_dies_between_effects(engine: Engine, text: str, count: int, limits: Mapping[str, int]) -> None:
     """Each effect is performed exactly once all the same: after the outcome's line it is done, before `perform` it was not begun."""
+    placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
     witness = suffer(engine, placed, window(text), count=count)
     assert engine.thread(placed.thread).summary.status == "interrupted"
     judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
@@ -104,10 +112,10 @@ def test_the_worker_dies_between_effects(engine: Engine, placed: Placed, text: s
     assert marks(engine, placed.thread) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("count", [1, 3, 5])
-@pytest.mark.parametrize("text", [SENT, OPEN])
-def test_the_sandbox_dies_between_effects(engine: Engine, placed: Placed, text: str, count: int) -> None:
+@pytest.mark.parametrize(("text", "count", "limits"), BETWEEN)
+def test_the_sandbox_dies_between_effects(engine: Engine, text: str, count: int, limits: Mapping[str, int]) -> None:
     """Nobody has to resume anything: the worker replays the thread in a new process, and every effect is performed once."""
+    placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
     python = dying(window(text), "uncaged_engine.worker", count=count, deed="sandbox")
     with worker(engine.store, placed.bundle.hash, python=python):
         drive(engine.store, placed)

@@ -14,7 +14,7 @@ from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash, effect_mark
 from uncaged_engine.journal.codec import encode
 from uncaged_engine.journal.recover import History, recover
-from uncaged_engine.steps.commands import Ask, Command, Flush, Perform, Probe, Spill, Write
+from uncaged_engine.steps.commands import Ask, Command, Flush, Perform, Probe, Spill, StepProgress, Write
 from uncaged_engine.steps.loop import Position, run_loop
 
 from .journals import NOW_MS, Script
@@ -179,8 +179,8 @@ class Table:
                 return None
             case Spill(fields):
                 return self._spill(fields)
-            case Ask(_, line):
-                return puppet.tell(line)
+            case Ask(seq, line):
+                return StepProgress(puppet.tell(line), seq)
             case Perform(seq, _, _, attempt, intended_ms):
                 self.intended.append(intended_ms)
                 assert self.flushed == len(self.script.sealed), "the world may see an effect only after the flush"

@@ -24,7 +24,7 @@ from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.journal import journal, lock
 from uncaged_engine.sandbox import script_start
 from uncaged_engine.state.undecided import Doubt
-from uncaged_engine.steps import commands, loop
+from uncaged_engine.steps import commands, fast_lane, loop
 
 
 def no_flush() -> None:
@@ -55,6 +55,7 @@ def late_intent() -> None:
         return outcome
 
     loop._resolve = late
+    setattr(fast_lane.FastLane, "_ordinary", lambda _self, _said, _steps: None)  # noqa: B010 - the loop takes all steps
 
 
 def in_place() -> None:
@@ -87,7 +88,7 @@ def flush_each_line() -> None:
     """No flush covers two lines."""
     append = journal.Journal.append
 
-    def flushing(self: journal.Journal, body: bytes) -> bytes:
+    def flushing(self: journal.Journal, body: bytes, *, flush: bool = False) -> bytes:  # noqa: ARG001 - the method's signature
         line = append(self, body)
         self.flush()
         return line

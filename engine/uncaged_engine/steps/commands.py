@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..cells.said import Said
+from ..door.outcomes import Outcome
+
 
 @dataclass(slots=True)  # not frozen, like all here that each step makes anew: freezing triples what that costs
 class Write:
@@ -28,10 +31,23 @@ class Spill:
 
 @dataclass(slots=True)
 class Ask:
-    """Send the outcome of step *seq* into the bundle; answered with a Said."""
+    """Send the outcome of step *seq* into the bundle; answered with a StepProgress."""
 
     seq: int
     line: bytes
+
+
+@dataclass(slots=True)
+class StepProgress:
+    """How far a thread is after an `Ask`.
+
+    said: what the bundle yields now, or its end. seq: the last finished step; higher than that of the `Ask` if steps were finished on the
+    way. outcome: of the effect in *said*, if its intent is on disk and it was performed already.
+    """
+
+    said: Said
+    seq: int
+    outcome: Outcome | None = None
 
 
 @dataclass(slots=True)

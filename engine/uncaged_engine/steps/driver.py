@@ -23,6 +23,7 @@ from ..cells.said import Said
 from ..cells.seat import BundleTooSlow, Seat
 from ..costs.spending import Spending
 from ..door.effects import Cancel, Rule
+from ..door.outcomes import Outcome
 from ..journal import lines
 from ..journal.blobs import Blobs
 from ..journal.infolog import InfoLog
@@ -34,7 +35,8 @@ from ..state.observe import facts_of
 from ..state.states import NEXT_STEP, allowed, status
 from ..state.states import refusal as state_refusal
 from ..state.undecided import require_decision, undecided
-from .commands import Ask, Command, Flush, Perform, Probe, Spill, Write
+from .commands import Ask, Command, Flush, Perform, Probe, Spill, StepProgress, Write
+from .fast_lane import FastLane
 from .loop import Position, run_loop
 from .performer import Performer
 from .request import Request, Surroundings
@@ -46,7 +48,7 @@ class Driver:
     def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, around: Surroundings) -> None:
         self.thread = thread
         self._since_s = 0.0
-        self._doing: str | None = None
+        self._doing: Perform | None = None
         self._queued = 0
         self._counting = threading.Lock()
         self._slot = slot
@@ -57,6 +59,7 @@ class Driver:
         self._bundle = around.cells.bundle
         self._blobs = Blobs(around.store.blobs)
         self._limits: dict[str, float] = {}
+        self._max_rounds = self._max_steps = 0
         self._spending: Spending | None = None
         self._cancel = Cancel()
         self._stop: str | None = None
@@ -121,9 +124,10 @@ class Driver:
     @property
     def doing(self) -> str | None:
         """What it performs, in words."""
-        if not self._doing or not self._queued:
-            return self._doing
-        return f"{self._doing}, {'' if self._queued == 1 else f'{self._queued} '}queued behind other agents"
+        command = self._doing
+        if command is None or not self._queued:
+            return _described(command) if command is not None else None
+        return f"{_described(command)}, {'' if self._queued == 1 else f'{self._queued} '}queued behind other agents"
 
     @property
     def since_ms(self) -> int:
@@ -201,10 +205,10 @@ class Driver:
         return self._stop
 
     def max_rounds(self) -> int:
-        return int(self._limits["maxRounds"])
+        return self._max_rounds
 
     def max_steps(self) -> int:
-        return int(self._limits["maxSteps"])
+        return self._max_steps
 
     def usage(self) -> Mapping[str, object]:
         return {} if self._spending is None else self._spending.document()
@@ -247,6 +251,7 @@ class Driver:
         options = {} if "imported" in start else start["parameters"]["options"]  # a stranger's limits bind nobody here
         own = {"maxJournalBytes": self._config.limits.max_journal_bytes, "bundleSeconds": self._config.limits.bundle_s}
         self._limits = own | {name: options[name] for name in LIMITS if name in options} | history.limits
+        self._max_rounds, self._max_steps = int(self._limits["maxRounds"]), int(self._limits["maxSteps"])
         self._spending = Spending(
             limits=self._limits,
             before=history.spent.minus(history.inherited_spent),
@@ -289,6 +294,10 @@ class Driver:
                 self._queued += 1 if fields["queued"] else -1
         self._around.publish(self.thread, {"progress": fields})
 
+    @property
+    def _is_timed(self) -> bool:
+        return self._spending is not None and self._spending.timed
+
     def _timed(self, command: Write) -> bytes:
         """The line to write; where time is limited it states how long the thread has run. What the bundle gets does not."""
         spending = self._spending
@@ -324,6 +333,7 @@ class Driver:
         )
         loop = run_loop(position, said, self)
         journal, performer = self._journal, self._performing()
+        lane = FastLane(desk=self, journal=journal, session=seat, perform=self._perform, clock_ms=self._around.clock_ms)
         answer: object = None
         while True:
             try:
@@ -332,15 +342,13 @@ class Driver:
                 return self._leave(str(stop.value))
             match command:
                 case Write():
-                    answer = journal.append(self._timed(command))
-                    if command.flush:
-                        journal.flush()
+                    answer = journal.append(self._timed(command), flush=command.flush)
+                case Ask() if self._is_timed:  # each intent states how long the thread has run
+                    answer = StepProgress(seat.ask(command.seq, command.line), command.seq)
                 case Ask():
-                    answer = seat.ask(command.seq, command.line)
+                    answer = lane.ask(command.seq, command.line)
                 case Perform():
-                    self._doing, self._since_s = _described(command), time.monotonic()
-                    answer = performer.perform(command)
-                    self._doing = None
+                    answer = self._perform(command)
                 case Probe():
                     answer = performer.probe(command)
                 case Flush():
@@ -348,6 +356,13 @@ class Driver:
                     answer = None
                 case Spill():
                     answer = self._blobs.spilt(command.fields)
+
+    def _perform(self, command: Perform) -> Outcome:
+        self._since_s = time.monotonic()
+        self._doing = command
+        outcome = self._performing().perform(command)
+        self._doing = None
+        return outcome
 
 
 def _described(command: Perform) -> str:

@@ -24,7 +24,7 @@ from ..journal import lines
 from ..journal.blobs import blob_hash, effect_mark
 from ..journal.codec import CodecError, decode
 from ..journal.recover import Pending
-from .commands import Ask, Command, Flush, Perform, Probe, Spill, Write
+from .commands import Ask, Command, Flush, Perform, Probe, Spill, StepProgress, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +60,25 @@ def run_loop(position: Position, said: Said, desk: Desk) -> Generator[Command, A
     Returns:
         Why it was left: an end word, or paused, waiting, unknown.
     """
-    seq, rounds, pending = position.steps, position.rounds, position.pending
-    while said.word == "effect":
-        stop = desk.stop_word()
-        if stop is not None:
-            return (yield from _stop(stop, pending, desk))
-        seq += 1
-        turn = _Turn(seq=seq, rounds=rounds, raw=said.body, pending=pending, answered=position.answered)
-        line = yield from _take(turn, desk)
+    rounds, pending = position.rounds, position.pending
+    at = StepProgress(said, position.steps)
+    while at.said.word == "effect":
+        seq = at.seq + 1
+        if at.outcome is None:
+            stop = desk.stop_word()
+            if stop is not None:
+                return (yield from _stop(stop, pending, desk))
+            turn = _Turn(seq=seq, rounds=rounds, raw=at.said.body, pending=pending, answered=position.answered)
+            line = yield from _take(turn, desk)
+        else:
+            line = yield from _settle(seq, at.outcome, desk)
         if isinstance(line, str):
             return line
         pending = None
         rounds += lines.is_role_step(line)
         # crash here: outcome on disk, not yet sent; replay sends it
-        said = yield Ask(seq, line)
-    return (yield from _finish(said, desk))
+        at = yield Ask(seq, line)
+    return (yield from _finish(at.said, desk))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,7 +109,7 @@ def _take(turn: _Turn, desk: Desk) -> Generator[Command, Any, bytes | str]:
         return (yield from _fail(desk, {"kind": "yield", "message": f"step {turn.seq}: {exc}"}))
     if turn.pending is not None and turn.pending.mark != effect_mark(turn.raw):
         return (yield from _fail(desk, {"kind": "replay", "message": mismatch(turn.seq, turn.pending.shown, turn.raw)}))
-    over = _limit(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
+    over = limit_reached(desk, kind, steps=turn.seq - 1, rounds=turn.rounds)
     if over is not None:
         if turn.pending is not None and turn.reopened:
             message = "a limit was reached before it was asked again"
@@ -115,17 +119,22 @@ def _take(turn: _Turn, desk: Desk) -> Generator[Command, Any, bytes | str]:
     if kind == "output":
         return (yield from _write_output(turn, body, desk))
     outcome = yield from _resolve(turn, kind, body, desk)
+    if outcome is None:
+        yield Write(lines.control("unknown", {"seq": turn.seq}, desk.now_ms()), flush=True)
+        return "unknown"
+    return (yield from _settle(turn.seq, outcome, desk))
+
+
+def _settle(seq: int, outcome: Outcome, desk: Desk) -> Generator[Command, Any, bytes | str]:
+    """Write what became of an effect; returns as `_take`."""
     match outcome:
         case Answer() | Failure():
-            return (yield from _write_step(turn.seq, outcome, desk))
+            return (yield from _write_step(seq, outcome, desk))
         case Void():
-            return (yield from _write_void(turn.seq, outcome, desk))
+            return (yield from _write_void(seq, outcome, desk))
         case Wait():
-            yield Write(lines.control("wait", {"seq": turn.seq, **outcome.details}, desk.now_ms()), flush=True)
+            yield Write(lines.control("wait", {"seq": seq, **outcome.details}, desk.now_ms()), flush=True)
             return "waiting"
-        case None:
-            yield Write(lines.control("unknown", {"seq": turn.seq}, desk.now_ms()), flush=True)
-            return "unknown"
         case _:
             assert_never(outcome)
 
@@ -141,7 +150,8 @@ def _effect(raw: bytes) -> tuple[str, object]:
     return kind, body
 
 
-def _limit(desk: Desk, kind: str, *, steps: int, rounds: int) -> Mapping[str, object] | None:
+def limit_reached(desk: Desk, kind: str, *, steps: int, rounds: int) -> Mapping[str, object] | None:
+    """Return the limit that forbids an effect of this kind, as the fields of an end record."""
     if desk.max_rounds() == 0 or (kind in ("role", "output") and rounds >= desk.max_rounds()):
         return {"limit": "maxRounds", "value": desk.max_rounds(), "message": reached(desk.max_rounds(), "round")}
     overspent = desk.overspent()

@@ -1,0 +1,205 @@
+"""The fast lane writes, flushes, performs, asks and publishes what the loop does, in the same order and at the same points."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from testbed.bundles import PLANNED, Placed, place
+from testbed.journals import NOW_MS
+from testbed.strategies import effects as usual_effects
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.storage.store import Store
+from uncaged_effects.null import NullHandler
+from uncaged_engine.cells import cell
+from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.seat import Seat
+from uncaged_engine.cells.shared import Cells, start_cells
+from uncaged_engine.door.effects import EffectContext
+from uncaged_engine.door.outcomes import Outcome
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.journal import Journal
+from uncaged_engine.settings.loading import load
+from uncaged_engine.steps.driver import Driver
+from uncaged_engine.steps.fast_lane import FastLane
+from uncaged_engine.steps.request import Request, Surroundings
+
+pytestmark = pytest.mark.slow
+
+LARGE = lines.SPILL_BYTES + 1000
+EPISODES = 4
+PATIENT_MS = 20_000
+FLOW = PLANNED.replace(b"'policy': {'null': {}}", b"'policy': {'null': {}, 'all': {}}")
+ONE = {"null": {"value": 1}}
+
+Event = tuple[object, ...]
+Action = Callable[[Driver], None]
+ACTIONS: Mapping[str, Action] = {"pause": Driver.pause, "kill": Driver.kill}
+
+effects = st.one_of(
+    st.just(ONE),  # most of a history is ordinary
+    st.just(ONE),
+    usual_effects,
+    st.sampled_from(
+        [
+            {"null": {"value": "v", "times": LARGE}},
+            {"null": {"value": "v" * LARGE}},
+            {"null": {"value": "v" * LARGE, "fail": "no"}},
+            {"null": {"value": 1, "label": "for people"}},
+            {"null": {"fail": "no", "retry": {"times": 2, "pause_s": 0}}},
+            {"null": {"value": 1, "retry": {"often": 1}}},
+            {"null": {"value": 1, "mark": True}},
+            {"null": {"sleep_s": 0.001}},
+            {"null": {"lack": "a tool"}},
+            {"null": {"wait": True}},
+            {"null": [1]},
+            {"all": {"effects": [ONE, {"null": {"fail": "no"}}, {"now": {}}], "limit": 1}},
+            {"now": {}},
+            {"now": {"value": "v" * (lines.MARK_BYTES + 1)}},
+            {"teleport": {}},
+            {"output": {"role": "r", "content": "c", "meta": {}, "by": "me"}},
+            {"null": {}, "now": {}},
+            {},
+            [],
+            "raise",
+        ]
+    ),
+)
+limits = st.fixed_dictionaries(
+    {},
+    optional={
+        "maxRounds": st.integers(0, 3),
+        "maxSteps": st.integers(1, 8),
+        "maxJournalBytes": st.integers(1000, 3000),
+        "maxTokens": st.just(1000),
+    },
+)
+moments = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(sorted(ACTIONS))), max_size=2)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """What a driver does, in order, and what happens to it meanwhile: an action is due when so many events are recorded."""
+
+    due: Mapping[int, str]
+    events: list[Event] = field(default_factory=list)
+    driver: Driver | None = None
+
+    def note(self, *event: object) -> None:
+        self.events.append(event)
+
+    def note_and_act(self, *event: object) -> None:
+        """At a point where another thread of execution could come in between."""
+        self.note(*event)
+        word = self.due.get(len(self.events))
+        if word is not None and self.driver is not None:
+            ACTIONS[word](self.driver)
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[Store]:
+    directory = Path("/dev/shm")
+    with TemporaryDirectory(dir=directory if os.access(directory, os.W_OK) else None) as name:
+        yield Store.open(Path(name))
+
+
+@pytest.fixture(scope="module")
+def cells(memory: Store) -> Iterator[Cells]:
+    found = start_cells(place(memory, FLOW, number=99).bundle, "auto", begun=None)
+    yield found
+    found.close()
+
+
+def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
+    """Note what reaches the journal, the bundle and the handlers; a busy machine makes no bundle slow."""
+    patch.setattr(cell, "SLOW_MS", PATIENT_MS)
+    write, sync, ask, perform = Journal._write, Journal._sync, Seat.ask, NullHandler.perform
+
+    def writing(self: Journal, body: bytes) -> bytes:
+        recorder.note("write", body)
+        return write(self, body)
+
+    def syncing(self: Journal) -> int:
+        recorder.note("flush")
+        return sync(self)
+
+    def asking(self: Seat, seq: int, line: bytes) -> Said:
+        recorder.note_and_act("ask", seq, line)
+        said = ask(self, seq, line)
+        recorder.note_and_act("said", said.word, said.body)
+        return said
+
+    def performing(self: NullHandler, body: object, context: EffectContext) -> Outcome:
+        facts = (context.seq, context.kind, context.part, context.attempt, context.key, context.intended_ms, context.note, context.answer)
+        recorder.note_and_act("perform", body, *facts, dict(context.done), len(context.steps()), dict(context.left()))
+        outcome = perform(self, body, context)
+        recorder.note_and_act("performed", outcome)
+        return outcome
+
+    patch.setattr(Journal, "_write", writing)
+    patch.setattr(Journal, "_sync", syncing)
+    patch.setattr(Seat, "ask", asking)
+    patch.setattr(NullHandler, "perform", performing)
+
+
+def drive(store: Store, cells: Cells, placed: Placed, recorder: Recorder, resume: Mapping[str, object] | None) -> str | None:
+    """Drive the thread once; None if it cannot be taken up as it is."""
+
+    def clock_ms() -> int:
+        return NOW_MS + placed.path.stat().st_size  # moves, and is the same where the journal is
+
+    def publish(_thread: object, event: Mapping[str, object]) -> None:
+        recorder.note("publish", dict(event))
+
+    journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
+    around = Surroundings(store=store, cells=cells, clock_ms=clock_ms, publish=publish)
+    driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(resume=resume), config=load(store), around=around)
+    recorder.driver = driver
+    with closing(driver):
+        try:
+            driver.accept()
+        except RefusedError:
+            return None
+        return driver.run()
+
+
+def live(
+    store: Store, cells: Cells, plan: list[object], bounds: Mapping[str, int], due: Mapping[int, str], *, fast: bool
+) -> tuple[list[Event], bytes]:
+    """Run a thread from its start until it cannot go on; return what happened and its journal."""
+    placed = place(store, FLOW, params={"plan": plan}, limits=bounds)
+    recorder = Recorder(due)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            record(patch, recorder)
+            if not fast:
+                patch.setattr(FastLane, "_ordinary", lambda _self, _said, _steps: None)
+            word = drive(store, cells, placed, recorder, None)
+            for _ in range(EPISODES):
+                recorder.note("left", word)
+                if word not in ("paused", "killed", "limit", "unknown"):
+                    break
+                word = drive(store, cells, placed, recorder, {"redo": True, "maxRounds": 10, "maxSteps": 100, "maxJournalBytes": 1 << 30})
+        return recorder.events, placed.path.read_bytes()
+    finally:
+        placed.path.unlink()
+        (store.work / f"{placed.thread}.null").unlink(missing_ok=True)
+
+
+@example(plan=[ONE, {"null": {"value": "v", "times": LARGE}}, ONE], bounds={}, due=[])
+@example(plan=[ONE, {"null": {"value": "v" * LARGE}}, ONE], bounds={}, due=[])
+@given(plan=st.lists(effects, max_size=10), bounds=limits, due=moments)
+def test_the_fast_lane_equals_the_loop(
+    memory: Store, cells: Cells, plan: list[object], bounds: Mapping[str, int], due: list[tuple[int, str]]
+) -> None:
+    """Any history has the same commands and the same bytes by either way: limits, refusals, retries, large values, pauses and kills."""
+    fast = live(memory, cells, plan, bounds, dict(due), fast=True)
+    slow = live(memory, cells, plan, bounds, dict(due), fast=False)
+    assert fast == slow
