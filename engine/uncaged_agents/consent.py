@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import UsageError
-from uncaged_bundles.storage.files import read_if_there, write_atomically
+from uncaged_bundles.errors import DamagedError, RefusedError, UsageError
+from uncaged_bundles.storage.files import locked, read_if_there, write_atomically
 from uncaged_engine.settings.config import Config
 
 from .program.table import Row, table
 
 NO = "not "
 """Stands before a name in ``consent`` that a person said no to."""
-LINE = re.compile(rb"(?m)^consent:[ \t]*\[([^\]\[#\n]*)\]([ \t]*|[ \t]+#[^\n]*)$")
 LOCK_TIMEOUT_S = 10.0
 
 
@@ -44,28 +42,22 @@ def to_ask(config: Config, environment: Mapping[str, str]) -> Row | None:
 
 
 def keep(path: Path, name: str, *, yes: bool) -> None:
-    """Write the answer into ``config.yaml`` and leave everything else in it as it is.
+    """Write the answer into ``config.yaml``; other lines of it stay as they are.
 
     Raises:
-        UsageError: the file is written in a way that a line cannot be added to; says which line.
+        UsageError: the file is no valid config. RefusedError: another process is changing it.
     """
-    from filelock import FileLock
+    from uncaged_bundles.storage.document import Document
     from uncaged_engine.settings.config_file import parse_config
 
     word = name if yes else f"{NO}{name}"
-    with FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S):
-        before = read_if_there(path) or b""
-        found = LINE.search(before)
-        if found is not None:
-            words = [part for part in found.group(1).split(b",") if part.strip()]
-            line = b"consent: [" + b", ".join([*(part.strip() for part in words), word.encode()]) + b"]" + found.group(2)
-            after = before[: found.start()] + line + before[found.end() :]
-        else:
-            after = before + (b"" if not before or before.endswith(b"\n") else b"\n") + f"consent: [{word}]\n".encode()
-        try:
-            kept = parse_config(after, path).consent
-        except UsageError as exc:
-            raise UsageError(f"{path}: the answer cannot be added; write `consent: [{word}]` into it yourself ({exc})") from exc
-        if word not in kept:
-            raise UsageError(f"{path}: the answer cannot be added; write `consent: [{word}]` into it yourself")
-        write_atomically(path, after)
+    try:
+        with locked(path.with_name(f"{path.name}.lock"), timeout_s=LOCK_TIMEOUT_S):
+            before = read_if_there(path) or b""
+            document = Document.parse(before, str(path))
+            document.put_top("consent", [*parse_config(before, path).consent, word], inline=True)
+            write_atomically(path, document.rewritten())
+    except (UsageError, DamagedError) as exc:
+        raise UsageError(f"the answer cannot be kept: {exc}") from exc
+    except TimeoutError as exc:
+        raise RefusedError(f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again") from exc

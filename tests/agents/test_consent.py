@@ -93,6 +93,9 @@ def test_the_names_of_the_table_need_no_config() -> None:
         (b"agent: repair", b"agent: repair\nconsent: [claude]\n"),
         (b"# mine\nconsent: [not codex]\nagent: repair\n", b"# mine\nconsent: [not codex, claude]\nagent: repair\n"),
         (b"consent: []\n", b"consent: [claude]\n"),
+        (b"consent: [not codex]  # asked\n", b"consent: [not codex, claude]  # asked\n"),
+        (b"# mine\nconsent:\n  - codex\nagent: repair  # ours\n", b"# mine\nconsent: [codex, claude]\nagent: repair  # ours\n"),
+        (b"{agent: repair}\n", b"{agent: repair, consent: [claude]}\n"),
     ],
 )
 def test_the_answer_is_added_and_nothing_else_changes(tmp_path: Path, before: bytes, after: bytes) -> None:
@@ -110,12 +113,12 @@ def test_a_no_is_kept_too(tmp_path: Path) -> None:
     assert (tmp_path / "config.yaml").read_bytes() == b"consent: [not claude]\n"
 
 
-@pytest.mark.parametrize("before", [b"consent:\n  - codex\n", b"{agent: repair}\n", b"agent: [\n"])
-def test_a_file_that_cannot_take_a_line_is_left_alone(tmp_path: Path, before: bytes) -> None:
-    """The message says which line to write."""
+@pytest.mark.parametrize("before", [b"agent: [\n", b"- a\n", b"agents: 5\n", b"consent: {a: b}\n"])
+def test_a_file_that_is_no_config_is_left_alone(tmp_path: Path, before: bytes) -> None:
+    """The message names the file and what is wrong in it."""
     path = tmp_path / "config.yaml"
     path.write_bytes(before)
-    with pytest.raises(UsageError, match=r"write `consent: \[claude\]` into it yourself"):
+    with pytest.raises(UsageError, match=r"the answer cannot be kept: .*config\.yaml"):
         keep(path, "claude", yes=True)
     assert path.read_bytes() == before
 

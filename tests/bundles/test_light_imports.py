@@ -14,7 +14,6 @@ HEAVY = {
     "pydantic",
     "jsonschema",
     "yaml",
-    "filelock",
     "anthropic",
     "rich",
     "zstandard",

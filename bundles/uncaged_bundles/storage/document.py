@@ -146,9 +146,10 @@ class Document:
             located[name] = spans
         return Outline(top=top, sections=located)
 
-    def put_top(self, name: str, value: object) -> None:
-        """Set a top-level key."""
+    def put_top(self, name: str, value: object, *, inline: bool = False) -> None:
+        """Set a top-level key. inline: a list is written in brackets, on one line."""
         new = _represented(value)
+        new.flow_style = inline
         former = self.top(name)
         if former is not None and _shape(former.node) == _shape(new):
             return
