@@ -12,11 +12,30 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import calling, checking, children, counts, listing, peers, replaying, scripts, snapshot, starting, steps, turns, waiting, web
+from . import (
+    calling,
+    checking,
+    children,
+    counts,
+    listing,
+    peers,
+    registry,
+    replaying,
+    scripts,
+    snapshot,
+    starting,
+    steps,
+    turns,
+    waiting,
+    web,
+)
 from .bench import SHARED_MEMORY, Bench, Figure, filesystem_of
 from .table import Row, as_document, render
 
-MODULES = (counts, steps, turns, replaying, checking, starting, listing, waiting, children, snapshot, web, scripts, calling, peers)
+MODULES = (
+    *(counts, steps, turns, replaying, checking, starting, registry, listing),
+    *(waiting, children, snapshot, web, scripts, calling, peers),
+)
 FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}
 
 

@@ -86,7 +86,7 @@ def _first_step_s(laboratory: Laboratory, name: str, environment: Mapping[str, s
     """Seconds from starting the command to the time that the worker wrote into the first step."""
     begin = time.time()
     done = subprocess.run(
-        [*_command(), "run", name, "--prompt", "1", "--detach"],
+        [*command(), "run", name, "--prompt", "1", "--detach"],
         check=True,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -97,8 +97,8 @@ def _first_step_s(laboratory: Laboratory, name: str, environment: Mapping[str, s
     return timeline(laboratory.wait(thread)).finished_ms[0] / 1000 - begin
 
 
-def _command() -> list[str]:
-    """The installed command beside this interpreter, or its module."""
+def command() -> list[str]:
+    """Return the installed command beside this interpreter, or its module."""
     script = Path(sys.executable).with_name("uncaged-workflow")
     return [str(script)] if script.exists() else [sys.executable, "-m", "uncaged_cli"]
 

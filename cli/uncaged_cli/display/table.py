@@ -21,16 +21,18 @@ def render(headers: Sequence[str], rows: Sequence[Sequence[Piece]], *, width: in
         rows: cells in the order of *headers*.
         width: columns of the terminal; None means that nothing is cut.
     """
-    cells: list[list[Piece]] = [[_one_line(cell) for cell in row] for row in rows]
+    cleaned: dict[str, str] = {}
+    cells: list[list[Piece]] = [[_one_line(cell, cleaned) for cell in row] for row in rows]
     lines: list[list[Piece]] = [[*headers], *cells]
-    sizes = [max(columns(_text(line[index])) for line in lines) for index in range(len(headers))]
+    sizes = [_size([_text(cell) for cell in column]) for column in zip(*lines, strict=True)]
     if width is not None:
         room = width - sum(sizes[:-1]) - len(GAP) * (len(headers) - 1)
         if room < min(NARROWEST_LAST, sizes[-1]):
             return [part for row in cells for part in _block(headers, row, width)]
-        sizes[-1] = min(sizes[-1], room)
-        for row in cells:
-            row[-1] = _same(row[-1], shorten(_text(row[-1]), room))
+        if sizes[-1] > room:
+            sizes[-1] = room
+            for row in cells:
+                row[-1] = _same(row[-1], shorten(_text(row[-1]), room))
     heading: list[Piece] = [Styled(_pad(header, size), "bright_black") for header, size in zip(headers, sizes, strict=True)]
     return [_join(line, sizes) for line in [heading, *cells]]
 
@@ -44,9 +46,9 @@ def unique_prefixes(names: Sequence[str], *, minimum: int) -> dict[str, str]:
 
 def _join(cells: Sequence[Piece], sizes: Sequence[int]) -> list[Piece]:
     """One line; cells without a colour become one piece, which is cleaned and painted in one go."""
-    if all(isinstance(cell, str) and cell.isascii() for cell in cells):
-        padded = [str(cell).ljust(size) for cell, size in zip(cells, sizes, strict=True)]
-        text = GAP.join(padded).rstrip()
+    plain_cells = [cell for cell in cells if isinstance(cell, str)]
+    if len(plain_cells) == len(cells) and "".join(plain_cells).isascii():
+        text = GAP.join(map(str.ljust, plain_cells, sizes)).rstrip()
         return [text] if text else []
     line: list[Piece] = []
     plain = ""
@@ -71,8 +73,18 @@ def _block(headers: Sequence[str], cells: Sequence[Piece], width: int) -> list[l
     return lines
 
 
-def _one_line(cell: Piece) -> Piece:
-    return clean_line(cell) if isinstance(cell, str) else Styled(clean_line(cell.text), cell.colour)
+def _one_line(cell: Piece, cleaned: dict[str, str]) -> Piece:
+    """The cell in one line; what is cleaned already is looked up, since columns repeat themselves."""
+    if not isinstance(cell, str):
+        return Styled(clean_line(cell.text), cell.colour)
+    found = cleaned.get(cell)
+    if found is None:
+        found = cleaned[cell] = clean_line(cell)
+    return found
+
+
+def _size(texts: Sequence[str]) -> int:
+    return max(map(len if "".join(texts).isascii() else columns, texts))
 
 
 def _text(cell: Piece) -> str:
