@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..validation.validate import Bundle
     from .draft import Draft
 
-__all__ = ["Flow", "Registry", "Snapshot", "Version"]
+__all__ = ["Flow", "Registry", "Snapshot", "Version", "digest_of"]
 
 LOCK_TIMEOUT_S = 120.0
 READ_TIMEOUT_S = 5.0
@@ -113,7 +113,7 @@ class Registry:
         """
         if is_pure(bundle.descriptor.policy):
             return True
-        return self._ask(lambda index: is_granted(index, bundle.hash, _digest(bundle)))
+        return self._ask(lambda index: is_granted(index, bundle.hash, digest_of(bundle)))
 
     def rollback(self, name: str, hash: BundleHash | None = None) -> Flow:
         """Make a former head the head again (the newest one unless *hash* says which); it keeps its own timestamp.
@@ -298,10 +298,11 @@ def _former(flow: Flow, hash: BundleHash | None) -> Version:
 
 
 def _put_grant(draft: Draft, bundle: Bundle) -> None:
-    draft.put(GRANTS, bundle.hash, {"policy": bundle.descriptor.raw.get("policy", {}), "digest": _digest(bundle)})
+    draft.put(GRANTS, bundle.hash, {"policy": bundle.descriptor.raw.get("policy", {}), "digest": digest_of(bundle)})
 
 
-def _digest(bundle: Bundle) -> str:
+def digest_of(bundle: Bundle) -> str:
+    """Return the digest by which a grant knows a bundle's bytes."""
     return base32_bytes(blake2b(bundle.source, digest_size=16).digest())
 
 

@@ -14,7 +14,7 @@ from testbed.straced import calls_of, strace
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.storage.entries import find_flow, grant_row
 from uncaged_bundles.storage.index import RACY_NS, Head, Index, IndexMismatch, Row, digest, encode_rows, opened, stamp_of, write_index
-from uncaged_bundles.storage.registry import Registry, _digest
+from uncaged_bundles.storage.registry import Registry, digest_of
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
@@ -214,11 +214,11 @@ def test_a_forged_row_grants_nothing(
 ) -> None:
     """A grant counts only if its digest stands in the lines of the registry; the control has it there, and is granted by this very row."""
     bundle = make_bundle(policy={"null": {}})
-    grant = f"  {bundle.hash}:\n    policy: {{'null': {{}}}}\n    digest: {_digest(bundle)}\n" if is_in_the_text else entry(7)
+    grant = f"  {bundle.hash}:\n    policy: {{'null': {{}}}}\n    digest: {digest_of(bundle)}\n" if is_in_the_text else entry(7)
     store.registry_path.write_text(f"workflows:\n{entry(1)}{entry(2)}" + (f"grants:\n{grant}" if is_in_the_text else ""))
     start = store.registry_path.read_text().find(grant) if is_in_the_text else len("workflows:\n")
     lines = store.registry_path.read_bytes()[start : start + len(grant)]
-    forge(store, index_path, grant_row(BundleHash(bundle.hash), _digest(bundle), (start, start + len(grant)), lines))
+    forge(store, index_path, grant_row(BundleHash(bundle.hash), digest_of(bundle), (start, start + len(grant)), lines))
     assert registry.granted(bundle) == is_in_the_text
 
 
