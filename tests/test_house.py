@@ -35,7 +35,6 @@ MAY_IMPORT = {
 }
 UPWARDS_OF_PACKAGES = {
     ("uncaged_engine", "uncaged_agents"): "start, fork and removal of threads know workspaces",
-    ("uncaged_engine", "uncaged_effects"): "a worker gives back what scripts had lent, and parameters are read as paths of scripts",
     ("uncaged_agents", "uncaged_effects"): "a flow used as a tool is started as the effect `flow` starts it",
     ("uncaged_agents", "uncaged_repair"): "the choice of an agent asks which roles the repair plays",
 }

@@ -22,19 +22,19 @@ from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.journal.infolog import InfoLog
 from uncaged_engine.sandbox.bounds import DEFAULT_PATH, ScriptBounds
+from uncaged_engine.sandbox.lending import lent, may_enter, user_for
 from uncaged_engine.sandbox.mechanism import Mechanism, choose
+from uncaged_engine.sandbox.roots import Places, Refused, WrittenPlaces, check_unchanged
 from uncaged_engine.sandbox.scratch import ANY_OWNER
 from uncaged_engine.sandbox.script import ScriptResult, private_directory, run_script
 from uncaged_engine.settings import secrets
 
 from .scripting.checks import check_text
-from .scripting.lending import lent, may_enter, user_for
 from .scripting.network import opened
-from .scripting.places import Places, check_inside, settle
+from .scripting.places import check_inside, settle
 from .scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
 from .scripting.refusals import ReportedRefusal, findings
-from .scripting.roots import WrittenPlaces, check_unchanged
-from .scripting.wish import Limits, Refused, Wish, declared, environment_of, read_body
+from .scripting.wish import Limits, Wish, declared, environment_of, read_body
 
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
 FLAGS = {

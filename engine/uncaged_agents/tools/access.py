@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from uncaged_effects.scripting.lending import change_owners, identities_of
+from uncaged_engine.sandbox.lending import change_owners, identities_of
 from uncaged_engine.sandbox.script import ScratchUser
 
 

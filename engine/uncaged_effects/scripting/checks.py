@@ -10,7 +10,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from .wish import Limits, Refused, declared
+from uncaged_engine.sandbox.roots import Refused
+
+from .wish import Limits, declared
 
 NEVER_CMDLETS = frozenset(
     {"invoke-expression", "add-type", "set-executionpolicy", "register-scheduledtask", "register-objectevent", "register-engineevent"}

@@ -19,8 +19,9 @@ from uncaged_engine.network.proxy import Proxy
 from uncaged_engine.network.rules import Rules, read_patterns
 from uncaged_engine.sandbox.interpreter import find_interpreter
 from uncaged_engine.sandbox.mechanism import Mechanism
+from uncaged_engine.sandbox.roots import Refused
 
-from .wish import Limits, Refused
+from .wish import Limits
 
 PORT = 3128
 PROXY = f"http://127.0.0.1:{PORT}"

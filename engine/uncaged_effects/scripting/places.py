@@ -6,51 +6,16 @@ A path in a policy is absolute, or relative to the caller's directory; ``~`` and
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from uncaged_bundles.paths import expanded
 from uncaged_engine.sandbox.bounds import Identity
+from uncaged_engine.sandbox.roots import Places, Refused, Root, find_roots
 
-from .roots import Root, find_roots
-from .wish import Refused, declared
+from .wish import declared
 
 PARAMETER = "param:"
-_VARIABLE = re.compile(r"\$(?:env:)?(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """The paths of one run, as they are mounted: as they were written, and where they lead to. roots: the same, one for each entry."""
-
-    read: tuple[Path, ...]
-    write: tuple[Path, ...]
-    roots: tuple[Root, ...] = ()
-
-    @property
-    def identities(self) -> dict[Path, Identity]:
-        """Device and inode of each path that exists, under both names."""
-        return {path: root.identity for root in self.roots if root.identity is not None for path in (root.path, root.real)}
-
-    @property
-    def lendable(self) -> dict[Path, Identity]:
-        """What the script may write, each under the one name that leads over no link."""
-        return {root.real: root.identity for root in self.roots if root.identity is not None and root.real in self.write}
-
-    def covers(self, path: Path) -> bool:
-        """Whether a path lies in one of them, links resolved, name by name: ``/data`` does not hold ``/data2``."""
-        return _lies_in(path, (*self.read, *self.write))
-
-    def opens(self, path: Path) -> bool:
-        """Whether a path lies in one that may be written."""
-        return _lies_in(path, self.write)
-
-
-def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
-    real = Path(os.path.realpath(path))
-    return any(real.is_relative_to(os.path.realpath(one)) for one in allowed)
 
 
 def settle(
@@ -102,26 +67,6 @@ def resolve(text: str, key: str, *, given: Mapping[str, object], environment: Ma
         return expanded(text, environment, directory)
     except ValueError as exc:
         raise Refused(f"the policy's {key} names {text!r}: {exc}") from exc
-
-
-def expanded(text: str, environment: Mapping[str, str], directory: Path) -> Path:
-    """Return an absolute path: ``~`` and variables put in, relative ones from *directory*.
-
-    Raises:
-        ValueError: a variable is not set, or may not be used.
-    """
-
-    def value_of(match: re.Match[str]) -> str:
-        name = match[1] or match[2]
-        if name not in environment:
-            raise ValueError(f"the variable {name} is not set, or not carried to flows (config.yaml: environment)")
-        return environment[name]
-
-    if "\0" in text or not text.strip():
-        raise ValueError("it is no path")
-    if text == "~" or text.startswith("~/"):
-        text = "$HOME" + text[1:]
-    return directory / _VARIABLE.sub(value_of, text)
 
 
 def check_inside(places: Places, named: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from uncaged_bundles.hosts import HOST_NETWORK
+from uncaged_engine.sandbox.roots import Refused
 
 KEYS = frozenset({"language", "body", "arguments", "parameters", "timeout_s", "repeat"})
 LANGUAGES = ("bash", "python", "powershell")
@@ -15,10 +16,6 @@ DEFAULT_TIMEOUT_S = 60.0
 MAX_OUTPUT_BYTES = 1 << 20
 MAX_WORD_BYTES = 128 << 10
 """What Linux takes as one argument or variable, its name and the final NUL included."""
-
-
-class Refused(Exception):
-    """The policy does not allow something; the message names it and how to declare it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from typing import Any
 
 from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.errors import UsageError
+from uncaged_bundles.paths import expanded
 from uncaged_bundles.schemas import misfits
 from uncaged_bundles.values import convert, is_a, matches
-from uncaged_effects.scripting.places import expanded
 
 OURS = frozenset({"type", "description", "title", "default", "enum", "pattern", "format", "pathMustExist", "examples", FOR_PEOPLE})
 OURS_OUTSIDE = frozenset({"type", "properties", "required", "additionalProperties", "description", "title", "$schema"})

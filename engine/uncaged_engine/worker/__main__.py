@@ -54,7 +54,7 @@ def work(store: Store, bundle: BundleHash, report: Report) -> int:
     allow_files()
     begun = begin_cell(store, bundle)
     if any(store.lent.glob("*.json")):
-        from uncaged_effects.scripting.lending import give_back_all  # only after a crash
+        from uncaged_engine.sandbox.lending import give_back_all  # only after a crash
 
         give_back_all(store.lent)
     from .server import Server  # while the sandbox starts

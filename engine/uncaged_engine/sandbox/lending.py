@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Self
 
 from uncaged_bundles.storage.files import write_atomically
-from uncaged_engine.sandbox.bounds import Identity
-from uncaged_engine.sandbox.scratch import ScratchUser, is_scratch, scratch_user
 
-from .places import Places
-from .wish import Refused
+from .bounds import Identity
+from .roots import Places, Refused
+from .scratch import ScratchUser, is_scratch, scratch_user
 
 MOST_ENTRIES = 20_000
 MOST_LEVELS = 500

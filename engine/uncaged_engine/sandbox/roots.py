@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.sandbox.bounds import MAX_LINKS, Identity
-from uncaged_engine.sandbox.lockdown import syscall
-from uncaged_engine.sandbox.syscalls import number_of
 
-from .wish import Refused
+from .bounds import MAX_LINKS, Identity
+from .lockdown import syscall
+from .syscalls import number_of
 
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_BENEATH = 0x08
 _NOT_OFFERED = (errno.ENOSYS, errno.EPERM)
 """An old kernel, or a container whose filter does not know the call."""
+
+
+class Refused(Exception):
+    """The policy does not allow something; the message names it and how to declare it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +195,38 @@ def check_unchanged(roots: Iterable[Root], recorded: Mapping[str, object]) -> No
                 f"inode {inode}; now device {root.identity[0]}, inode {root.identity[1]} ({str(root.real)!r}); "
                 "put the former back, or fork the thread to use what is there now"
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The paths of one run, as they are mounted: as they were written, and where they lead to. roots: the same, one for each entry."""
+
+    read: tuple[Path, ...]
+    write: tuple[Path, ...]
+    roots: tuple[Root, ...] = ()
+
+    @property
+    def identities(self) -> dict[Path, Identity]:
+        """Device and inode of each path that exists, under both names."""
+        return {path: root.identity for root in self.roots if root.identity is not None for path in (root.path, root.real)}
+
+    @property
+    def lendable(self) -> dict[Path, Identity]:
+        """What the script may write, each under the one name that leads over no link."""
+        return {root.real: root.identity for root in self.roots if root.identity is not None and root.real in self.write}
+
+    def covers(self, path: Path) -> bool:
+        """Whether a path lies in one of them, links resolved, name by name: ``/data`` does not hold ``/data2``."""
+        return _lies_in(path, (*self.read, *self.write))
+
+    def opens(self, path: Path) -> bool:
+        """Whether a path lies in one that may be written."""
+        return _lies_in(path, self.write)
+
+
+def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(os.path.realpath(one)) for one in allowed)
 
 
 class WrittenPlaces:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from testbed.scripting import objects_at
-from uncaged_effects.scripting import lending
-from uncaged_effects.scripting.lending import change_owners, lent
-from uncaged_effects.scripting.wish import Refused
+from uncaged_engine.sandbox import lending
+from uncaged_engine.sandbox.lending import change_owners, lent
+from uncaged_engine.sandbox.roots import Refused
 from uncaged_engine.sandbox.scratch import scratch_user
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")

@@ -16,9 +16,8 @@ from testbed.scripting import as_user, desk_for, told
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler
-from uncaged_effects.scripting.roots import WrittenPlaces, find_roots, open_beneath, open_without_links
-from uncaged_effects.scripting.wish import Refused
 from uncaged_engine.door.outcomes import Failure, Outcome
+from uncaged_engine.sandbox.roots import Refused, WrittenPlaces, find_roots, open_beneath, open_without_links
 
 SWAP_BY_LINK = "mv shared/in shared/gone && ln -s ../secret shared/in"
 SWAP_BY_NAME = "mv shared/in shared/gone && mkdir shared/in && echo swapped > shared/in/file.txt"
@@ -102,7 +101,7 @@ from pathlib import Path
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
 from uncaged_effects.scripting.places import settle
-from uncaged_effects.scripting.roots import WrittenPlaces, check_unchanged
+from uncaged_engine.sandbox.roots import WrittenPlaces, check_unchanged
 place, mechanism, swap, use = Path(sys.argv[1]), choose(sys.argv[2]), sys.argv[3], sys.argv[4]
 written = WrittenPlaces(place / "written.jsonl")
 def run(write, body, kept):
