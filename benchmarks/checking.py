@@ -9,7 +9,7 @@ from statistics import median
 
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.validation.validate import read_bundle
-from uncaged_engine.known_effects import KNOWN
+from uncaged_engine.effect_kinds import KNOWN
 
 from . import flows, listing
 from .bench import Bench, Figure

@@ -12,10 +12,10 @@ from uncaged_engine.api import RunOptions
 from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.seat import Seat
 from uncaged_engine.cells.shared import Cells
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.journal.infolog import InfoLog
-from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.sandbox.mechanism import choose
 
 from . import flows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from uncaged_agents.kinds import BUILT_IN
+from uncaged_agents.kinds import own_kinds
 from uncaged_agents.program.table import table
 from uncaged_cli.catalog import VERBS
 from uncaged_cli.main import group
@@ -59,7 +59,7 @@ def test_advice_names_what_there_is() -> None:
     verbs = {(path, word) for path, text in texts.items() for word in re.findall(r"[`']uncaged-workflow ([a-z][a-z-]*)", text)}
     assert {(path, word) for path, word in verbs if word not in VERBS} == set()
     agents = {(path, word) for path, text in texts.items() for word in re.findall(r"--agent (?:[a-z]+=)?([a-z][a-z-]*)", text)}
-    assert {(path, word) for path, word in agents if word not in {*BUILT_IN, *table(), "names"}} == set()  # "names": the verb
+    assert {(path, word) for path, word in agents if word not in {*own_kinds(), *table(), "names"}} == set()  # "names": the verb
     assert any(path.name == "planner.py" for path, _word in agents)
 
 

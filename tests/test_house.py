@@ -34,9 +34,7 @@ MAY_IMPORT = {
     "uncaged_cli": set(PARTS) - {"uncaged_cli"},
 }
 UPWARDS_OF_PACKAGES = {
-    ("uncaged_engine", "uncaged_agents"): "start, fork and removal of threads know workspaces",
     ("uncaged_agents", "uncaged_effects"): "a flow used as a tool is started as the effect `flow` starts it",
-    ("uncaged_agents", "uncaged_repair"): "the choice of an agent asks which roles the repair plays",
 }
 """Imports against the table above that are still to go."""
 FLOORS = (
@@ -44,7 +42,6 @@ FLOORS = (
     ("door",),
     ("costs", "processes", "network", "listening"),
     ("journal", "sandbox", "effect_kinds"),
-    ("known_effects",),
     ("state", "cells", "shipped"),
     ("steps",),
     ("worker",),

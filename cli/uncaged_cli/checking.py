@@ -25,7 +25,7 @@ def _document(one: Checked) -> Mapping[str, object]:
 def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> int:
     """Replay the past threads of *flow* against *source*, say how each would have gone, and return 0 if all went alike."""
     from uncaged_bundles.validation.validate import read_bundle
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.effect_kinds import KNOWN
 
     bundle = read_bundle(source, KNOWN)
     checked = engine.check(flow, bundle)

@@ -54,7 +54,7 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
     """
     from uncaged_bundles.builders.blocks.block_flow import BlockFlow
     from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.effect_kinds import KNOWN
 
     flow = flow_of(bundle)
     if flow is None:

@@ -16,11 +16,13 @@ from uncaged_engine.settings.config import NOTHING, Config, FlowSettings
 from uncaged_models.settings import KEY_VARIABLES
 
 from .holding import not_held
-from .kinds import BUILT_IN, factory_of, kinds
+from .kinds import factory_of, is_kind, kinds
 
 if TYPE_CHECKING:
     from .program.table import Row
 
+BUILT_IN = "repair"
+"""The kind of agent that answers where nobody chose one."""
 DEFAULT = ""
 """The key of the agent for all roles among those that a person asked for."""
 
@@ -76,8 +78,8 @@ def bind(
         for role, choice in chosen.items()
         if choice is not None and (default is None or (choice.name, choice.settings) != (default.name, default.settings))
     }
-    if default is not None and default.use == "repair":
-        expect_plays(flow, unnamed)
+    if default is not None:
+        expect_plays(flow, default.use, unnamed)
     asked_for = DEFAULT in asked  # settings that a person gave are checked, even if no role comes to use them
     used = [*others.values()] if default is None or (len(others) == len(names) and not asked_for) else [default, *others.values()]
     for choice in used:
@@ -88,15 +90,14 @@ def bind(
     return record if default is None or len(others) == len(names) else {"default": default.recorded(rights), **record}
 
 
-def expect_plays(flow: str, roles: Iterable[str]) -> None:
-    """Refuse to start a thread in which the built-in repair, for want of another agent, would have to play what it cannot."""
-    from uncaged_repair.task import ROLES
-
-    lacking = [role for role in roles if role not in ROLES]
-    if lacking:
+def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
+    """Refuse to start a thread in which an agent would have to play a role that its kind does not play."""
+    plays: Collection[str] | None = getattr(factory_of(use), "plays", None)
+    lacking = [] if plays is None else [role for role in roles if role not in plays]
+    if plays is not None and lacking:
         raise EnvironmentLacks(
-            f"no agent is configured that could answer for {', '.join(map(repr, lacking))} in {flow!r}; the built-in repair plays only"
-            f" {', '.join(ROLES)}. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)"
+            f"no agent is configured that could answer for {', '.join(map(repr, lacking))} in {flow!r}; the built-in {use} plays only"
+            f" {', '.join(plays)}. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)"
         )
 
 
@@ -189,9 +190,14 @@ def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
     """What is left; a program that could be used is named, unless the person said no to it."""
     from .consent import to_ask
 
+    if not is_kind(BUILT_IN):
+        raise EnvironmentLacks(
+            "no agent is configured, and the built-in repair is not installed",
+            remedy="set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)",
+        )
     found = to_ask(config, environment)
     hint = f"; {found.name!r} is on PATH: to use it, run with --agent {found.name}, or name it in config.yaml" if found else ""
-    return Choice(name="repair", use="repair", settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
+    return Choice(name=BUILT_IN, use=BUILT_IN, settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
 
 
 ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (by_key, by_program, by_local_server)
@@ -209,13 +215,13 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
         return Choice(name=kind, use=kind, settings=absolute({"file": rest}, directory), reason=reason)
     if colon and kind in {"command", "acp"}:
         return Choice(name=kind, use=kind, settings=absolute({"argv": words_of(rest)}, directory), reason=reason)
-    if name in BUILT_IN or name in kinds():
+    if is_kind(name):
         return Choice(name=name, use=name, settings=NOTHING, reason=reason)
     from .program.table import table
 
     row = table().get(name)
     if row is None:
-        known = sorted({*config.agents, *BUILT_IN, *kinds(), *table()})
+        known = sorted({*config.agents, *kinds(), *table()})
         near = get_close_matches(name, known, n=3) or known
         raise NotFoundError(
             f"there is no agent {name!r} (known: {', '.join(near)}); `uncaged-workflow agents` lists all, config.yaml may define more"

@@ -1,4 +1,4 @@
-"""Every kind of agent is found by its name: ours in one literal table, others' through entry points; imported only when used."""
+"""Agent kinds by name, each imported when it is used."""
 
 from __future__ import annotations
 
@@ -8,30 +8,27 @@ from typing import cast
 from uncaged_engine import plugins
 from uncaged_engine.door.agents import Agent
 
-__all__ = ["BUILT_IN", "GROUP", "Factory", "factory_of", "kinds"]
-
-GROUP = "uncaged_workflow.agents"
-
-BUILT_IN = {
-    "acp": "uncaged_agents.acp.agent:AcpAgent",
-    "program": "uncaged_agents.program.agent:ProgramAgent",
-    "anthropic": "uncaged_agents.anthropic:AnthropicAgent",
-    "openai": "uncaged_agents.openai:OpenAIAgent",
-    "command": "uncaged_agents.command:CommandAgent",
-    "scripted": "uncaged_agents.scripted:ScriptedAgent",
-    "person": "uncaged_agents.person:PersonAgent",
-    "repair": "uncaged_repair.agent:RepairAgent",
-}
+__all__ = ["Factory", "factory_of", "is_kind", "kinds", "own_kinds"]
 
 Factory = Callable[[Mapping[str, object]], Agent]
 """Makes an agent from its settings; UsageError names a setting that is wrong."""
 
 
 def factory_of(kind: str) -> Factory:
-    """Return the factory of *kind*; NotFoundError names the nearest kinds."""
-    return cast("Factory", plugins.find(kind, built_in=BUILT_IN, group=GROUP))
+    """Return the factory of *kind*; NotFoundError has the nearest kinds."""
+    return cast("Factory", plugins.find(kind, group=plugins.AGENTS))
+
+
+def is_kind(name: str) -> bool:
+    """Whether *name* is a kind of agent."""
+    return plugins.is_known(name, group=plugins.AGENTS)
 
 
 def kinds() -> tuple[str, ...]:
     """Return all kinds of agents that are installed here."""
-    return plugins.names(built_in=BUILT_IN, group=GROUP)
+    return plugins.names(group=plugins.AGENTS)
+
+
+def own_kinds() -> tuple[str, ...]:
+    """Return the kinds of agents that come with this distribution."""
+    return tuple(plugins.ours(plugins.AGENTS))

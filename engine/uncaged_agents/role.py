@@ -31,7 +31,7 @@ from .slots import Cancelled, Turn, places_directory
 from .turns.asking import Asked, add_usage, ask
 from .turns.claims import Claims
 from .turns.question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
-from .workspace import Workspace, last_snapshot, scratch_of
+from .workspace import Workspace, last_snapshot
 
 
 class RoleHandler(Handler):
@@ -63,7 +63,7 @@ class RoleHandler(Handler):
 
 def perform_role(question: Question, context: EffectContext) -> Outcome:
     binding = bind(question.role.name, context)
-    scratch = scratch_of(context.store, context.thread_id)
+    scratch = context.store.private(context.thread_id)
     scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
     latest = last_snapshot(question.steps)
     workspace = prepare(context, scratch, latest)

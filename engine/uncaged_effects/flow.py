@@ -21,7 +21,7 @@ from uncaged_engine.state.reason import doubt_about
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
-    from uncaged_engine.threads.starting import RunOptions
+    from uncaged_engine.door.preparing import RunOptions
 
 KEYS = frozenset({"name", "prompt", "params", "maxRounds"})
 DEEPEST = 16
@@ -101,7 +101,7 @@ def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: Eff
 
 def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
     """What is left of the parent's limits. ran_s: how long the child ran before, which its own limit of time counts, too."""
-    from uncaged_engine.threads.starting import RunOptions
+    from uncaged_engine.door.preparing import RunOptions
 
     left = context.left()
     tokens, seconds = left.get("maxTokens"), left.get("maxSeconds")

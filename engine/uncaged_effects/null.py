@@ -18,13 +18,17 @@ probe       like mark, and a probe of an open intent looks there
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+from uncaged_engine.door.preparing import Preparation
 
 MAX_TIMES = 1 << 20
 PLAIN_KEYS = frozenset({"value", "times"})
@@ -54,6 +58,12 @@ class NullHandler(Handler):
         if not isinstance(body, dict) or not marks.exists() or context.key not in marks.read_text("utf-8").splitlines():
             return None
         return answer(body)
+
+
+class NullPreparation(Preparation):
+    def forget(self, store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        del start, environment
+        (store.work / f"{thread}.null").unlink(missing_ok=True)
 
 
 def find_problem(body: dict[str, object]) -> str | None:

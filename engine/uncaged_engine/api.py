@@ -9,7 +9,6 @@ for event in engine.follow(thread):
 
 from __future__ import annotations
 
-import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -25,10 +24,11 @@ from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 
+from .door.preparing import RunOptions
+from .effect_kinds import KNOWN
 from .journal import archive, lines
 from .journal.journal import Journal, create
 from .journal.origin import ThreadOrigin, unbound
-from .known_effects import KNOWN
 from .sandbox.mechanism import choose
 from .settings.config import Config
 from .settings.loading import load
@@ -42,13 +42,12 @@ from .threads.cutting import Cut, Instead
 from .threads.following import Event, follow
 from .threads.forking import make_fork, target_of
 from .threads.resuming import resume_fields
-from .threads.starting import ENTROPY_BYTES, Chance, RunOptions, granted_bundle, new_start, pin_workspace, start_line
+from .threads.starting import ENTROPY_BYTES, Chance, granted_bundle, new_start, start_line
 from .threads.steering import require, require_still, steer
 from .threads.tails import settle
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
-    from .threads.changes import FileChanges, Merged
     from .threads.estimate import Estimate
     from .threads.proof import Checked
     from .threads.verify import Verdict
@@ -142,6 +141,7 @@ class Engine:
         with launching or client.rouse(self.store, bundle_hash) or nullcontext() as worker:  # it starts while we check
             bundle = granted_bundle(self.store, self.registry, bundle_hash)
             thread, start = new_start(
+                store=self.store,
                 thread=thread,
                 parent=parent,
                 config=self.config,
@@ -152,7 +152,6 @@ class Engine:
                 options=chosen,
                 chance=self._chance,
             )
-            pin_workspace(start, (), self.store, chosen)
             line = start_line(self.store, start, self._chance.clock_ms())
             self.store.note_start(thread, by_thread=parent is not None)
             create(self.store.data_path(bundle.hash, thread), line, bundle.hash, thread)
@@ -345,24 +344,6 @@ class Engine:
             raise RefusedError(f"bundle {bundle.hash} is trusted: it is not replayed, so nothing can be proved before it runs")
         config = self.config
         return check(self.store, bundle, choose(config.sandbox), flow, deadline_s=config.limits.bundle_s)
-
-    def changes(self, text: str, step: int | None = None) -> FileChanges:
-        """What a step of a thread did to its files, or the whole thread. Raises: NotFoundError: there is no snapshot to compare."""
-        from .threads.changes import changes_of
-
-        return changes_of(self.store, self.thread(text), step, os.environ)
-
-    def branch_changes(self, text: str) -> FileChanges:
-        """What merging a thread's branch would bring into the checkout that it came from."""
-        from .threads.changes import branch_changes
-
-        return branch_changes(self.store, self.thread(text), os.environ)
-
-    def merge(self, text: str, found: FileChanges) -> Merged:
-        """Merge what `branch_changes` found. Raises: RefusedError: git would not; the checkout is as it was."""
-        from .threads.changes import merge
-
-        return merge(self.store, self.thread(text), found, os.environ)
 
     def remove_thread(self, text: str) -> ThreadId:
         """Delete a thread that does not run, with its worktree, refs and logs."""

@@ -1,39 +1,27 @@
-"""Every kind of effect has one handler, found by the kind's name: ours in one literal table, others' through entry points."""
+"""Effect kinds by name: the handler of each, and the keys that a policy may set for it.
+
+The kinds of contract 1 are in the core's own table; those of other distributions are looked up when a policy or a bundle names one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import cast
+
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.policy import KNOWN_EFFECTS
 
 from . import plugins
 from .door.effects import Handler
 
-__all__ = ["BUILT_IN", "GROUP", "handler_for", "kinds"]
-
-GROUP = "uncaged_workflow.effects"
-
-BUILT_IN = {
-    "all": "uncaged_effects.all:AllHandler",
-    "ask": "uncaged_effects.ask:AskHandler",
-    "fetch": "uncaged_effects.fetch:FetchHandler",
-    "flow": "uncaged_effects.flow:FlowHandler",
-    "http": "uncaged_effects.http:HttpHandler",
-    "llm": "uncaged_effects.llm:LlmHandler",
-    "now": "uncaged_effects.now:NowHandler",
-    "null": "uncaged_effects.null:NullHandler",
-    "role": "uncaged_agents.role:RoleHandler",
-    "script": "uncaged_effects.script:ScriptHandler",
-    "search": "uncaged_effects.search:SearchHandler",
-    "sleep": "uncaged_effects.sleep:SleepHandler",
-}
+__all__ = ["KNOWN", "handler_for", "kinds", "outcome_schema"]
 
 
 @cache
 def handler_for(kind: str) -> Handler:
-    """Return the one handler of *kind*; NotFoundError names the nearest kinds."""
-    factory = cast("type[Handler]", plugins.find(kind, built_in=BUILT_IN, group=GROUP))
-    return factory()
+    """Return the one handler of *kind*; NotFoundError has the nearest kinds."""
+    return cast("type[Handler]", plugins.find(kind, group=plugins.EFFECTS))()
 
 
 def outcome_schema(kind: str, body: object) -> Mapping[str, object]:
@@ -43,4 +31,25 @@ def outcome_schema(kind: str, body: object) -> Mapping[str, object]:
 
 def kinds() -> tuple[str, ...]:
     """Return all kinds that can be performed here."""
-    return plugins.names(built_in=BUILT_IN, group=GROUP)
+    return plugins.names(group=plugins.EFFECTS)
+
+
+class KnownEffects(Mapping[str, frozenset[str]]):
+    """Effect kind to the keys that a policy may set for it."""
+
+    def __getitem__(self, kind: str) -> frozenset[str]:
+        if kind in KNOWN_EFFECTS:
+            return KNOWN_EFFECTS[kind]
+        try:
+            return handler_for(kind).limits
+        except NotFoundError as exc:
+            raise KeyError(kind) from exc
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*KNOWN_EFFECTS, *kinds()}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+KNOWN = KnownEffects()

@@ -1,10 +1,17 @@
-"""A name in a registry becomes an object only when asked for; other distributions are searched only for names that are not ours."""
+"""Entry points by group and name, and the objects behind them.
+
+This distribution's own are read from its metadata file (1 ms); others are searched for only when a name is not ours (35 ms).
+"""
 
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
@@ -12,17 +19,19 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+OURS = "uncaged-workflow"
+EFFECTS = "uncaged_workflow.effects"
+PREPARATIONS = "uncaged_workflow.preparations"
+AGENTS = "uncaged_workflow.agents"
 
-def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
-    """Return the object that *name* stands for.
 
-    Args:
-        built_in: name to ``module:attribute``.
-        group: the entry point group in which other distributions register theirs.
+def find(name: str, *, group: str) -> object:
+    """Return the object that is registered as *name*.
+
     Raises:
-        NotFoundError: nobody registered *name*; the message names the nearest ones. EnvironmentLacks: what somebody registered is broken.
+        NotFoundError: nothing is; the message has the nearest names. EnvironmentLacks: what another distribution registered is broken.
     """
-    reference = built_in.get(name)
+    reference = ours(group).get(name)
     if reference is not None:
         module, _, attribute = reference.partition(":")
         found: object = getattr(import_module(module), attribute)
@@ -32,33 +41,79 @@ def find(name: str, *, built_in: Mapping[str, str], group: str) -> object:
         return loaded(points[name])
     from difflib import get_close_matches
 
-    known = sorted({*built_in, *points})
+    known = names(group=group)
     near = get_close_matches(name, known, n=3) or known
     raise NotFoundError(
         f"nothing is registered as {name!r} in {group} (known: {', '.join(near)}); check the name or install what provides it"
     )
 
 
+def is_known(name: str, *, group: str) -> bool:
+    """Whether *name* is registered, here or by another distribution."""
+    return name in ours(group) or name in points_of(group)
+
+
+def names(*, group: str) -> tuple[str, ...]:
+    """Return every registered name, those of other distributions included."""
+    return tuple(sorted({*ours(group), *points_of(group)}))
+
+
 def loaded(point: EntryPoint) -> object:
-    """The object behind an entry of another distribution, whose faults are not ours."""
+    """Return the object behind an entry of another distribution, whose faults are not ours."""
     try:
         found: object = point.load()
     except (ImportError, AttributeError, NameError, SyntaxError, TypeError, ValueError) as exc:
         whose = f" of the distribution {point.dist.name!r}" if point.dist is not None else ""
         raise EnvironmentLacks(
-            f"{point.name!r}{whose} cannot be loaded: {type(exc).__name__} in {point.value}: {exc}", remedy="mend or uninstall it"
+            f"{point.name!r}{whose} cannot be loaded: {type(exc).__name__} in {point.value}: {exc}", remedy="repair or uninstall it"
         ) from exc
     return found
 
 
-def names(*, built_in: Mapping[str, str], group: str) -> tuple[str, ...]:
-    """Return every registered name, those of other distributions included."""
-    return tuple(sorted({*built_in, *points_of(group)}))
+@functools.cache
+def ours(group: str) -> Mapping[str, str]:
+    """Return what this distribution registers: name to ``module:attribute``, without the packages that are not installed."""
+    return {name: value for name, value in _metadata().get(group, {}).items() if _is_installed(value.partition(".")[0].partition(":")[0])}
 
 
 @functools.cache
 def points_of(group: str) -> Mapping[str, EntryPoint]:
-    """What other distributions registered; looked for once in a process, since that takes 35 ms."""
+    """Return what other distributions register; ours are not among them."""
     from importlib.metadata import entry_points
 
-    return {point.name: point for point in entry_points(group=group)}
+    found = entry_points(group=group)
+    return {point.name: point for point in found if point.dist is None or point.dist.name != OURS}
+
+
+@functools.cache
+def _is_installed(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+@functools.cache
+def _metadata() -> Mapping[str, Mapping[str, str]]:
+    """Return the entry points of this distribution by group, from the first metadata directory on the module path."""
+    groups: dict[str, dict[str, str]] = {}
+    group = ""
+    for line in _metadata_text().splitlines():
+        if line.startswith("["):
+            group = line.strip("[] ")
+        elif "=" in line:
+            name, _, value = line.partition("=")
+            groups.setdefault(group, {})[name.strip()] = value.strip()
+    return groups
+
+
+def _metadata_text() -> str:
+    start = f"{OURS.replace('-', '_')}-"
+    for directory in sys.path:
+        try:
+            entries = os.listdir(directory or ".")  # noqa: PTH208 - only names, of a directory with hundreds of them
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.startswith(start) and entry.endswith(".dist-info"):
+                return (Path(directory) / entry / "entry_points.txt").read_text("utf-8")
+    from importlib.metadata import distribution
+
+    return distribution(OURS).read_text("entry_points.txt") or ""

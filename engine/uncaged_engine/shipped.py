@@ -21,7 +21,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_bundles.version import __version__
 
-from .known_effects import KNOWN
+from .effect_kinds import KNOWN
 from .plugins import loaded
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ class RepairAgent:
     """Settings: budgetSeconds (processor time of a search), maxCandidates, testSeconds, suiteSeconds, testCommand."""
 
     name = KIND
+    plays = ROLES
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._limits = limits_of(settings)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from uncaged_agents.holding import not_held
-from uncaged_agents.kinds import BUILT_IN
+from uncaged_agents.kinds import own_kinds
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 TOOLS = Rights(tools=frozenset({"read"}))
@@ -36,7 +36,7 @@ def test_the_start_record_says_how_far_an_agent_is_held(use: str, settings: Mapp
     assert not_held(use, settings, rights) == told
 
 
-@pytest.mark.parametrize("use", BUILT_IN)
+@pytest.mark.parametrize("use", own_kinds())
 def test_nothing_is_said_where_there_is_nothing_to_hold_to(use: str) -> None:
     """A policy without such limits leaves the line as it was."""
     assert not_held(use, {}, ALL_TOOLS) is None

@@ -17,8 +17,8 @@ from uncaged_bundles.version import __version__
 from uncaged_cli import main
 from uncaged_cli.catalog import VERBS
 from uncaged_engine.api import Engine
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import archive
-from uncaged_engine.known_effects import KNOWN
 
 BOM = b"\xef\xbb\xbf"
 PURE = COUNT.replace(b"'policy': {'null': {}}", b"'policy': {}")

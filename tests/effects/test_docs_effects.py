@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.policy import KNOWN_EFFECTS
-from uncaged_engine.effect_kinds import BUILT_IN, handler_for
+from uncaged_engine import plugins
+from uncaged_engine.effect_kinds import handler_for
 
 TEXT = (Path(__file__).parents[2] / "docs" / "effects.md").read_text("utf-8")
+BUILT_IN = plugins.ours(plugins.EFFECTS)
 WRITTEN = sorted(set(BUILT_IN) - {"null"})
 """The null effect is for tests, and its docstring is its page."""
 

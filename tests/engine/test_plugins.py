@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from uncaged_engine import plugins
 
 
 def test_known_names_lead_to_their_objects() -> None:
-    """Our own handlers and agents are found without a search of installed distributions."""
+    """Handlers and agents of this distribution are found by their names."""
     assert isinstance(handlers.handler_for("null"), NullHandler)
     assert handlers.handler_for("null") is handlers.handler_for("null")
     assert agents.factory_of("command") is CommandAgent
@@ -26,10 +27,35 @@ def test_known_names_lead_to_their_objects() -> None:
     assert {"command", "scripted", "repair"} <= set(agents.kinds())
 
 
-@pytest.mark.parametrize("reference", [*handlers.BUILT_IN.values(), *agents.BUILT_IN.values()])
-def test_every_entry_of_our_tables_exists(reference: str) -> None:
-    """A table entry that leads nowhere would be found by a person, at run time."""
-    assert callable(plugins.find("x", built_in={"x": reference}, group="none"))
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [(group, name) for group in (plugins.EFFECTS, plugins.PREPARATIONS, plugins.AGENTS) for name in plugins.ours(group)],
+)
+def test_every_entry_of_ours_leads_to_an_object(group: str, name: str) -> None:
+    """An entry that leads nowhere would be found by a person, at run time."""
+    assert callable(plugins.find(name, group=group))
+
+
+def test_our_entries_are_those_of_the_installed_metadata() -> None:
+    """The short way to our own entry points and the standard library's find the same ones."""
+    for group in (plugins.EFFECTS, plugins.PREPARATIONS, plugins.AGENTS):
+        assert plugins.ours(group) == {
+            point.name: point.value for point in entry_points(group=group) if point.dist is not None and point.dist.name == plugins.OURS
+        }
+
+
+def test_names_of_a_package_that_is_not_installed_are_not_registered(tmp_path: Path) -> None:
+    """A process that cannot find the package of the repair knows no such agent, and still all others."""
+    code = (
+        "import sys\n"
+        "from importlib.machinery import PathFinder\n"
+        "find = PathFinder.find_spec\n"
+        "PathFinder.find_spec = lambda name, *more: None if name == 'uncaged_repair' else find(name, *more)\n"
+        "from uncaged_agents.kinds import kinds\n"
+        "print(*kinds())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == [kind for kind in agents.kinds() if kind != "repair"]
 
 
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
@@ -49,5 +75,5 @@ def test_what_another_distribution_registers_broken_is_told_as_its_fault(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "broken_agent", raising=False)
     point = EntryPoint(name="broken", value="broken_agent:make", group="uncaged_workflow.agents")
-    with pytest.raises(EnvironmentLacks, match=r"'broken' cannot be loaded: \w+Error in broken_agent:make: .*mend or uninstall it"):
+    with pytest.raises(EnvironmentLacks, match=r"'broken' cannot be loaded: \w+Error in broken_agent:make: .*repair or uninstall it"):
         plugins.loaded(point)

@@ -23,7 +23,7 @@ from uncaged_cli import main
 from uncaged_effects.flow import result_of
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.door.outcomes import Answer
-from uncaged_engine.known_effects import KNOWN
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.threads.parcel import export_thread, import_thread
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine
-from uncaged_engine.known_effects import KNOWN
+from uncaged_engine.effect_kinds import KNOWN
 
 pytestmark = pytest.mark.slow
 

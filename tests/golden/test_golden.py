@@ -15,8 +15,8 @@ from testbed.steering import finish
 from uncaged_bundles.ids import bundle_hash, parse_bundle_hash, parse_thread_id
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Cut, Engine
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal.recover import recover, recover_strictly
-from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.threads.verify import verify
 
 GOLDEN = Path(__file__).parent

@@ -16,8 +16,8 @@ from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.cells.cell import Cell
 from uncaged_engine.cells.replay import Replay, said, start_body
 from uncaged_engine.cells.said import Said
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal.blobs import Blobs
-from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.sandbox.mechanism import choose
 
 pytestmark = pytest.mark.slow

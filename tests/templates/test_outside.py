@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 from types import SimpleNamespace
 from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.validation.validate import read_bundle
-from uncaged_engine.known_effects import KNOWN
+from uncaged_engine.effect_kinds import KNOWN
 
 def load(group, name):
     return entry_points(group="uncaged_workflow." + group)[name].load()

@@ -11,9 +11,9 @@ from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.journal import create
-from uncaged_engine.known_effects import KNOWN
 
 from .journals import NOW_MS, Script, start_fields
 

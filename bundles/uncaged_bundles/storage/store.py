@@ -94,6 +94,10 @@ class Store:
     def info_path(self, hash: BundleHash, thread_id: ThreadId) -> Path:
         return self.logs / parse_bundle_hash(hash) / f"{parse_thread_id(thread_id)}{INFO_SUFFIX}"
 
+    def private(self, thread_id: ThreadId) -> Path:
+        """The directory for private files of a thread: its index, its record of processes, an agent's own files."""
+        return self.work / f"{thread_id}.private"
+
     def journal_of(self, thread_id: ThreadId) -> Path | None:
         """The journal of the thread with exactly this id, plain or archived; None if the store does not hold it."""
         return next(self._journals_of(thread_id), None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .screen import Piece, Styled, result
 
 if TYPE_CHECKING:
-    from uncaged_engine.threads.changes import FileChanges
+    from uncaged_agents.changes import FileChanges
 
 SHORT_COMMIT = 12
 HEADINGS = ("diff --git ", "index ", "--- ", "+++ ", "new file ", "deleted file ", "similarity ", "rename ", "old mode ", "new mode ")

@@ -58,7 +58,7 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
                 return _built(lambda: read_script(data, file, name), name)
             if kind == "definition":
                 from uncaged_bundles.builders.definition import build_definition
-                from uncaged_engine.known_effects import KNOWN
+                from uncaged_engine.effect_kinds import KNOWN
 
                 return FlowSource(source=build_definition(file, KNOWN), built=True)
             return FlowSource(source=data)
@@ -125,7 +125,7 @@ def _from_recipe(data: bytes, file: Path) -> RecipeFlow:
 def _built(read: Callable[[], RecipeFlow], name: str | None) -> FlowSource:
     from uncaged_bundles.builders.recipes.recipe_flow import build_flow
     from uncaged_bundles.names import parse_flow_name
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.effect_kinds import KNOWN
 
     chosen = None if name is None else parse_flow_name(name)
     flow = read()

@@ -44,7 +44,7 @@ def command(as_json: bool) -> None:
 def found(config: Config) -> list[tuple[str, str, str, str]]:
     """Configured agents, known coding agents, and the kinds that need no program."""
     from uncaged_agents.consent import present
-    from uncaged_agents.kinds import BUILT_IN, kinds
+    from uncaged_agents.kinds import kinds, own_kinds
     from uncaged_agents.program.table import table
 
     here = {row.name for row in present(os.environ)}
@@ -56,9 +56,10 @@ def found(config: Config) -> list[tuple[str, str, str, str]]:
         ("anthropic", "anthropic", "with a key", "a Claude model; secret:ANTHROPIC_API_KEY"),
         ("openai", "openai", "with a key", "any OpenAI-compatible endpoint; secret:OPENAI_API_KEY"),
     ]
-    ours = {*table(), *BUILT_IN}
+    own = own_kinds()
+    ours = {*table(), *own}
     others = [(name, name, "yes", "of another distribution") for name in kinds() if name not in ours]
-    return [*configured, *known, *built_in, *others]
+    return [*configured, *known, *(row for row in built_in if row[1] in own), *others]
 
 
 def about(agent: AgentSettings) -> str:

@@ -26,7 +26,7 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
     """
     from uncaged_bundles.storage.files import write_atomically
     from uncaged_bundles.validation.validate import read_bundle
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.effect_kinds import KNOWN
 
     found = bundle_source(file)
     source = found.source

@@ -73,7 +73,7 @@ def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, a
     """Write a block flow as the JSON that it came from, and any other as its bundle."""
     from uncaged_bundles.builders.blocks.block import block_flow_of, export_block_flow
     from uncaged_bundles.storage.files import write_atomically
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.effect_kinds import KNOWN
 
     bundle = engine.store.load_bundle(flow.hash, KNOWN)
     block = block_flow_of(bundle)

@@ -52,6 +52,6 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
 def flow_name(source: bytes) -> str:
     """Return what a bundle calls itself."""
     from uncaged_bundles.validation.validate import read_bundle
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.effect_kinds import KNOWN
 
     return read_bundle(source, KNOWN).descriptor.name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -71,7 +73,10 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
 @json_option
 def diff(thread: str, step: int | None, as_json: bool) -> None:
     """Show what step N of a thread did to the files of its workspace; without N, what the whole thread did."""
-    found = open_engine().changes(thread, step)
+    from uncaged_agents.changes import changes_of
+
+    engine = open_engine()
+    found = changes_of(engine.store, engine.thread(thread), step, os.environ)
     if as_json:
         jsonout.document(changes_document(found))
         return
@@ -87,12 +92,15 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
 
     A merge that git stops, in a conflict for one, is taken back: the checkout is as it was.
     """
+    from uncaged_agents import changes
+
     engine = open_engine()
-    found = engine.branch_changes(thread)
+    view = engine.thread(thread)
+    found = changes.branch_changes(engine.store, view, os.environ)
     if not as_json:
         show_changes(found)
     confirmed(f"merge {found.after[:SHORT_COMMIT]}", yes=yes)
-    merged = engine.merge(thread, found)
+    merged = changes.merge(engine.store, view, found, os.environ)
     if as_json:
         fields = {"branch": merged.branch, "into": merged.into, "commit": merged.commit, "changed": merged.changed}
         jsonout.document({**changes_document(found), **fields})
@@ -100,7 +108,6 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
         result(f"merged {merged.branch} into {merged.into}: {merged.commit[:SHORT_COMMIT]}")
     else:
         result(f"{merged.into} holds all of {merged.branch} already; nothing was changed")
-        view = engine.thread(thread)
         if found.after == (view.start.get("workspace") or {}).get("base"):
             note("the thread has made no commit; what it did to files is shown by")
             next_step(f"uncaged-workflow thread diff {view.summary.thread_id}")

@@ -3,6 +3,6 @@
 from uncaged_engine.processes.git import WorkspaceError
 
 from .checkout import forked, inspect
-from .worktree import Workspace, last_snapshot, scratch_of, snapshot_of
+from .worktree import Workspace, last_snapshot, snapshot_of
 
-__all__ = ["Workspace", "WorkspaceError", "forked", "inspect", "last_snapshot", "scratch_of", "snapshot_of"]
+__all__ = ["Workspace", "WorkspaceError", "forked", "inspect", "last_snapshot", "snapshot_of"]

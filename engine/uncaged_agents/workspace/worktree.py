@@ -63,7 +63,7 @@ class Workspace:
             branch=str(said["branch"]),
             links=tuple(str(name) for name in cast("Sequence[object]", said.get("links", ()))),
             tree=store.work / thread_id,
-            scratch=scratch_of(store, thread_id),
+            scratch=store.private(thread_id),
             environment=environment,
         )
 
@@ -259,11 +259,6 @@ class Workspace:
             yield
         finally:
             os.close(handle)
-
-
-def scratch_of(store: Store, thread_id: ThreadId) -> Path:
-    """The directory for private files of a thread: its index, its record of processes, an agent's own files."""
-    return store.work / f"{thread_id}.private"
 
 
 def last_snapshot(steps: Sequence[Mapping[str, object]]) -> str | None:

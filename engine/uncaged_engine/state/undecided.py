@@ -16,12 +16,11 @@ from uncaged_bundles.policy import refusal
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from ..effect_kinds import handler_for
+from ..effect_kinds import KNOWN, handler_for
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.labels import effect_label
 from ..journal.recover import History, Pending
-from ..known_effects import KNOWN
 from .children import OpenEffect, parts_of
 from .reason import doubt_about
 from .states import NEXT_STEP, State

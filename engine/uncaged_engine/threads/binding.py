@@ -6,7 +6,6 @@ A person accepts them in words, together with what is believed of the archive: i
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
+from ..door.preparing import NewThread, RunOptions
 from ..journal import durable
 from ..journal.blobs import Blobs
-from ..journal.lines import COMMIT
 from ..journal.origin import unbound
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import choose
@@ -27,7 +26,8 @@ from ..settings.config import Config
 from ..state.observe import step_records, view
 from .cutting import Cut, kept_steps
 from .parameters import PATH
-from .starting import RunOptions, bind_agents, checked_params, default_limits, inspect_workspace, test_command_of
+from .preparing import describe, prepare_import, secure
+from .starting import checked_params, default_limits, test_command_of
 
 SHOWN_CHARACTERS = 2000
 
@@ -63,45 +63,27 @@ def bind_here(
     kept = len(history.steps) if cut is None else kept_steps(history, cut, source_thread)
     if bundle.hash == source_hash:
         _check_params(bundle, start["parameters"]["params"], config, options)
-    claimed = _last_commit(step_records(history, Blobs(store.blobs))[:kept])
-    fields = _chosen(config, bundle=bundle, name=str(start["name"]), thread=thread, claimed=claimed, options=options, now_ms=now_ms)
-    if not accept(tuple(_sentences(bundle, start, history, fields, kept))):
+    new = NewThread(thread_id=thread, flow=str(start["name"]), bundle=bundle, store=store, config=config, options=options, now_ms=now_ms)
+    fields = _chosen(new, step_records(history, Blobs(store.blobs))[:kept])
+    if not accept(tuple(_sentences(new, start, history, fields, kept))):
         raise RefusedError(unbound(source_thread))
-    _pin(fields, thread, store, options)
+    secure(new, fields, ())
     return fields
 
 
-def _chosen(
-    config: Config, *, bundle: Bundle, name: str, thread: ThreadId, claimed: str | None, options: RunOptions, now_ms: int
-) -> dict[str, Any]:
+def _chosen(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> dict[str, Any]:
+    """Return what the thread uses of this machine. steps: those that are kept."""
+    config, bundle, options = thread.config, thread.bundle, thread.options
+    prepared = prepare_import(thread, steps)
     fields: dict[str, Any] = {
-        "agents": bind_agents(config, bundle, name, options),
+        "agents": prepared.pop("agents", {}),
         "sandbox": "none" if bundle.trusted else choose(config.sandbox).name,
-        "limits": {**default_limits(config, name), **options.limits()},
+        "limits": {**default_limits(config, thread.flow), **options.limits()},
     }
-    test_command = test_command_of(config, name, options)
+    test_command = test_command_of(config, thread.flow, options)
     if test_command:
         fields["testCommand"] = test_command
-    workspace = inspect_workspace(bundle, name, thread, options, now_ms)
-    if workspace is not None:
-        from uncaged_agents.workspace.checkout import branch_exists, has_commit
-
-        repository = Path(str(workspace["repository"]))
-        if branch_exists(repository, str(workspace["branch"]), options.environment):
-            raise RefusedError(f"{repository} has a branch {workspace['branch']} already; rename or delete it, then try again")
-        fields["workspace"] = workspace
-        if claimed is not None and has_commit(repository, claimed, options.environment):
-            fields["snapshot"] = claimed
-    return fields
-
-
-def _pin(binding: Mapping[str, Any], thread: ThreadId, store: Store, options: RunOptions) -> None:
-    """Keep git from collecting the commit that the thread's worktree will be made from."""
-    from uncaged_agents.workspace import Workspace
-
-    workspace = Workspace.of(binding, store, thread, environment=options.environment)
-    if workspace is not None:
-        workspace.pin(str(binding.get("snapshot") or workspace.base))
+    return {**fields, **prepared}
 
 
 def _check_params(bundle: Bundle, params: Mapping[str, object], config: Config, options: RunOptions) -> None:
@@ -115,16 +97,9 @@ def _check_params(bundle: Bundle, params: Mapping[str, object], config: Config, 
             )
 
 
-def _last_commit(steps: Sequence[Mapping[str, object]]) -> str | None:
-    from uncaged_agents.workspace import last_snapshot
-
-    found = last_snapshot(steps)
-    return found if found is not None and COMMIT.fullmatch(found) else None
-
-
-def _sentences(bundle: Bundle, start: Mapping[str, Any], history: History, fields: Mapping[str, Any], kept: int) -> Iterator[str]:
+def _sentences(new: NewThread, start: Mapping[str, Any], history: History, fields: Mapping[str, Any], kept: int) -> Iterator[str]:
     """Say what goes on, from what, and who and what of this machine takes part in it."""
-    steps = f"{kept} step{'' if kept == 1 else 's'}"
+    bundle, steps = new.bundle, f"{kept} step{'' if kept == 1 else 's'}"
     yield (
         f"the flow {start['name']} (bundle {bundle.hash}) goes on from {steps} recorded elsewhere: their outcomes are "
         "believed as they are, and agents read them"
@@ -140,33 +115,9 @@ def _sentences(bundle: Bundle, start: Mapping[str, Any], history: History, field
         declared = properties.get(key) if isinstance(properties, Mapping) else None
         kind = "path" if isinstance(declared, Mapping) and declared.get("format") == PATH else "parameter"
         yield f"the {kind} {key!r} from elsewhere: {_short(value)}"
-    yield from _agent_sentences(fields["agents"])
-    yield from _workspace_sentences(fields)
+    yield from describe(new, fields)
     yield "limits: " + ", ".join(f"{name} {value:.15g}" for name, value in fields["limits"].items())
     yield from (f"by its policy: {sentence}" for sentence in widening(None, bundle.descriptor.policy))
-
-
-def _agent_sentences(agents: Mapping[str, Any]) -> Iterator[str]:
-    bound = {"all roles": agents.get("default"), **agents.get("roles", {})}
-    for role, agent in bound.items():
-        if agent:
-            argv = agent["settings"].get("argv")
-            program = f" ({shlex.join(map(str, argv))})" if isinstance(argv, list) else ""
-            yield f"agent for {role}: {agent['name']}{program}: {agent['reason']}"
-
-
-def _workspace_sentences(fields: Mapping[str, Any]) -> Iterator[str]:
-    workspace = fields.get("workspace")
-    if workspace is None:
-        return
-    yield f"workspace: {workspace['repository']}, on the branch {workspace['branch']}"
-    if "snapshot" in fields:
-        yield f"its files: the commit {fields['snapshot']}, which the last step names and the repository has"
-    else:
-        yield f"its files: the commit {workspace['base']} of the repository; what the steps left elsewhere is not in it"
-    if workspace["links"]:
-        yield f"linked into it: {', '.join(workspace['links'])}"
-    yield f"tests are run with: {fields['testCommand']}" if "testCommand" in fields else "tests are run as the repository suggests"
 
 
 def _short(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
-from uncaged_bundles.validation.validate import Bundle
 
+from ..door.preparing import NewThread, RunOptions
 from ..journal import chain, durable
 from ..journal.blobs import Blobs
 from ..journal.journal import create
@@ -21,7 +20,8 @@ from ..journal.recover import recover
 from ..settings.config import Config
 from ..state.observe import step_records, view
 from .cutting import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
-from .starting import ENTROPY_BYTES, Chance, RunOptions, bind_agents, granted_bundle, pin_workspace, start_line
+from .preparing import prepare_fork, secure
+from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
 
 
 def make_fork(
@@ -73,11 +73,12 @@ def make_fork(
     now_ms = chance.clock_ms()
     thread = thread or new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
     start: dict[str, Any] = fork_start(record, history, kept, thread=thread, target=target)
+    new = NewThread(thread_id=thread, flow=str(start["name"]), bundle=bundle, store=store, config=config, options=options, now_ms=now_ms)
     if elsewhere is None:
-        start = _refitted(start, bundle, config, options)
+        start = _refitted(start, new)
     if instead is not None:
         start["forkFrom"] = {**start["forkFrom"], "instead": True}
-    pin_workspace(start, step_records(history, Blobs(store.blobs))[:kept], store, options)
+    secure(new, start, step_records(history, Blobs(store.blobs))[:kept])
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
     copied = copied_lines(data[: history.good_bytes], kept, begun, made_up)
@@ -90,12 +91,6 @@ def make_fork(
     return target, thread
 
 
-def lacks_agent(agents: object, bundle: Bundle) -> bool:
-    """Return whether *bundle* may ask for a role that the source's record names no agent for."""
-    known = agents if isinstance(agents, Mapping) else {}
-    return not known.get("default") and not set(bundle.descriptor.asked_roles) <= set(known.get("roles", {}))
-
-
 def target_of(store: Store, registry: Registry, source: tuple[BundleHash, ThreadId, Path], on: str | None) -> BundleHash:
     """Return the hash of the version that a fork of *source* runs."""
     if on is None:
@@ -103,14 +98,8 @@ def target_of(store: Store, registry: Registry, source: tuple[BundleHash, Thread
     return registry.resolve(str(view(store, *source).start["name"]) if on == "head" else on)[1]
 
 
-def _refitted(start: dict[str, Any], bundle: Bundle, config: Config, options: RunOptions) -> dict[str, Any]:
-    """What a fork may change of its source's start record: limits and agents; and it works on a branch of its own."""
+def _refitted(start: dict[str, Any], thread: NewThread) -> dict[str, Any]:
+    """Return the source's start record with what a fork may change: limits, and what its effects need of their own."""
     parameters = start["parameters"]
-    fitted = {**start, "parameters": {**parameters, "options": {**parameters["options"], **options.limits()}}}
-    if options.agents or lacks_agent(start.get("agents"), bundle):
-        fitted["agents"] = bind_agents(config, bundle, str(start["name"]), options)
-    if "workspace" in start:
-        from uncaged_agents.workspace import forked
-
-        fitted["workspace"] = forked(start["workspace"], thread_id=start["threadId"], flow=str(start["name"]))
-    return fitted
+    limited = {**start, "parameters": {**parameters, "options": {**parameters["options"], **thread.options.limits()}}}
+    return {**limited, **prepare_fork(thread, start)}

@@ -20,13 +20,13 @@ from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_t
 from uncaged_bundles.storage.files import held, read_if_there, write_atomically
 from uncaged_bundles.validation.validate import MAX_SOURCE_BYTES, Bundle, read_bundle
 
+from ..effect_kinds import KNOWN
 from ..journal import durable
 from ..journal.blobs import Blobs, blob_hash
 from ..journal.codec import CodecError, decode
 from ..journal.foreign import MAX_BLOB_BYTES, check_journal
 from ..journal.origin import ThreadOrigin, path_beside
 from ..journal.recover import History, recover_strictly
-from ..known_effects import KNOWN
 from .removal import mark_children
 from .tarball import TarError, read_members
 

@@ -25,6 +25,7 @@ from ..journal.recover import History
 from ..state import states
 from ..state.children import OpenEffect
 from ..state.observe import summarise, view
+from .preparing import forget
 from .steering import end_leftovers
 
 
@@ -145,10 +146,5 @@ def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: 
         start = view(store, bundle, thread, path).start
     except UncagedError:
         return  # an unreadable start names no workspace
-    from uncaged_agents.workspace import Workspace, scratch_of
-
-    workspace = Workspace.of(start, store, thread, environment=os.environ)
-    if workspace is not None:
-        workspace.remove()
-    shutil.rmtree(scratch_of(store, thread), ignore_errors=True)
-    (store.work / f"{thread}.null").unlink(missing_ok=True)
+    forget(store, thread, start, os.environ)
+    shutil.rmtree(store.private(thread), ignore_errors=True)

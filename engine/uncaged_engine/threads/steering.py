@@ -51,11 +51,9 @@ def steer(store: Store, text: str, event: states.Event, written: Callable[[int],
 
 def end_leftovers(store: Store, thread: ThreadId) -> None:
     """End what agents of a thread still run, whose worker died; the caller holds the thread's lock."""
-    from uncaged_agents.workspace import scratch_of
-
     from ..processes.leftovers import kill_leftovers  # `run` does without these
 
-    scratch = scratch_of(store, thread)
+    scratch = store.private(thread)
     if scratch.is_dir() and any(scratch.glob("processes-*")):
         kill_leftovers(scratch, thread)
 

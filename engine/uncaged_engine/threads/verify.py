@@ -13,11 +13,11 @@ from uncaged_bundles.storage.store import Store
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay, patience_s
 from ..cells.said import Said, mismatch, shown
+from ..effect_kinds import KNOWN
 from ..journal import durable
 from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, recover_strictly
-from ..known_effects import KNOWN
 from ..sandbox.mechanism import choose
 from . import tails
 from .parts import find_difference

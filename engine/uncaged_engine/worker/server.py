@@ -25,8 +25,8 @@ from uncaged_bundles.storage.store import Store
 
 from ..cells.cell import Cell
 from ..cells.shared import start_cells
+from ..effect_kinds import KNOWN
 from ..journal.journal import Journal
-from ..known_effects import KNOWN
 from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
 from ..state.states import refusal

@@ -32,7 +32,7 @@ COMMENTS = (
 
 
 def version(number: int) -> Bundle:
-    from uncaged_engine.known_effects import KNOWN
+    from uncaged_engine.effect_kinds import KNOWN
 
     return read_bundle(SOURCE.format(number).encode(), KNOWN)
 

@@ -15,10 +15,10 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.cells.cell import Cell
 from uncaged_engine.cells.replay import Replay, start_body
 from uncaged_engine.cells.said import Said
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.journal.recover import recover
-from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.sandbox.mechanism import choose
 
 DEADLINE_S = 10.0

@@ -10,8 +10,8 @@ from testbed.bundles import COUNT, Placed, granted, place_script, script_of, sou
 from testbed.journals import Script
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import archive, lock
-from uncaged_engine.known_effects import KNOWN
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.threads.proof import Checked, check, find_past
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 import psutil
 import pytest
 from testbed.bundles import COUNT, Placed, granted, place_script, script_of
-from uncaged_agents.workspace import scratch_of
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.processes.leftovers import ledger_of, record_process
@@ -23,7 +22,7 @@ def agent(store: Store) -> Iterator[tuple[Placed, int]]:
     """What an agent started goes on, though the worker of its thread has died."""
     bundle = granted(store, COUNT)
     placed = place_script(store, bundle, script_of(bundle).intent(1))
-    scratch = scratch_of(store, placed.thread)
+    scratch = store.private(placed.thread)
     scratch.mkdir()
     with subprocess.Popen(SLEEP, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

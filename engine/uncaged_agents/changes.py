@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uncaged_agents.workspace import Workspace, snapshot_of
 from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.journal.lines import COMMIT
+from uncaged_engine.processes.git import Git
+from uncaged_engine.state.observe import ThreadView
 
-from ..journal.lines import COMMIT
-from ..processes.git import Git
-from ..state.observe import ThreadView
+from .workspace import Workspace, snapshot_of
 
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
 

@@ -1,0 +1,142 @@
+"""Preparation of a thread for roles: which agent answers for which role, and the workspace they work in."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.rights import Rights
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.preparing import NewThread, Preparation
+from uncaged_engine.journal.lines import COMMIT
+
+
+class RolePreparation(Preparation):
+    """The fields ``agents`` and ``workspace``; for an imported thread ``snapshot``, too."""
+
+    def prepare(self, thread: NewThread) -> Mapping[str, Any]:
+        workspace = _inspect_workspace(thread)
+        return {"agents": bind_agents(thread), **({} if workspace is None else {"workspace": workspace})}
+
+    def prepare_fork(self, thread: NewThread, source: Mapping[str, Any]) -> Mapping[str, Any]:
+        fields: dict[str, Any] = {}
+        if thread.options.agents or lacks_agent(source.get("agents"), thread.bundle):
+            fields["agents"] = bind_agents(thread)
+        if "workspace" in source:
+            from .workspace import forked
+
+            fields["workspace"] = forked(source["workspace"], thread_id=thread.thread_id, flow=thread.flow)
+        return fields
+
+    def prepare_import(self, thread: NewThread, steps: Sequence[Mapping[str, object]]) -> Mapping[str, Any]:
+        fields = dict(self.prepare(thread))
+        workspace = fields.get("workspace")
+        if workspace is None:
+            return fields
+        from .workspace import last_snapshot
+        from .workspace.checkout import branch_exists, has_commit
+
+        repository, environment = Path(str(workspace["repository"])), thread.options.environment
+        if branch_exists(repository, str(workspace["branch"]), environment):
+            raise RefusedError(f"{repository} has a branch {workspace['branch']} already; rename or delete it, then try again")
+        claimed = last_snapshot(steps)
+        if claimed is not None and COMMIT.fullmatch(claimed) and has_commit(repository, claimed, environment):
+            fields["snapshot"] = claimed
+        return fields
+
+    def describe(self, fields: Mapping[str, Any]) -> Iterator[str]:
+        agents = fields["agents"]
+        bound = {"all roles": agents.get("default"), **agents.get("roles", {})}
+        for role, agent in bound.items():
+            if agent:
+                argv = agent["settings"].get("argv")
+                program = f" ({shlex.join(map(str, argv))})" if isinstance(argv, list) else ""
+                yield f"agent for {role}: {agent['name']}{program}: {agent['reason']}"
+        if "workspace" in fields:
+            yield from _workspace_sentences(fields)
+
+    def secure(self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]) -> None:
+        """Keep git from collecting the commit that the thread's worktree will be made from."""
+        if "workspace" not in fields:
+            return
+        from .workspace import Workspace, last_snapshot
+
+        workspace = Workspace.of(fields, thread.store, thread.thread_id, environment=thread.options.environment)
+        if workspace is not None:
+            workspace.pin(str(fields.get("snapshot") or last_snapshot(steps) or workspace.base))
+
+    def forget(self, store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        """Remove the worktree, its refs and an empty branch."""
+        if "workspace" not in start:
+            return
+        from .workspace import Workspace
+
+        workspace = Workspace.of(start, store, thread, environment=environment)
+        if workspace is not None:
+            workspace.remove()
+
+
+def bind_agents(thread: NewThread) -> dict[str, object]:
+    """Return which agent answers for which role, and why; nothing for a bundle that may ask no agent.
+
+    Raises:
+        RefusedError: an agent was given for a role that the bundle plays itself. As `choose.bind`.
+    """
+    descriptor, options, name = thread.bundle.descriptor, thread.options, thread.flow
+    if not descriptor.asked_roles and not any(options.agents):
+        return {}
+    own = next((role for role in options.agents if role in descriptor.roles and role not in descriptor.asked_roles), None)
+    if own is not None:
+        raise RefusedError(f'{name!r} asks no agent for {own!r}: its policy has no "role", so that the bundle itself makes these steps')
+    from .choose import bind
+
+    return bind(
+        thread.config,
+        flow=name,
+        roles=descriptor.asked_roles,
+        asked=options.agents,
+        environment=options.environment,
+        directory=options.directory,
+        rights=Rights.of(descriptor.policy.limits.get("role", {})),
+    )
+
+
+def lacks_agent(agents: object, bundle: Bundle) -> bool:
+    """Return whether *bundle* may ask for a role that the source's record names no agent for."""
+    known = agents if isinstance(agents, Mapping) else {}
+    return not known.get("default") and not set(bundle.descriptor.asked_roles) <= set(known.get("roles", {}))
+
+
+def _inspect_workspace(thread: NewThread) -> Mapping[str, Any] | None:
+    """Return the repository that the thread will work in, if its roles may use one."""
+    if "workspace" not in thread.bundle.descriptor.policy.limits.get("role", {}):
+        return None
+    from .workspace import inspect
+
+    options = thread.options
+    return inspect(
+        options.workspace or options.directory,
+        flow=thread.flow,
+        thread_id=thread.thread_id,
+        include_changes=options.include_changes,
+        links=options.links,
+        environment=options.environment,
+        now_ms=thread.now_ms,
+    )
+
+
+def _workspace_sentences(fields: Mapping[str, Any]) -> Iterator[str]:
+    workspace = fields["workspace"]
+    yield f"workspace: {workspace['repository']}, on the branch {workspace['branch']}"
+    if "snapshot" in fields:
+        yield f"its files: the commit {fields['snapshot']}, which the last step names and the repository has"
+    else:
+        yield f"its files: the commit {workspace['base']} of the repository; what the steps left elsewhere is not in it"
+    if workspace["links"]:
+        yield f"linked into it: {', '.join(workspace['links'])}"
+    yield f"tests are run with: {fields['testCommand']}" if "testCommand" in fields else "tests are run as the repository suggests"

@@ -1,0 +1,121 @@
+"""Preparation of a thread for the effects that it may ask for, before it exists, and the removal of what was prepared.
+
+An effect kind that needs fields of its own in the start record has a preparation beside its handler, registered under the kind's name in
+the group ``uncaged_workflow.preparations``. It is apart from the handler because a command that starts a thread loads no handler.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+
+from ..settings.config import Config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How a thread is started, besides its prompt and parameters.
+
+    max_rounds, max_steps: None takes the config's. max_cost (US dollars), max_tokens, max_seconds: None binds nothing.
+    max_journal_bytes: of the journal and the blobs it names. bundle_seconds: for one computation of the bundle; None takes the config's.
+    agents: agent name by role, "" for the default one.
+    workspace: the repository directory (None: *directory*). links: ignored directories to link into the worktree.
+    directory, environment: the caller's; children get them, the disk never does.
+    """
+
+    max_rounds: int | None = None
+    max_steps: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+    max_journal_bytes: int | None = None
+    bundle_seconds: float | None = None
+    agents: Mapping[str, str] = field(default_factory=dict)
+    workspace: Path | None = None
+    include_changes: bool = False
+    links: tuple[str, ...] = ()
+    test_command: str | None = None
+    directory: Path = field(default_factory=Path.cwd)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def binds_workspace(self) -> bool:
+        """Whether the caller chose where roles work or how tests are run."""
+        return self.workspace is not None or self.include_changes or bool(self.links) or self.test_command is not None
+
+    @property
+    def binds(self) -> bool:
+        """Whether the caller chose what a binding holds besides limits."""
+        return bool(self.agents) or self.binds_workspace
+
+    def limits(self) -> dict[str, float]:
+        """The limits that were given, as a journal names them."""
+        named = {
+            "maxRounds": self.max_rounds,
+            "maxSteps": self.max_steps,
+            "maxCost": self.max_cost,
+            "maxTokens": self.max_tokens,
+            "maxSeconds": self.max_seconds,
+            "maxJournalBytes": self.max_journal_bytes,
+            "bundleSeconds": self.bundle_seconds,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewThread:
+    """A thread that is about to be started, forked, or bound to this machine. flow: the name under which it runs."""
+
+    thread_id: ThreadId
+    flow: str
+    bundle: Bundle
+    store: Store
+    config: Config
+    options: RunOptions
+    now_ms: int
+
+
+class Preparation:
+    """What one effect kind adds to the start record of a thread; each method is optional.
+
+    Fields are JSON values by name. Everything that can be refused is refused here, before anything is written.
+    """
+
+    def prepare(self, thread: NewThread) -> Mapping[str, Any]:
+        """Return the fields for a thread that is started.
+
+        Raises:
+            UncagedError: what is in the way.
+        """
+        del thread
+        return {}
+
+    def prepare_fork(self, thread: NewThread, source: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields in which a fork differs from the start record of its source."""
+        del thread, source
+        return {}
+
+    def prepare_import(self, thread: NewThread, steps: Sequence[Mapping[str, object]]) -> Mapping[str, Any]:
+        """Return the fields for a thread that was recorded elsewhere and goes on here. steps: those that are kept."""
+        del steps
+        return self.prepare(thread)
+
+    def describe(self, fields: Mapping[str, Any]) -> Iterator[str]:
+        """Yield one sentence for each thing of this machine that the fields of an imported thread let it use."""
+        del fields
+        yield from ()
+
+    def secure(self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]) -> None:
+        """Keep what the fields name from being removed by others, now that nothing is refused any more."""
+        del thread, fields, steps
+
+    def forget(self, store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        """Remove what the thread leaves outside of its journal. start: its start record, of any flow."""
+        del store, thread, start, environment
