@@ -11,9 +11,9 @@ from typing import Any
 from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.journal.lines import COMMIT
-from uncaged_engine.processes.git import Git
-from uncaged_engine.state.observe import ThreadView
+from uncaged_engine.services.git import Git
+from uncaged_engine.services.journal import COMMIT
+from uncaged_engine.services.threads import ThreadView
 
 from .workspace import Workspace, snapshot_of
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.rights import ALL_TOOLS, Rights
-from uncaged_engine.settings import keys
-from uncaged_engine.settings.config import NOTHING, Config, FlowSettings
+from uncaged_engine.services import keys
+from uncaged_engine.services.settings import NOTHING, Config, FlowSettings
 from uncaged_models.settings import KEY_VARIABLES
 
 from .holding import not_held

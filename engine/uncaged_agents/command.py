@@ -12,8 +12,8 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
-from uncaged_engine.processes.programs import MAX_STDERR_BYTES, Finished, run_program
-from uncaged_engine.settings import agent as check
+from uncaged_engine.services import agent_settings as check
+from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
 
 from .failures import agent_failure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError, RefusedError, UsageError
 from uncaged_bundles.storage.files import locked, read_if_there, write_atomically
-from uncaged_engine.settings.config import Config
+from uncaged_engine.services.settings import Config
 
 from .program.table import Row, table
 
@@ -48,7 +48,7 @@ def keep(path: Path, name: str, *, yes: bool) -> None:
         UsageError: the file is no valid config. RefusedError: another process is changing it.
     """
     from uncaged_bundles.storage.document import Document
-    from uncaged_engine.settings.config_file import parse_config
+    from uncaged_engine.services.settings import parse_config
 
     word = name if yes else f"{NO}{name}"
     try:

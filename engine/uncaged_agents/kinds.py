@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from uncaged_engine import plugins
 from uncaged_engine.door.agents import Agent
+from uncaged_engine.services import registry as plugins
 
 __all__ = ["Factory", "factory_of", "is_kind", "kinds", "own_kinds"]
 

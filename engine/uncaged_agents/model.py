@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
-from uncaged_engine.settings import agent as check
+from uncaged_engine.services import agent_settings as check
 from uncaged_models import settings as models
 from uncaged_models.conversation import Call, Conversation, Result, said
 from uncaged_models.errors import ModelFailed

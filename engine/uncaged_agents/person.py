@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 
 from uncaged_engine.door.agents import AgentAnswer, AgentRequest, AgentWaits
-from uncaged_engine.settings.agent import known
+from uncaged_engine.services.agent_settings import known
 
 
 class PersonAgent:

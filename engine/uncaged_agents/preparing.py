@@ -13,7 +13,7 @@ from uncaged_bundles.rights import Rights
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.preparing import NewThread, Preparation
-from uncaged_engine.journal.lines import COMMIT
+from uncaged_engine.services.journal import COMMIT
 
 
 class RolePreparation(Preparation):

@@ -22,8 +22,7 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.agents import AgentFailed, AgentWaits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
-from uncaged_engine.processes.leftovers import kill_leftovers, ledger_of
-from uncaged_engine.processes.shortage import full_disk, named_in
+from uncaged_engine.services.processes import full_disk, kill_leftovers, ledger_of, named_in
 from uncaged_models.prompts.extract import checker
 
 from .kinds import factory_of

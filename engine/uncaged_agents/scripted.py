@@ -23,7 +23,7 @@ from typing import cast
 
 from uncaged_bundles.errors import DamagedError, EnvironmentLacks, UsageError
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
-from uncaged_engine.settings import agent as check
+from uncaged_engine.services import agent_settings as check
 
 KIND = "scripted"
 KEYS = frozenset({"role", "answer", "meta", "files", "delete", "delay_s", "fail", "lack", "usage"})

@@ -15,8 +15,8 @@ from typing import Self
 
 from uncaged_bundles.errors import EnvironmentLacks, RefusedError
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.journal import lock
-from uncaged_engine.processes.runtime import runtime_directory
+from uncaged_engine.services.journal import is_live, take
+from uncaged_engine.services.processes import runtime_directory
 
 POLL_S = 0.2
 SUFFIX = ".place"
@@ -102,7 +102,7 @@ class Turn:
                 place = os.open(self._directory / f"{number}{SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 kept = False
                 try:
-                    if lock.take(place):
+                    if take(place):
                         if working(self._directory) > self._places:  # our own is among them
                             return None
                         os.utime(place)  # what tidies old files away leaves it alone
@@ -120,7 +120,7 @@ def working(directory: Path) -> int:
     mine = {f"{number}{SUFFIX}" for number in tuple(_HELD.get(directory, ()))}
     with os.scandir(directory) as entries:
         others = [entry.path for entry in entries if entry.name.endswith(SUFFIX) and entry.name not in mine]
-    return len(mine) + sum(lock.is_live(Path(path)) for path in others)
+    return len(mine) + sum(is_live(Path(path)) for path in others)
 
 
 def places_directory(environment: Mapping[str, str]) -> Path:

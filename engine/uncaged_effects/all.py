@@ -15,7 +15,7 @@ from dataclasses import replace
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
-from uncaged_engine.effect_kinds import handler_for
+from uncaged_engine.services.registry import handler_for
 
 KEYS = frozenset({"effects", "limit", "onFailure"})
 NOT_BEGUN: Mapping[str, object] = {"kind": "not-begun", "message": "an effect beside it failed first"}

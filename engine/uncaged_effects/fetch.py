@@ -13,9 +13,7 @@ from typing import Literal, cast, get_args
 
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome
-from uncaged_engine.network.problems import Stopped, WebProblem
-from uncaged_engine.network.rules import Rules
-from uncaged_engine.network.target import read_target
+from uncaged_engine.services.network import Rules, Stopped, WebProblem, read_target
 
 from .web.client import CLIENTS, Clients
 from .web.content import TEXTUAL, decoded, kind_of

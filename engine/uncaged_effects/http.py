@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome, TryLater
-from uncaged_engine.network.rules import Rules
+from uncaged_engine.services.network import Rules
 
 from .web.client import CLIENTS, Clients
 from .web.content import content_of

@@ -14,7 +14,7 @@ from typing import Any, cast
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
-from uncaged_engine.settings import secrets
+from uncaged_engine.services import secrets
 from uncaged_models.choice import Chosen, choose, choose_name
 from uncaged_models.conversation import Conversation, said
 from uncaged_models.data import Form, ask_for_data

@@ -20,14 +20,25 @@ from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
-from uncaged_engine.journal.infolog import InfoLog
-from uncaged_engine.sandbox.bounds import DEFAULT_PATH, ScriptBounds
-from uncaged_engine.sandbox.lending import lent, may_enter, user_for
-from uncaged_engine.sandbox.mechanism import Mechanism, choose
-from uncaged_engine.sandbox.roots import Places, Refused, WrittenPlaces, check_unchanged
-from uncaged_engine.sandbox.scratch import ANY_OWNER
-from uncaged_engine.sandbox.script import ScriptResult, private_directory, run_script
-from uncaged_engine.settings import secrets
+from uncaged_engine.services import secrets
+from uncaged_engine.services.journal import InfoLog
+from uncaged_engine.services.sandbox import (
+    ANY_OWNER,
+    DEFAULT_PATH,
+    Mechanism,
+    Places,
+    Refused,
+    ScriptBounds,
+    ScriptResult,
+    WrittenPlaces,
+    check_unchanged,
+    choose,
+    lent,
+    may_enter,
+    private_directory,
+    run_script,
+    user_for,
+)
 
 from .scripting.checks import check_text
 from .scripting.network import opened

@@ -11,10 +11,9 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.urls import Target
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
-from uncaged_engine.network.problems import WebProblem
-from uncaged_engine.network.rules import HostPattern, Rules
-from uncaged_engine.settings import secrets
-from uncaged_engine.settings.config import SearchSettings
+from uncaged_engine.services import secrets
+from uncaged_engine.services.network import HostPattern, Rules, WebProblem
+from uncaged_engine.services.settings import SearchSettings
 
 from .web.client import CLIENTS, Clients
 from .web.credentials import Credentials

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.settings import secrets
-from uncaged_engine.settings.config import Config
+from uncaged_engine.services import secrets
+from uncaged_engine.services.settings import Config
 
 from .settings import KEY_VARIABLES, WIRES, ModelSettings, Wire, read_settings, with_key
 

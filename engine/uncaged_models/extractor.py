@@ -8,7 +8,7 @@ from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.door.effects import EffectContext
-from uncaged_engine.settings import secrets
+from uncaged_engine.services import secrets
 
 from .choice import choose
 from .conversation import Conversation, said

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from uncaged_engine.network.proxies import proxy_for
+from uncaged_engine.services.network import proxy_for
 
 if TYPE_CHECKING:
     import httpx2

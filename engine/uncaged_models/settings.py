@@ -8,8 +8,8 @@ from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from uncaged_bundles.errors import UsageError
-from uncaged_engine.settings import agent as check
-from uncaged_engine.settings.config import NOTHING
+from uncaged_engine.services import agent_settings as check
+from uncaged_engine.services.settings import NOTHING
 
 Wire = Literal["anthropic", "openai"]
 WIRES: tuple[Wire, ...] = ("anthropic", "openai")

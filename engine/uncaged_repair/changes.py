@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uncaged_engine.processes.git import Git, GitError
+from uncaged_engine.services.git import Git, GitError
 
 from .task import Task
 

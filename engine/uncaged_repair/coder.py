@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncaged_engine.processes.git import Git
+from uncaged_engine.services.git import Git
 
 from .answers import answer, counted, listed
 from .baseline import Baseline

@@ -9,8 +9,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from uncaged_engine.processes.git import IDENTITY, Git, GitError
-from uncaged_engine.processes.shortage import named_in
+from uncaged_engine.services.git import IDENTITY, Git, GitError
+from uncaged_engine.services.processes import named_in
 
 from .answers import FIRST_LINE, answer, listed
 from .changes import changed_paths

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.sandbox.script import ScriptProcess
+from uncaged_engine.services.sandbox import ScriptProcess
 
 from .plan import Plan
 from .results import BROKEN, Collected, Message, Run, collected_of, run_of

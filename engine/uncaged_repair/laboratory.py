@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.processes.git import Git, GitError
-from uncaged_engine.sandbox.mechanism import choose
+from uncaged_engine.services.git import Git, GitError
+from uncaged_engine.services.sandbox import choose
 
 from .baseline import Baseline, measure
 from .command import TestCommand, calming_options, names_plugin, parse_command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uncaged_engine.processes.git import Git
+from uncaged_engine.services.git import Git
 
 from .answers import answer, counted
 from .baseline import run_suite

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, RefusedError, UncagedError
-from uncaged_engine.processes.shortage import full_disk
-from uncaged_engine.sandbox.mechanism import Mechanism
-from uncaged_engine.sandbox.script import ScratchUser, ScriptBounds, ScriptProcess, scratch_copy, scratch_user, start_script
+from uncaged_engine.services.processes import full_disk
+from uncaged_engine.services.sandbox import Mechanism, ScratchUser, ScriptBounds, ScriptProcess, scratch_copy, scratch_user, start_script
 
 from .paths import LEFT_OUT, environments
 

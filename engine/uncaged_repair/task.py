@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from uncaged_engine.settings import agent as check
+from uncaged_engine.services import agent_settings as check
 
 KIND = "repair"
 KEYS = ("budgetSeconds", "maxCandidates", "testSeconds", "suiteSeconds", "testCommand")

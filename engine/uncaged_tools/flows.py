@@ -20,7 +20,7 @@ from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.effect_kinds import KNOWN
+from uncaged_engine.services.registry import KNOWN
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, Event, RunOptions

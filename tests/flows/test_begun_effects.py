@@ -20,10 +20,10 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import HOME_VARIABLE
 from uncaged_cli import main
-from uncaged_effects.flow import result_of
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.door.outcomes import Answer
 from uncaged_engine.effect_kinds import KNOWN
+from uncaged_engine.services.children import result_of
 from uncaged_engine.threads.parcel import export_thread, import_thread
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,8 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import HOME_VARIABLE, Store
 from uncaged_cli import main
 from uncaged_engine.api import Cut, Engine
+from uncaged_engine.door.children import derived_id
 from uncaged_engine.journal import archive
-from uncaged_engine.state.children import derived_id
 from uncaged_engine.threads import parcel
 from uncaged_engine.threads.housekeeping import archive_threads, prune
 

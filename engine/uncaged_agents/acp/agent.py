@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
 from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentAnswer, AgentRequest, AgentWaits
-from uncaged_engine.processes.edge import EDGE
-from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.settings import agent as check
+from uncaged_engine.services import agent_settings as check
+from uncaged_engine.services.processes import EDGE
+from uncaged_engine.services.sandbox import choose
 
 from ..command import empty_directory, find_program
 from ..program.table import Row, row_for

@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from uncaged_engine.processes.leftovers import kill_leftovers, start_recorded
-from uncaged_engine.processes.programs import has_ended, signal_group
+from uncaged_engine.services.processes import has_ended, kill_leftovers, signal_group, start_recorded
 
 TICK_S = 0.05
 

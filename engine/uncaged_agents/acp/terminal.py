@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from uncaged_engine.processes.programs import signal_group
+from uncaged_engine.services.processes import signal_group
 
 from ..tools.place import Place, ToolError
 from .process import ended, exit_code

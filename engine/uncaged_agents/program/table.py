@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_engine.settings import agent as check
+from uncaged_engine.services import agent_settings as check
 
 FILE = Path(__file__).parent / "programs.yaml"
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from uncaged_engine.sandbox.lending import change_owners, identities_of
-from uncaged_engine.sandbox.script import ScratchUser
+from uncaged_engine.services.sandbox import ScratchUser, change_owners, identities_of
 
 
 @contextmanager

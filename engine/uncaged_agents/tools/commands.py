@@ -11,10 +11,16 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.sandbox.bounds import SYSTEM_DIRECTORIES, python_prefixes
-from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.sandbox.scratch import ANY_OWNER
-from uncaged_engine.sandbox.script import ScriptBounds, ScriptResult, run_script, scratch_user
+from uncaged_engine.services.sandbox import (
+    ANY_OWNER,
+    SYSTEM_DIRECTORIES,
+    ScriptBounds,
+    ScriptResult,
+    choose,
+    python_prefixes,
+    run_script,
+    scratch_user,
+)
 
 from .access import lent
 from .place import Place, ToolError

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uncaged_engine.processes.git import IDENTITY, Git, GitError
+from uncaged_engine.services.git import IDENTITY, Git, GitError
 
 from .place import Place, ToolError
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from uncaged_bundles.shapes import ShapeError
 from uncaged_bundles.validation.schemas import check_schema
-from uncaged_engine.costs.accounting import Spent
-from uncaged_engine.costs.prices import priced
 from uncaged_engine.door.effects import EffectContext
-from uncaged_engine.journal.codec import depth
+from uncaged_engine.services.costs import Spent, priced
+from uncaged_engine.services.journal import depth
 from uncaged_models.client import Tool
 from uncaged_models.conversation import Call, Result, clean
 from uncaged_models.extractor import MAX_TEXT_CHARACTERS, take_out

@@ -14,11 +14,11 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import RefusedError, StorageError, UncagedError, UsageError
-from uncaged_effects import flow as children
-from uncaged_engine.costs.accounting import Spent
-from uncaged_engine.costs.prices import priced
+from uncaged_engine.door.children import DEEPEST, depth_of
 from uncaged_engine.door.effects import Cancel, EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure
+from uncaged_engine.services import children
+from uncaged_engine.services.costs import Spent, priced
 from uncaged_models.client import Tool
 from uncaged_models.conversation import Call, Result, clean
 from uncaged_models.prompts.history import cut
@@ -28,7 +28,6 @@ from .extract import NAME as EXTRACT
 from .toolbox import MAX_RESULT_CHARACTERS, TOOLS
 
 if TYPE_CHECKING:
-    from uncaged_engine.api import Engine
     from uncaged_tools import flows as offered
 
 MOST_CALLS = 10
@@ -36,9 +35,7 @@ MOST_CALLS = 10
 
 def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
     """The flows of these names."""
-    from uncaged_engine.api import Engine
-
-    engine = Engine(context.store)
+    engine = children.Engine(context.store)
     return FlowTools(engine, context, tools(engine, reserved=(*TOOLS, EXTRACT), flows=names))
 
 
@@ -47,7 +44,7 @@ class FlowTools:
 
     lent: Callable[[], AbstractContextManager[None]]
 
-    def __init__(self, engine: Engine, context: EffectContext, among: Sequence[offered.Tool]) -> None:
+    def __init__(self, engine: children.Engine, context: EffectContext, among: Sequence[offered.Tool]) -> None:
         self.lent = nullcontext
         self._engine = engine
         self._context = context
@@ -90,8 +87,8 @@ class FlowTools:
         self._calls[said] += 1
         cancel = Cancel()
         context = replace(self._context, key=f"{self._context.key}/{self._calls[said]}/{said}", cancel=cancel)
-        if children.depth_of(context.start) >= children.DEEPEST:
-            raise UsageError(f"threads start one another {children.DEEPEST} levels deep at most")
+        if depth_of(context.start) >= DEEPEST:
+            raise UsageError(f"threads start one another {DEEPEST} levels deep at most")
         child = children.child_id(context)
         timer = Timer(max(0.0, left_s), cancel.request)
         timer.daemon = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
-from uncaged_engine.settings.config import Config
+from uncaged_engine.services.settings import Config
 from uncaged_models.settings import WIRES, with_key
 
 from ..choose import choose, named

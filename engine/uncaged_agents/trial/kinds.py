@@ -12,7 +12,7 @@ from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentRequest
-from uncaged_engine.settings import agent as check
+from uncaged_engine.services import agent_settings as check
 from uncaged_models.client import Ask
 from uncaged_models.conversation import said
 from uncaged_models.errors import Busy, Cut, ModelFailed

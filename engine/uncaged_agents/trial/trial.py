@@ -17,12 +17,12 @@ from typing import Literal, cast
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.costs.prices import priced
 from uncaged_engine.door.agents import AgentFailed, AgentRequest
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.processes.leftovers import MARK
-from uncaged_engine.settings import secrets
-from uncaged_engine.settings.config import NOTHING, Config
+from uncaged_engine.services import secrets
+from uncaged_engine.services.costs import priced
+from uncaged_engine.services.processes import MARK
+from uncaged_engine.services.settings import NOTHING, Config
 from uncaged_models.errors import Busy, Cut, ModelFailed
 
 LIMIT_S = 60.0

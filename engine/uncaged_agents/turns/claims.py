@@ -24,8 +24,8 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentRequest
-from uncaged_engine.journal.lines import COMMIT
-from uncaged_engine.processes.git import on_disk
+from uncaged_engine.services.git import on_disk
+from uncaged_engine.services.journal import COMMIT
 
 from ..workspace import Workspace
 

@@ -13,10 +13,10 @@ from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.agents import AgentRequest
 from uncaged_engine.door.effects import EffectContext
-from uncaged_engine.journal.infolog import InfoLog
-from uncaged_engine.processes.leftovers import MARK
-from uncaged_engine.settings import secrets
-from uncaged_engine.settings.config import NOTHING
+from uncaged_engine.services import secrets
+from uncaged_engine.services.journal import InfoLog
+from uncaged_engine.services.processes import MARK
+from uncaged_engine.services.settings import NOTHING
 from uncaged_models.prompts.prompt import build_prompt
 from uncaged_models.settings import with_key
 

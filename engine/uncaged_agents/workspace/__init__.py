@@ -1,6 +1,6 @@
 """Git worktrees for threads: looked at by clients, made by workers, kept by snapshots."""
 
-from uncaged_engine.processes.git import WorkspaceError
+from uncaged_engine.services.git import WorkspaceError
 
 from .checkout import forked, inspect
 from .worktree import Workspace, last_snapshot, snapshot_of

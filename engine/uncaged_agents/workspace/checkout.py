@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_engine.processes.git import IDENTITY, Git, GitError, WorkspaceError
+from uncaged_engine.services.git import IDENTITY, Git, GitError, WorkspaceError
 
 DEPENDENCY_NAMES = frozenset({".venv", "venv", "node_modules"})
 SHORT_ID_CHARACTERS = 14

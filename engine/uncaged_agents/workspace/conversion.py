@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from uncaged_engine.processes.git import Git
+from uncaged_engine.services.git import Git
 
 CONVERTING = re.compile(rb"(?m)^[^#\n]*\b(text|eol|crlf|filter|ident|working-tree-encoding)\b")
 SETTINGS = r"^core\.(autocrlf|eol|attributesfile)$"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncaged_engine.processes.git import IDENTITY, Git, GitError, WorkspaceError
+from uncaged_engine.services.git import IDENTITY, Git, GitError, WorkspaceError
 
 NO_CONVERSION = "* -text !eol -ident !filter !working-tree-encoding\n"
 COPIED_SETTINGS = ("core.filemode", "core.symlinks", "core.ignorecase", "core.excludesfile")

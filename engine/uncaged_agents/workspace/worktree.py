@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from uncaged_engine.processes.git import Git, GitError, WorkspaceError, on_disk
+from uncaged_engine.services.git import Git, GitError, WorkspaceError, on_disk
 
 from . import conversion
 from .links import make_links, translated

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from uncaged_engine.sandbox.roots import Refused
+from uncaged_engine.services.sandbox import Refused
 
 from .wish import Limits, declared
 

@@ -14,12 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from uncaged_bundles.errors import SandboxUnavailable
-from uncaged_engine.network.problems import WebProblem
-from uncaged_engine.network.proxy import Proxy
-from uncaged_engine.network.rules import Rules, read_patterns
-from uncaged_engine.sandbox.interpreter import find_interpreter
-from uncaged_engine.sandbox.mechanism import Mechanism
-from uncaged_engine.sandbox.roots import Refused
+from uncaged_engine.services.network import Rules, WebProblem, read_patterns
+from uncaged_engine.services.proxy import Proxy
+from uncaged_engine.services.sandbox import Mechanism, Refused, find_interpreter
 
 from .wish import Limits
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from uncaged_bundles.paths import expanded
-from uncaged_engine.sandbox.bounds import Identity
-from uncaged_engine.sandbox.roots import Places, Refused, Root, find_roots
+from uncaged_engine.services.sandbox import Identity, Places, Refused, Root, find_roots
 
 from .wish import declared
 

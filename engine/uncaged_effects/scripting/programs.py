@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.sandbox.interpreter import find_interpreter
+from uncaged_engine.services.sandbox import find_interpreter
 
 MAGIC = b"\x7fELF"
 INTERPRETERS = {"bash": "bash", "python": "python3", "powershell": "pwsh"}

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from uncaged_engine.sandbox.hidden import NAME_PORT, PROCESSES, Refusal
-from uncaged_engine.sandbox.watch import ANY_ADDRESS, SOCKET_TABLES
+from uncaged_engine.services.sandbox import ANY_ADDRESS, NAME_PORT, PROCESSES, SOCKET_TABLES, Refusal
 
 from .wish import Limits, declared
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from uncaged_bundles.hosts import HOST_NETWORK
-from uncaged_engine.sandbox.roots import Refused
+from uncaged_engine.services.sandbox import Refused
 
 KEYS = frozenset({"language", "body", "arguments", "parameters", "timeout_s", "repeat"})
 LANGUAGES = ("bash", "python", "powershell")

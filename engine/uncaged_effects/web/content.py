@@ -9,7 +9,7 @@ import re
 from email.message import Message
 from typing import Any
 
-from uncaged_engine.journal import codec
+from uncaged_engine.services.journal import MAX_DEPTH, depth, encode
 
 from .credentials import Credentials
 from .exchange import Received
@@ -48,10 +48,10 @@ def parsed(body: bytes) -> tuple[Any] | None:
     """JSON that the journal can hold as it is; None for what is no JSON, too deep, or has numbers beyond all bounds."""
     try:
         value = json.loads(body)
-        codec.encode(value).encode()
+        encode(value).encode()
     except (ValueError, RecursionError):
         return None
-    if body.count(b"[") + body.count(b"{") > codec.MAX_DEPTH - HEADROOM and codec.depth(value) > codec.MAX_DEPTH - HEADROOM:
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH - HEADROOM and depth(value) > MAX_DEPTH - HEADROOM:
         return None
     return (value,)
 

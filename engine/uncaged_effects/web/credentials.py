@@ -14,10 +14,9 @@ from urllib.parse import quote, quote_plus
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.urls import Target
-from uncaged_engine.network.problems import WebProblem
-from uncaged_engine.network.rules import Rules
-from uncaged_engine.settings import secrets
-from uncaged_engine.settings.config import Config
+from uncaged_engine.services import secrets
+from uncaged_engine.services.network import Rules, WebProblem
+from uncaged_engine.services.settings import Config
 
 NAME = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
 INSIDE = re.compile(rf"secret:({NAME})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from uncaged_engine.network.problems import WebProblem
+from uncaged_engine.services.network import WebProblem
 
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 BARE_DEFLATE = -zlib.MAX_WBITS

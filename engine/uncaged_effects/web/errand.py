@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, TryLater, Void
-from uncaged_engine.network.problems import Stopped, WebProblem
-from uncaged_engine.network.rules import Rules
+from uncaged_engine.services.network import Rules, Stopped, WebProblem
 
 from .client import Clients
 from .credentials import Credentials

@@ -17,9 +17,7 @@ from uncaged_bundles.addresses import judge, literal
 from uncaged_bundles.urls import Target
 from uncaged_bundles.version import __version__
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.network.problems import Unheard, WebProblem
-from uncaged_engine.network.rules import Rules
-from uncaged_engine.network.target import redirect_target
+from uncaged_engine.services.network import Rules, Unheard, WebProblem, redirect_target
 
 from .client import Clients, Way
 from .credentials import Credentials
@@ -154,7 +152,7 @@ class Session:
 
     def _proxy(self, target: Target) -> str | None:
         """The caller's proxy for *target*. It looks names up by itself, so that behind one nobody here can check an address."""
-        from uncaged_engine.network.proxies import proxy_for
+        from uncaged_engine.services.network import proxy_for
 
         address = literal(target.host)
         if target.host == "localhost" or (address is not None and judge(address).reach != "public"):

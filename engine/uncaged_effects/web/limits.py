@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from uncaged_engine.network.problems import WebProblem
+from uncaged_engine.services.network import WebProblem
 
 from .exchange import Limits
 

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
 from markdownify import ATX, MarkdownConverter
 from soupsieve import SelectorSyntaxError
-from uncaged_engine.network.problems import WebProblem
+from uncaged_engine.services.network import WebProblem
 
 UNREAD = ("script", "style", "template", "svg", "iframe", "object")
 BLOCKS = (

@@ -12,8 +12,7 @@ from typing import Any, Literal, cast
 from urllib.parse import urlencode
 
 from uncaged_bundles.urls import Target
-from uncaged_engine.network.problems import WebProblem
-from uncaged_engine.network.target import read_target
+from uncaged_engine.services.network import WebProblem, read_target
 
 from .credentials import Credentials
 

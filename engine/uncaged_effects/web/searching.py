@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Protocol, TypedDict, cast
 
-from uncaged_engine.settings.config import SearchSettings
+from uncaged_engine.services.settings import SearchSettings
 
 from .exchange import Received
 from .request import Request

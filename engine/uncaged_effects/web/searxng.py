@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.network.problems import WebProblem
-from uncaged_engine.network.target import read_target
-from uncaged_engine.settings.config import SearchSettings
+from uncaged_engine.services.network import WebProblem, read_target
+from uncaged_engine.services.settings import SearchSettings
 
 from .exchange import Received
 from .request import Request

@@ -5,13 +5,12 @@ A child's journal says whether it was started. Without a journal, its marker (`I
 
 from __future__ import annotations
 
-from _blake2 import blake2b
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from uncaged_bundles.errors import NotFoundError
-from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
@@ -55,8 +54,3 @@ def parts_of(kind: str, body: object) -> Sequence[tuple[str, object]] | None:
     except NotFoundError:
         return None
     return handler.parts(body) if handler.is_composite else None
-
-
-def derived_id(key: str, intended_ms: int) -> ThreadId:
-    """Return the id of the thread that the effect with this key starts: the same whenever it is asked for."""
-    return new_thread_id(intended_ms, blake2b(key.encode(), digest_size=10).digest())

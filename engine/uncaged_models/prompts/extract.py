@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from uncaged_bundles.contract import CLAIM
-from uncaged_engine.journal.codec import depth
+from uncaged_engine.services.journal import depth
 
 from .fences import Block, blocks_of
 

@@ -16,7 +16,7 @@ from mcp.server.session import ServerSession
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine, Event
-from uncaged_engine.journal.labels import effect_label, intended
+from uncaged_engine.services.threads import effect_label, intended
 
 from ..flows import Called, called_of
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from uncaged_bundles.errors import NotFoundError, UncagedError
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
-from uncaged_engine.listening.asgi import GONE
+from uncaged_engine.services.listening import GONE
 
 from ..flows import Called, Tool, find_tool, split, tools
 from . import resources, threads

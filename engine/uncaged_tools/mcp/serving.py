@@ -11,8 +11,7 @@ import uvicorn
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from uncaged_bundles.errors import UsageError
-from uncaged_engine.listening.asgi import guarded
-from uncaged_engine.listening.guard import LOOPBACK, Guard
+from uncaged_engine.services.listening import LOOPBACK, Guard, guarded
 
 PATH = "/mcp"
 GRACE_S = 2

@@ -12,7 +12,7 @@ from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.schemas import misfits
 from uncaged_engine.api import Cut, Engine, Instead, ThreadView
-from uncaged_engine.threads.answering import question
+from uncaged_engine.services.threads import question
 
 from ..flows import called_of
 from .following import start_and_wait, wait

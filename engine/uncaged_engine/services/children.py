@@ -1,0 +1,123 @@
+"""Child threads: flows that an effect or a tool starts, follows to their end, and finds again after a crash.
+
+A child's id is derived from the key of the effect that starts it, so its journal is the record of whether it was started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, RefusedError
+from uncaged_bundles.ids import ThreadId
+
+from ..api import Engine
+from ..costs.accounting import NOTHING, SPENDING_LIMITS, usage_of
+from ..door.children import depth_of, derived_id
+from ..door.effects import EffectContext
+from ..door.outcomes import Answer, Failure, Outcome, Void
+from ..door.preparing import RunOptions
+from ..state.reason import doubt_about
+
+__all__ = ["Engine", "begin", "child_id", "result_of", "stop"]
+
+POLL_S = 0.5
+
+
+def child_id(context: EffectContext) -> ThreadId:
+    return derived_id(context.key, context.intended_ms)
+
+
+def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:
+    options = replace(options_of(context), max_rounds=body.get("maxRounds"))
+    parent = {"threadId": context.thread_id, "seq": context.seq, "depth": depth_of(context.start) + 1}
+    engine.run(
+        body["name"], prompt=body.get("prompt", ""), params=dict(body.get("params", {})), options=options, thread=child, parent=parent
+    )
+
+
+def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
+    """What is left of the parent's limits. ran_s: how long the child ran before, which its own limit of time counts, too."""
+    left = context.left()
+    tokens, seconds = left.get("maxTokens"), left.get("maxSeconds")
+    return RunOptions(
+        max_cost=left.get("maxCost"),
+        max_tokens=None if tokens is None else int(tokens),
+        max_seconds=None if seconds is None else seconds + ran_s,
+        directory=context.directory,
+        environment=context.environment,
+    )
+
+
+def stop(engine: Engine, child: ThreadId) -> None:
+    try:
+        engine.kill(child)
+    except (RefusedError, NotFoundError):
+        return  # it has ended by itself, or was removed
+
+
+def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcome:
+    """Wait until the child has ended; a child that lost its worker is taken up again, one that waits for a person is waited for."""
+    if engine.thread(child).summary.imported:  # its id can be computed by whoever has the parent's journal
+        raise EnvironmentLacks(
+            f"the thread {child} was imported, so it is not the one that this step started", remedy=f"remove it: `thread rm {child}`"
+        )
+    again = context.attempt > 1
+    while True:
+        status = heard(engine, child, context)
+        if context.cancel.requested:
+            return Void(word="killed", message=f"killed, and its child {child} with it")
+        if status == "unknown" or (status in ("killed", "limit") and again and engine.thread(child).summary.undecided):
+            doubt = doubt_about(engine.thread(child).summary.undecided)
+            context.progress({"child": child, "text": f"{child} needs `resume --redo` or `--skip`: {doubt}"})
+            if context.cancel.wait(POLL_S):
+                return Void(word="killed", message=f"killed while its child {child} needed a decision")
+        elif status == "interrupted" or (again and is_stopped(engine, child, status)):
+            again = False
+            try:
+                engine.resume(child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000))
+            except RefusedError:
+                if engine.thread(child).summary.status == status:  # its limit is not higher than before
+                    return outcome_of(engine, child, status)
+        elif is_stopped(engine, child, status) and status == "limit":
+            return Void(word="limit", message=f"its child {child} reached {engine.thread(child).summary.message}")
+        elif status in ("completed", "failed", "killed", "limit", "corrupt"):
+            return outcome_of(engine, child, status)
+        elif context.cancel.wait(POLL_S):  # paused or waiting: somebody else has to do something first
+            return Void(word="killed", message=f"killed while its child {child} was {status}")
+
+
+def heard(engine: Engine, child: ThreadId, context: EffectContext) -> str:
+    """Follow the child until it stops and return its status; what it uses up is told as it goes."""
+    status, spent = "", NOTHING
+    for event in engine.follow(child):
+        usage = event.body.get("usage") if event.kind == "progress" else None
+        if event.kind == "status":
+            status = str(event.body["status"])
+        elif event.kind == "record" and (used := usage_of(event.body)) and "end" not in event.body and "attempt" not in event.body:
+            spent = spent.plus(used)
+            context.progress({"child": child, "usage": spent.document()})
+        elif event.kind == "record" and "intent" in event.body:
+            context.progress({"child": child, "text": f"step {event.body['seq']} of {child}"})
+        elif usage:
+            context.progress({"child": child, "usage": spent.plus(usage).document()})
+    return status
+
+
+def is_stopped(engine: Engine, child: ThreadId, status: str) -> bool:
+    """Whether somebody, or a limit that it shares with its parent, stopped a child that could go on."""
+    end = engine.thread(child).end if status == "limit" else None
+    return status == "killed" or (end is not None and end.get("limit") in SPENDING_LIMITS)
+
+
+def outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
+    found = engine.thread(child)
+    usage = {"usage": found.spent.document()} if found.spent.document() else {}
+    identity = {"threadId": child, "hash": found.summary.hash}
+    if status != "completed" or found.end is None:
+        return Failure.of("flow", f"{found.summary.name} {status}: {found.summary.message or 'no message'}", **identity, **usage)
+    result = found.end.get("result")
+    fields = result if isinstance(result, Mapping) else {"data": result}
+    said = {"success": fields.get("success", True), "message": fields.get("message", ""), "data": fields.get("data")}
+    return Answer(fields={"outcome": {**identity, **said}, **usage})

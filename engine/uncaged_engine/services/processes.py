@@ -1,0 +1,25 @@
+"""Programs that the engine starts: runs with a limit, process groups, the ledger of what a crash may leave, the event loop at the edge."""
+
+from __future__ import annotations
+
+from ..processes.edge import EDGE
+from ..processes.leftovers import MARK, kill_leftovers, ledger_of, start_recorded
+from ..processes.programs import MAX_STDERR_BYTES, Finished, has_ended, run_program, signal_group
+from ..processes.runtime import runtime_directory
+from ..processes.shortage import full_disk, named_in
+
+__all__ = [
+    "EDGE",
+    "MARK",
+    "MAX_STDERR_BYTES",
+    "Finished",
+    "full_disk",
+    "has_ended",
+    "kill_leftovers",
+    "ledger_of",
+    "named_in",
+    "run_program",
+    "runtime_directory",
+    "signal_group",
+    "start_recorded",
+]

@@ -1,0 +1,8 @@
+"""Entry points by group and name, and the handler of an effect kind."""
+
+from __future__ import annotations
+
+from ..effect_kinds import KNOWN, handler_for
+from ..plugins import AGENTS, find, is_known, names, ours
+
+__all__ = ["AGENTS", "KNOWN", "find", "handler_for", "is_known", "names", "ours"]

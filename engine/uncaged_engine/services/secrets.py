@@ -1,0 +1,7 @@
+"""Secrets: references in settings resolved, and known values replaced in what leaves the engine."""
+
+from __future__ import annotations
+
+from ..settings.secrets import MIN_CHARACTERS, PREFIX, redact, resolve, secret_value
+
+__all__ = ["MIN_CHARACTERS", "PREFIX", "redact", "resolve", "secret_value"]
