@@ -42,11 +42,10 @@ FACES = {
 }
 """What each part sees of the core: what a distribution of others sees, too."""
 FLOORS = (
-    ("plugins", "settings"),
-    ("door",),
-    ("costs", "processes", "network", "listening"),
-    ("journal", "sandbox", "effect_kinds"),
-    ("state", "cells", "shipped"),
+    ("plugins", "settings", "journal", "sandbox", "listening"),
+    ("door", "cells"),
+    ("costs", "processes", "network", "effect_kinds"),
+    ("state", "shipped"),
     ("steps",),
     ("worker",),
     ("threads",),

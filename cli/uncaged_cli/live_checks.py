@@ -66,7 +66,7 @@ def live_checks(engine: Engine) -> Iterator[Check]:
 
 def spelled(found: Finding) -> str:
     """What it said, how long that took, which model it is, what was used up."""
-    from uncaged_engine.costs.accounting import Spent
+    from uncaged_engine.journal.usage import Spent
 
     model = f"model {found.model}" if found.model and found.model not in found.text else ""
     took = spell(round(found.seconds * 1000)) if found.seconds >= 0.001 else ""

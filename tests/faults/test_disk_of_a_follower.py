@@ -16,10 +16,10 @@ from testbed.foreground import environment, worker
 from testbed.judging import drive, drive_message, judge_the_rest
 from testbed.steering import intent_of, marks
 from testbed.straced import Fault, calls_of, injection, points, strace
+from uncaged_bundles.storage.runtime import VARIABLE
 from uncaged_bundles.storage.store import HOME_VARIABLE
 from uncaged_engine.api import Engine, Event
 from uncaged_engine.journal import trouble
-from uncaged_engine.processes.runtime import VARIABLE
 from uncaged_engine.worker import client
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .durations import spell
 
 if TYPE_CHECKING:
-    from uncaged_engine.costs.accounting import Spent
+    from uncaged_engine.journal.usage import Spent
     from uncaged_engine.threads.estimate import Estimate, Figure
 
 

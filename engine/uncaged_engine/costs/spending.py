@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ..door.effects import Cancel
 from ..door.outcomes import Answer, Failure, Outcome, Void
-from .accounting import NOTHING, SPENDING_LIMITS, Spent, exceeded, reached, total, usage_of
+from ..journal.usage import NOTHING, SPENDING_LIMITS, Spent, exceeded, reached, total, usage_of
 
 _LATER_S = 0.002
 """A timer may fire a little early; it must not find the limit unreached."""

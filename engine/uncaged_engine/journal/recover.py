@@ -14,10 +14,10 @@ from typing import Any, Literal, cast
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
-from ..costs.accounting import NOTHING, Spent, usage_of
 from . import chain, lines
 from .blobs import effect_mark
 from .codec import decode, encode
+from .usage import NOTHING, Spent, usage_of
 
 EFFECTS_DIGEST_BYTES = 16
 LIMITS = ("maxRounds", "maxSteps", "maxCost", "maxTokens", "maxSeconds", "maxJournalBytes", "bundleSeconds")

@@ -16,8 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
-
-from ..processes import runtime
+from uncaged_bundles.storage import runtime
 
 DIRECTORY = "left"
 BOOT = Path("/proc/sys/kernel/random/boot_id")

@@ -13,11 +13,11 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, RefusedError
 from uncaged_bundles.ids import ThreadId
 
 from ..api import Engine
-from ..costs.accounting import NOTHING, SPENDING_LIMITS, usage_of
 from ..door.children import depth_of, derived_id
 from ..door.effects import EffectContext
 from ..door.outcomes import Answer, Failure, Outcome, Void
 from ..door.preparing import RunOptions
+from ..journal.usage import NOTHING, SPENDING_LIMITS, usage_of
 from ..state.reason import doubt_about
 
 __all__ = ["Engine", "begin", "child_id", "result_of", "stop"]

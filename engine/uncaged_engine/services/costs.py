@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..costs.accounting import NOTHING, SPENDING_LIMITS, Spent, usage_of
 from ..costs.prices import priced
+from ..journal.usage import NOTHING, SPENDING_LIMITS, Spent, usage_of
 
 __all__ = ["NOTHING", "SPENDING_LIMITS", "Spent", "priced", "usage_of"]

@@ -32,7 +32,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId, is_bundle_hash, is_thread_
 from uncaged_bundles.storage.order import OrderPlace, OrderTail
 from uncaged_bundles.storage.store import Store
 
-from ..costs.accounting import NOTHING
+from ..journal.usage import NOTHING
 
 if TYPE_CHECKING:  # completion does without
     from .observe import ThreadSummary

@@ -13,12 +13,12 @@ from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
 from uncaged_bundles.storage.files import read_range
 from uncaged_bundles.storage.store import Store
 
-from ..costs.accounting import NOTHING, Spent
 from ..journal import archive, chain, durable, lines, lock, origin, trouble
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, recover
 from ..journal.trouble import Trouble
+from ..journal.usage import NOTHING, Spent
 from .failure import BundleFailure, bundle_failure
 from .reason import end_message, reason
 from .states import Facts, State, status

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
 from ..cells.said import Said, mismatch, shown
-from ..costs.accounting import reached
 from ..door.effects import Rule
 from ..door.outcomes import Answer, Failure, Outcome, Void, Wait
 from ..journal import lines
 from ..journal.blobs import blob_hash, effect_mark
 from ..journal.codec import CodecError, decode
 from ..journal.recover import Pending
+from ..journal.usage import reached
 from .commands import Ask, Command, Flush, Perform, Probe, Spill, StepProgress, Write
 
 

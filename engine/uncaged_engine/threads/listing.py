@@ -15,7 +15,7 @@ from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store, journals_among
 
-from ..costs.accounting import NOTHING, Spent
+from ..journal.usage import NOTHING, Spent
 from ..journal import origin, trouble
 from ..state import index
 from ..state.observe import ThreadSummary, read_summary

@@ -7,9 +7,8 @@ from _blake2 import blake2b
 from pathlib import Path
 
 from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage.runtime import runtime_directory
 from uncaged_bundles.storage.store import Store
-
-from ..processes.runtime import runtime_directory
 
 PROTOCOL = 1
 READY, NOT_READY = b"1", b"0"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_engine.costs.accounting import NOTHING
 from uncaged_engine.costs.prices import price_of, priced, shipped
+from uncaged_engine.journal.usage import NOTHING
 from uncaged_models.settings import MODELS
 
 

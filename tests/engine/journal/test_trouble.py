@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from uncaged_bundles.storage.runtime import VARIABLE
 from uncaged_engine.journal import trouble
 from uncaged_engine.journal.trouble import Trouble
-from uncaged_engine.processes.runtime import VARIABLE
 
 
 @pytest.fixture(autouse=True)

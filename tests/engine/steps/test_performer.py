@@ -9,12 +9,12 @@ import pytest
 from testbed.bundles import Placed, place
 from testbed.journals import NOW_MS, fields_of, records_of
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.costs.accounting import NOTHING
 from uncaged_engine.costs.spending import Spending
 from uncaged_engine.door.effects import Cancel
 from uncaged_engine.door.outcomes import Answer, Failure, Void, Wait
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.usage import NOTHING
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import view
 from uncaged_engine.steps.commands import Perform

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_engine.costs.accounting import NOTHING, Spent, exceeded
+from uncaged_engine.journal.usage import NOTHING, Spent, exceeded
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import RefusedError
-from uncaged_engine.processes.runtime import VARIABLE, runtime_directory
+from uncaged_bundles.storage.runtime import VARIABLE, runtime_directory
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another's directory")
