@@ -15,8 +15,8 @@ from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store, journals_among
 
-from ..journal.usage import NOTHING, Spent
 from ..journal import origin, trouble
+from ..journal.usage import NOTHING, Spent
 from ..state import index
 from ..state.observe import ThreadSummary, read_summary
 from .names import locked_journals
