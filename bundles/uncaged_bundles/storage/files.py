@@ -54,7 +54,7 @@ def new_file(path: Path, data: bytes, *, durable: bool = True) -> Iterator[NewFi
     Args:
         durable: flush file and name to disk; a file that can be made again does without.
     """
-    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY_SUFFIX}")
+    temporary = _temporary_of(path)
     handle = -1
     try:
         try:
@@ -69,6 +69,55 @@ def new_file(path: Path, data: bytes, *, durable: bool = True) -> Iterator[NewFi
     finally:
         if handle >= 0:
             os.close(handle)
+
+
+class NewFiles:
+    """Files that get their names together, once all of them are durable."""
+
+    def __init__(self) -> None:
+        self._files: list[NewFile] = []
+
+    def add(self, path: Path, data: bytes) -> None:
+        """Write *data* to a temporary file beside *path*."""
+        temporary = _temporary_of(path)
+        try:
+            self._files.append(NewFile(path=path, handle=_written(temporary, data, durable=False), temporary=temporary))
+        except OSError as exc:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise _cannot_write(path, exc) from exc
+
+    def publish(self) -> None:
+        """Flush all files, rename each to its path, and flush their directories; a file that is there is replaced."""
+        for one in self._files:
+            try:
+                os.fsync(one.handle)
+            except OSError as exc:
+                raise _cannot_write(one.path, exc) from exc
+        for one in self._files:
+            try:
+                one.temporary.replace(one.path)
+            except OSError as exc:
+                raise _cannot_write(one.path, exc) from exc
+        for directory in {one.path.parent for one in self._files}:
+            sync_directory(directory)
+
+    def close(self) -> None:
+        """Remove what has no name of its own yet."""
+        for one in self._files:
+            os.close(one.handle)
+            with suppress(OSError):
+                one.temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_files() -> Iterator[NewFiles]:
+    """Write several files that become durable together. A block that fails before `publish` leaves nothing of them."""
+    files = NewFiles()
+    try:
+        yield files
+    finally:
+        files.close()
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -142,6 +191,10 @@ def remove_stale_temporaries(directory: Path, before_s: float) -> None:
                 with suppress(FileNotFoundError):  # its writer, or another cleaner, was quicker
                     if entry.stat(follow_symlinks=False).st_mtime < before_s:
                         Path(entry.path).unlink()
+
+
+def _temporary_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY_SUFFIX}")
 
 
 def _written(path: Path, data: bytes, *, durable: bool) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
-from uncaged_bundles.storage.files import new_file, write_atomically
+from uncaged_bundles.storage.files import new_file, new_files
 
 from . import lock
 
@@ -68,21 +69,31 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
 
 
 def compress(path: Path) -> Path:
-    """Replace a journal by its compressed form; the caller holds its lock, so that nobody writes what would be lost.
+    """Replace a journal by its compressed form; the caller holds its lock, so that no process writes what would be lost.
 
     The compressed file is durable before the plain one goes, so a crash between leaves both, and readers take the plain one.
     """
+    [target] = compress_all([path])
+    return target
+
+
+def compress_all(paths: Sequence[Path]) -> list[Path]:
+    """Do the same for several: all are written before the first is flushed, so that most of them share a flush of the disk."""
     import zstandard
 
-    with path.open("rb") as journal:
-        found = os.fstat(journal.fileno())
-        data = journal.read()
-    packed = zstandard.ZstdCompressor(level=10, write_checksum=True).compress(data)
-    target = path.with_name(path.name + SUFFIX)
-    write_atomically(target, packed)
+    packer = zstandard.ZstdCompressor(level=10, write_checksum=True)
+    targets = [path.with_name(path.name + SUFFIX) for path in paths]
+    found: list[os.stat_result] = []
+    with new_files() as written:
+        for path, target in zip(paths, targets, strict=True):
+            with path.open("rb") as journal:
+                found.append(os.fstat(journal.fileno()))
+                written.add(target, packer.compress(journal.read()))
+        written.publish()
     # crash here: both are there; the next `archive` removes the plain one
-    _unlink_same(path, found)
-    return target
+    for path, stat in zip(paths, found, strict=True):
+        _unlink_same(path, stat)
+    return targets
 
 
 def restore(path: Path) -> Path:

@@ -143,7 +143,7 @@ def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: P
 
 def _is_settled(history: History) -> bool:
     """Whether a thread's end depends on nothing else: what an open effect needs is up to its handler, the bundle and other threads."""
-    return history.end is not None and not history.corrupt and (history.pending is None or not history.pending.doubtful)
+    return history.end is not None and history.damage is None and (history.pending is None or not history.pending.doubtful)
 
 
 def _opened(path: Path | str) -> int:

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId, is_thread_id
@@ -21,9 +20,10 @@ from ..journal import archive, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.origin import path_beside
-from ..journal.recover import History
+from ..journal.recover import History, recover
 from ..state import states
 from ..state.children import OpenEffect
+from ..state.index import Stamp, stamp_of
 from ..state.observe import summarise, view
 from .preparing import forget
 from .steering import end_leftovers
@@ -110,26 +110,29 @@ def remove(
     path: Path,
     *,
     among: Container[str] | None = None,
+    seen: Stamp | None = None,
     files: Iterable[Path] | None = None,
 ) -> None:
     """Delete a thread whose lock is free.
 
     Args:
         among: only if it is in one of these states, now that no other process can change it.
-        files: its files, where the caller has listed the directory already.
+        seen: the stamp of the file in which the caller has just read such a state; the same file is not read again.
+        files: its files, where the caller has listed the directory already; the caller brings the directory to disk then.
     Raises:
         RefusedError: another process took the lock meanwhile, it is in another state by now, or its parent needs it.
     """
     with lock.taken(path) as ours:
         if not ours:
             raise RefusedError(f"thread {thread} was taken up, archived or removed just now; look at it again")
-        if among is not None and summarise(store, bundle, thread, path).status not in among:
+        is_same = seen is not None and stamp_of(path.stat()) == seen
+        if among is not None and not is_same and summarise(store, bundle, thread, path).status not in among:
             raise RefusedError(f"thread {thread} was taken up just now; look at it again")
         descent = descent_of(path)
         if (need := need_of_parent(store, descent)) is not None:
             raise RefusedError(f"thread {thread} is kept: {need}")
         end_leftovers(store, thread)
-        _remove_workspace(store, bundle, thread, path)
+        _forget(store, bundle, thread, path)
         for part in files_by_thread(path.parent).get(thread, []) if files is None else files:
             if part != path:
                 part.unlink(missing_ok=True)
@@ -137,14 +140,20 @@ def remove(
             store.mark_removed(bundle, thread)
         # crash here: the marker is there, and so is the journal, which counts
         path.unlink()  # last: an outdated archive beside it would become the thread
-        sync_directory(path.parent)
+        if files is None:
+            sync_directory(path.parent)
 
 
-def _remove_workspace(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
-    start: Mapping[str, Any]
+def _forget(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+    """Have the effects undo what they prepared for the thread, as its start record names it once that was checked."""
     try:
-        start = view(store, bundle, thread, path).start
+        if path_beside(path).exists():
+            start = view(store, bundle, thread, path).start
+        else:
+            data = archive.contents(path)
+            start = recover(data[: data.find(b"\n") + 1], bundle, thread).start
     except UncagedError:
-        return  # an unreadable start names no workspace
+        return  # an unreadable start names nothing
     forget(store, thread, start, os.environ)
-    shutil.rmtree(store.private(thread), ignore_errors=True)
+    if (private := store.private(thread)).exists():
+        shutil.rmtree(private, ignore_errors=True)
