@@ -1,59 +1,148 @@
-"""What a list of many threads costs, with the status of each."""
+"""Threads as a store collects them: what lists, `ps`, completion and housekeeping cost when there are many."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_engine.journal import chain, lines
+from uncaged_engine.threads.housekeeping import archive_threads, prune
 
 from . import flows
 from .baseline import read_tails_s
 from .bench import Bench, Figure
 from .laboratory import Laboratory
+from .starting import command
 from .table import Row, ratios
 
 THREADS = 10_000
+MANY = 100_000
+ENDED = 60_000
 STEPS = 6
 BORN_MS = 1_767_225_600_000
+COMPLETION = {"_UNCAGED_WORKFLOW_COMPLETE": "bash_complete", "COMP_WORDS": "uncaged-workflow thread 0", "COMP_CWORD": "2"}
 
 
 def listing(bench: Bench) -> Sequence[Row]:
-    """Threads as a store collects them: most have ended well, some failed or were left in the middle of things."""
-    count = bench.scaled(THREADS)
+    """Most threads have ended well, some failed or were left in the middle of things; the index knows those that ended."""
+    pairs, each_us = _listed(bench, bench.scaled(THREADS))
+    many_pairs, many_us = _listed(bench, bench.scaled(MANY))
+    return (
+        Row(
+            figure="threads",
+            title=f"`threads` over {bench.scaled(THREADS):,} threads, with status",
+            values=ratios(pairs),
+            unit="×",
+            baseline=f"{median(bare for _, bare in pairs) * 1000:.0f} ms list the directory, read 4 KB of each file",
+            reach=4.0,
+            missed="a row, a stamp and a summary are Python for every thread",
+        ),
+        Row(
+            figure="threads",
+            title=f"the same over {bench.scaled(MANY):,}, per thread",
+            values=ratios(zip(many_us, each_us, strict=True)),
+            unit="×",
+            baseline=f"{median(each_us):.0f} µs per thread of the row before; {median(bare for _, bare in many_pairs) * 1000:.0f} ms bare",
+            reach=1.2,
+            missed="the collector of garbage goes through all that is alive, and the caches hold less of it",
+        ),
+    )
+
+
+def asking(bench: Bench) -> Sequence[Row]:
+    """`ps` and a press of TAB, as processes, in a store with ended threads and in one without."""
+    count = bench.scaled(ENDED)
+    with bench.laboratory() as full, bench.laboratory() as empty:
+        for laboratory in (full, empty):
+            bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
+            fill(laboratory, bundle, count if laboratory is full else 0, steps=STEPS, all_ended=True)
+            laboratory.engine.threads()
+        rows = []
+        for title, words, more in (("`ps`", ["ps"], {}), ("one TAB for a thread", [], COMPLETION)):
+            for laboratory in (full, empty):
+                _command_s(laboratory, words, more)
+            pairs = [(_command_s(full, words, more), _command_s(empty, words, more)) for _ in bench.rounds(9)]
+            rows.append(
+                Row(
+                    figure="asking",
+                    title=f"{title} beside {count:,} ended threads",
+                    values=ratios(pairs),
+                    unit="×",
+                    baseline=f"{median(bare for _, bare in pairs) * 1000:.0f} ms the same without any",
+                    reach=1.5,
+                    missed="other work on this machine: no journal of an ended thread is looked at",
+                )
+            )
+    return rows
+
+
+def housekeeping(bench: Bench) -> Sequence[Row]:
+    """`archive` and `prune` of all that has ended; both make durable what they did."""
+    rows = []
+    verbs: Mapping[str, Callable[[Laboratory], object]] = {
+        "archive": lambda laboratory: archive_threads(laboratory.engine, [], older_than_ms=0),
+        "prune": lambda laboratory: prune(laboratory.engine, older_than_ms=0),
+    }
+    for name, verb in verbs.items():
+        pairs = []
+        for _ in bench.rounds(3):
+            with bench.laboratory() as laboratory:
+                bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
+                fill(laboratory, bundle, bench.scaled(THREADS), steps=STEPS)
+                read_tails_s(laboratory.engine.store.logs)
+                bare = read_tails_s(laboratory.engine.store.logs)
+                begin = time.perf_counter()
+                verb(laboratory)
+                pairs.append((time.perf_counter() - begin, bare))
+        rows.append(
+            Row(
+                figure="housekeeping",
+                title=f"`{name}` over {bench.scaled(THREADS):,} threads",
+                values=ratios(pairs),
+                unit="×",
+                baseline=f"{median(bare for _, bare in pairs) * 1000:.0f} ms list the directory, read 4 KB of each file",
+                reach=5.0,
+                missed="each thread takes a lock and changes names on the disk, and a packed journal is a new file that is flushed",
+            )
+        )
+    return rows
+
+
+def _listed(bench: Bench, count: int) -> tuple[list[tuple[float, float]], list[float]]:
+    """Seconds of a list and of its baseline, round by round, and microseconds of the list per thread."""
     with bench.laboratory() as laboratory:
         bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
         fill(laboratory, bundle, count, steps=STEPS)
+        laboratory.engine.threads()
         pairs = []
         for _ in bench.rounds(7):
             bare = read_tails_s(laboratory.engine.store.logs)
             begin = time.perf_counter()
             found = laboratory.engine.threads()
             pairs.append((time.perf_counter() - begin, bare))
-    return (
-        Row(
-            figure="threads",
-            title=f"`threads` over {len(found):,} threads, with status",
-            values=ratios(pairs),
-            unit="×",
-            baseline=f"{median(bare for _, bare in pairs) * 1000:.0f} ms list the directory, read 4 KB of each file",
-            reach=5.0,
-            missed="asking for the lock, checking the last lines and building a summary is Python for every thread",
-        ),
-    )
+    return pairs, [ours / len(found) * 1e6 for ours, _ in pairs]
 
 
-def fill(laboratory: Laboratory, bundle: BundleHash, count: int, *, steps: int) -> None:
+def _command_s(laboratory: Laboratory, words: Sequence[str], more: Mapping[str, str]) -> float:
+    environment = {**os.environ, "UNCAGED_WORKFLOW_HOME": str(laboratory.engine.store.root), **more}
+    begin = time.perf_counter()
+    subprocess.run([*command(), *words], check=True, capture_output=True, env=environment)
+    return time.perf_counter() - begin
+
+
+def fill(laboratory: Laboratory, bundle: BundleHash, count: int, *, steps: int, all_ended: bool = False) -> None:
     """Write journals of `flows.STEPS` as the engine would, without running anything."""
     directory = laboratory.engine.store.logs / bundle
     directory.mkdir(mode=0o700)
     for number in range(count):
         thread = new_thread_id(BORN_MS + number, number.to_bytes(10, "big"))
         path: Path = laboratory.engine.store.data_path(bundle, thread)
-        path.write_bytes(_journal(bundle, thread, number, steps))
+        path.write_bytes(_journal(bundle, thread, 1 if all_ended else number, steps))
 
 
 def _journal(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> bytes:
@@ -88,4 +177,8 @@ def _bodies(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> It
             yield lines.end("completed", {"result": {"success": True, "message": "done"}}, now)
 
 
-FIGURES = (Figure(name="threads", measure=listing),)
+FIGURES = (
+    Figure(name="threads", measure=listing),
+    Figure(name="asking", measure=asking),
+    Figure(name="housekeeping", measure=housekeeping),
+)

@@ -11,13 +11,14 @@ from pathlib import Path
 from statistics import median
 
 from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.api import Cut, RunOptions
 from uncaged_engine.cells.cell import Cell
 from uncaged_engine.sandbox.mechanism import Mechanism, choose
 
 from . import flows
 from .baseline import python_s
 from .bench import Bench, Figure
-from .laboratory import Laboratory, timeline
+from .laboratory import POLL_S, Laboratory, timeline
 from .table import Row, ratios
 
 IMPORTS = "import click, yaml, xxhash, zstandard"
@@ -47,6 +48,36 @@ def cold(bench: Bench) -> Sequence[Row]:
             baseline=f'{median(bare for _, bare in pairs) * 1000:.0f} ms python -c "{IMPORTS}"',
             reach=2.0,
             missed="three interpreters start for it, two of them with imports, on however many CPUs are free",
+        ),
+    )
+
+
+def forking(bench: Bench) -> Sequence[Row]:
+    """A fork and a run through the API, each on a new worker, until the new thread's first own step was performed."""
+    pairs = []
+    with bench.laboratory() as laboratory:
+        for number in bench.rounds(15):
+            name = f"forked-{number}"
+            bundle = laboratory.add(name, flows.source(name, flows.STEPS, edition=number))
+            options = RunOptions(environment={}, directory=laboratory.directory)
+            begin = time.time()
+            thread = laboratory.engine.run(name, prompt="2", options=options)
+            run = timeline(laboratory.wait(thread)).finished_ms[0] / 1000 - begin
+            laboratory.end_worker(bundle)
+            while laboratory.worker_pid(bundle) is not None:
+                time.sleep(POLL_S)
+            begin = time.time()
+            fork = laboratory.engine.fork(thread, cut=Cut(at=1), options=options)
+            pairs.append((timeline(laboratory.wait(fork)).finished_ms[1] / 1000 - begin, run))
+    return (
+        Row(
+            figure="fork",
+            title="`fork` to the first step after the kept ones",
+            values=ratios(pairs),
+            unit="×",
+            baseline=f"{median(run for _, run in pairs) * 1000:.0f} ms `run` to its first step, each on a new worker",
+            reach=1.1,
+            missed="the source is brought to disk and read before the worker is asked",
         ),
     )
 
@@ -128,4 +159,4 @@ def _start_and_trip(source: bytes, mechanism: Mechanism | None) -> tuple[float, 
         cell.close()
 
 
-FIGURES = (Figure(name="cold", measure=cold), Figure(name="sandbox", measure=sandbox))
+FIGURES = (Figure(name="cold", measure=cold), Figure(name="fork", measure=forking), Figure(name="sandbox", measure=sandbox))

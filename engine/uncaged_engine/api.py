@@ -288,40 +288,41 @@ class Engine:
             instead: takes the place of the last kept step's outcome. start: False leaves it paused before its next effect.
             accept: as for `resume`; a fork of an imported thread is bound anew.
         """
-        chosen = options or RunOptions()
-        thread, binding = self._fork_binding(text, cut or Cut(), on, chosen, accept) if start else (None, None)
-        made = make_fork(
-            self.store,
-            self.registry,
-            text,
-            config=self.config,
-            chance=self._chance,
-            cut=cut or Cut(),
-            on=on,
-            instead=instead,
-            options=chosen,
-            thread=thread,
-        )
-        if binding is not None:
-            self._drive(*made, chosen, resume={"binding": binding})
-        elif start:
-            self._drive(*made, chosen)
-        else:
-            self.pause(made[1])
-        return made[1]
+        chosen, cut = options or RunOptions(), cut or Cut()
+        source = self.store.locate_thread(text)
+        target = target_of(self.store, self.registry, source, on)
+        with (client.rouse(self.store, target) if start else None) or nullcontext() as worker:  # it starts while we check
+            thread, binding = self._fork_binding(source, target, cut, chosen, accept) if start else (None, None)
+            bundle_hash, made = make_fork(
+                self.store,
+                self.registry,
+                source,
+                config=self.config,
+                chance=self._chance,
+                cut=cut,
+                target=target,
+                instead=instead,
+                options=chosen,
+                thread=thread,
+            )
+            if start:
+                more = {} if binding is None else {"resume": {"binding": binding}}
+                self._drive(bundle_hash, made, chosen, worker, **more)
+        if not start:
+            self.pause(made)
+        return made
 
     def _fork_binding(
-        self, text: str, cut: Cut, on: str | None, options: RunOptions, accept: Accept | None
+        self, source: tuple[BundleHash, ThreadId, Path], target: BundleHash, cut: Cut, options: RunOptions, accept: Accept | None
     ) -> tuple[ThreadId | None, Mapping[str, Any] | None]:
         """The id of a fork of an imported thread, and what it uses of this machine; None for other threads."""
-        source = self.store.locate_thread(text)
         if ThreadOrigin.of(source[2]) is None:
             if options.binds_workspace:
                 raise UsageError("a fork works where its source does; a workspace is chosen by `run`, or for an imported thread")
             return None, None
         now_ms = self._chance.clock_ms()
         thread = new_thread_id(now_ms, self._chance.entropy(ENTROPY_BYTES))
-        bundle = granted_bundle(self.store, self.registry, target_of(self.store, self.registry, source, on))
+        bundle = granted_bundle(self.store, self.registry, target)
         binding = bind_here(self.store, self.config, bundle, source, thread=thread, cut=cut, options=options, accept=accept, now_ms=now_ms)
         return thread, binding
 

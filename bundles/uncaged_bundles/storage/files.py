@@ -81,7 +81,7 @@ class NewFiles:
         """Write *data* to a temporary file beside *path*."""
         temporary = _temporary_of(path)
         try:
-            self._files.append(NewFile(path=path, handle=_written(temporary, data, durable=False), temporary=temporary))
+            self._files.append(NewFile(path=path, handle=_written(temporary, data, durable=False), temporary=temporary, durable=False))
         except OSError as exc:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -95,10 +95,7 @@ class NewFiles:
             except OSError as exc:
                 raise _cannot_write(one.path, exc) from exc
         for one in self._files:
-            try:
-                one.temporary.replace(one.path)
-            except OSError as exc:
-                raise _cannot_write(one.path, exc) from exc
+            one.publish()
         for directory in {one.path.parent for one in self._files}:
             sync_directory(directory)
 

@@ -162,8 +162,14 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     """
     locked = lock.is_live(archive.plain_of(path))  # before the bytes: a thread that ends in between is not taken for a dead one
     found = durable.Durable(data=archive.contents(path), trouble=None) if locked else durable.read(path)
-    data = found.data
-    history = recover(data, bundle, thread)
+    return view_of(recover(found.data, bundle, thread), found, store, (bundle, thread, path), locked=locked)
+
+
+def view_of(
+    history: History, found: durable.Durable, store: Store, place: tuple[BundleHash, ThreadId, Path], *, locked: bool
+) -> ThreadView:
+    """Return the whole of a thread whose journal was read and recovered."""
+    (bundle, thread, path), data = place, found.data
     summary = summary_of(history, store, bundle, thread, data, locked=locked, why=found.trouble)
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))

@@ -18,7 +18,7 @@ from ..journal.journal import create
 from ..journal.origin import USED, ThreadOrigin
 from ..journal.recover import recover
 from ..settings.config import Config
-from ..state.observe import step_records, view
+from ..state.observe import step_records, view, view_of
 from .cutting import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
 from .preparing import prepare_fork, secure
 from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
@@ -27,12 +27,12 @@ from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
 def make_fork(
     store: Store,
     registry: Registry,
-    text: str,
+    place: tuple[BundleHash, ThreadId, Path],
     *,
     config: Config,
     chance: Chance,
     cut: Cut,
-    on: str | None,
+    target: BundleHash,
     instead: Instead | None,
     options: RunOptions,
     thread: ThreadId | None = None,
@@ -40,19 +40,18 @@ def make_fork(
     """Write a fork's journal, which nobody drives yet.
 
     Args:
-        text: names the source. on: the version to go on with: a hash, a flow name, or ``head``; None: the source's. thread: its id.
+        place: the source. target: the version to go on with. thread: its id.
     Raises:
         RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`, before anything is written.
     """
-    source_hash, source, path = store.locate_thread(text)
-    data = durable.read(path).data
-    history = recover(data, source_hash, source)
-    found = view(store, source_hash, source, path)
+    source_hash, source, path = place
+    durably = durable.read(path)
+    data, history = durably.data, recover(durably.data, source_hash, source)
+    found = view_of(history, durably, store, place, locked=False)
     record = found.start
     elsewhere = ThreadOrigin.of(path)
     if elsewhere is not None:
         record = {key: value for key, value in record.items() if key in USED}  # a fork of it is bound anew
-    target = target_of(store, registry, (source_hash, source, path), on)
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
     if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
@@ -82,12 +81,12 @@ def make_fork(
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
     copied = copied_lines(data[: history.good_bytes], kept, begun, made_up)
-    place = store.data_path(target, thread)
+    journal = store.data_path(target, thread)
     if elsewhere is not None:
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        replace(elsewhere, bytes=len(copied), steps=min(kept, elsewhere.steps)).write(place)
+        journal.parent.mkdir(mode=0o700, exist_ok=True)
+        replace(elsewhere, bytes=len(copied), steps=min(kept, elsewhere.steps)).write(journal)
     store.note_start(thread)
-    create(place, line, target, thread, more=copied)
+    create(journal, line, target, thread, more=copied)
     return target, thread
 
 

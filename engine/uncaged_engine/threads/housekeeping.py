@@ -32,7 +32,7 @@ ENDED = frozenset(("completed", "failed", "killed"))
 
 ARCHIVABLE = ENDED | {"limit"}
 
-TOGETHER = 256
+TOGETHER = 64
 """So many journals are packed with one flush of the directory; their locks are held meanwhile."""
 
 YOUNG_BLOB_S = 3600
