@@ -1,0 +1,280 @@
+"""The house's words: plain terms of the field in the product's text, and one meaning for each public class name."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TOPS = ("bundles", "engine", "roles", "templates", "cli")
+"""The outer folders that hold the product's code."""
+WORDS = re.compile(
+    r"\b(?:whoever|(?:no|some|any|every)body|(?:is|are|was|were|be|been|being) told|mend(?:s|ed|ing)?|(?:came|comes?) to"
+    r"|stands?(?! (?:in )?for\b)|stood)\b",
+    re.IGNORECASE,
+)
+"""Words outside the field's terms: name the component or the caller; log, print, send or raise; fix; is."""
+SUBJECT = re.compile(r"(?:\A|[.:;] +)What (?:is|are|was|were)\b")
+"""A clause as the subject of a sentence: name the thing."""
+NAMES = re.compile(r"(?:said|given|heard|taken)\Z", re.IGNORECASE)
+"""Participles that name nothing."""
+
+UNFINISHED: set[str] = {
+    "bundles/uncaged_bundles/authoring.py",
+    "bundles/uncaged_bundles/builders/",
+    "bundles/uncaged_bundles/carried/",
+    "bundles/uncaged_bundles/contract.py",
+    "bundles/uncaged_bundles/errors.py",
+    "bundles/uncaged_bundles/hosts.py",
+    "bundles/uncaged_bundles/policy.py",
+    "bundles/uncaged_bundles/rights.py",
+    "bundles/uncaged_bundles/shapes.py",
+    "bundles/uncaged_bundles/storage/",
+    "bundles/uncaged_bundles/urls.py",
+    "bundles/uncaged_bundles/validation/",
+    "engine/uncaged_agents/acp/",
+    "engine/uncaged_agents/choose.py",
+    "engine/uncaged_agents/command.py",
+    "engine/uncaged_agents/consent.py",
+    "engine/uncaged_agents/holding.py",
+    "engine/uncaged_agents/local.py",
+    "engine/uncaged_agents/model.py",
+    "engine/uncaged_agents/person.py",
+    "engine/uncaged_agents/program/",
+    "engine/uncaged_agents/role.py",
+    "engine/uncaged_agents/slots.py",
+    "engine/uncaged_agents/tools/",
+    "engine/uncaged_agents/trial/",
+    "engine/uncaged_agents/turns/",
+    "engine/uncaged_agents/workspace/",
+    "engine/uncaged_effects/all.py",
+    "engine/uncaged_effects/ask.py",
+    "engine/uncaged_effects/llm.py",
+    "engine/uncaged_effects/null.py",
+    "engine/uncaged_effects/script.py",
+    "engine/uncaged_effects/scripting/",
+    "engine/uncaged_effects/search.py",
+    "engine/uncaged_effects/web/",
+    "engine/uncaged_engine/api.py",
+    "engine/uncaged_engine/cells/",
+    "engine/uncaged_engine/costs/",
+    "engine/uncaged_engine/door/",
+    "engine/uncaged_engine/journal/",
+    "engine/uncaged_engine/listening/",
+    "engine/uncaged_engine/network/",
+    "engine/uncaged_engine/processes/",
+    "engine/uncaged_engine/sandbox/",
+    "engine/uncaged_engine/services/",
+    "engine/uncaged_engine/settings/",
+    "engine/uncaged_engine/state/",
+    "engine/uncaged_engine/steps/",
+    "engine/uncaged_engine/threads/",
+    "engine/uncaged_engine/worker/",
+    "engine/uncaged_models/anthropic.py",
+    "engine/uncaged_models/client.py",
+    "engine/uncaged_models/conversation.py",
+    "engine/uncaged_models/data.py",
+    "engine/uncaged_models/errors.py",
+    "engine/uncaged_models/extractor.py",
+    "engine/uncaged_models/line.py",
+    "engine/uncaged_models/loop.py",
+    "engine/uncaged_models/openai.py",
+    "engine/uncaged_models/opening.py",
+    "engine/uncaged_models/patience.py",
+    "engine/uncaged_models/prompts/",
+    "engine/uncaged_repair/__main__.py",
+    "engine/uncaged_repair/agent.py",
+    "engine/uncaged_repair/changes.py",
+    "engine/uncaged_repair/edits/",
+    "engine/uncaged_repair/guards.py",
+    "engine/uncaged_repair/host.py",
+    "engine/uncaged_repair/interpreter.py",
+    "engine/uncaged_repair/paths.py",
+    "engine/uncaged_repair/phases.py",
+    "engine/uncaged_repair/planner.py",
+    "engine/uncaged_repair/ranking.py",
+    "engine/uncaged_repair/room.py",
+    "engine/uncaged_repair/search.py",
+    "engine/uncaged_repair/server/",
+    "engine/uncaged_repair/spans.py",
+    "engine/uncaged_repair/task.py",
+    "engine/uncaged_repair/trial.py",
+    "engine/uncaged_tools/flows.py",
+    "engine/uncaged_tools/mcp/",
+    "roles/uncaged_roles/coder.py",
+    "roles/uncaged_roles/planner.py",
+    "roles/uncaged_roles/reviewer.py",
+    "templates/uncaged_templates/demo_files.py",
+    "templates/uncaged_templates/recipes.py",
+    "templates/uncaged_templates/starter.py",
+    "cli/uncaged_cli/catalog.py",
+    "cli/uncaged_cli/checking.py",
+    "cli/uncaged_cli/checks.py",
+    "cli/uncaged_cli/crash.py",
+    "cli/uncaged_cli/display/",
+    "cli/uncaged_cli/editing.py",
+    "cli/uncaged_cli/entry.py",
+    "cli/uncaged_cli/given/",
+    "cli/uncaged_cli/live_checks.py",
+    "cli/uncaged_cli/main.py",
+    "cli/uncaged_cli/uses.py",
+    "cli/uncaged_cli/verbs/",
+}
+"""Rooms and modules whose words are not done. A finished one is taken off the list; none is added."""
+
+PINNED: dict[str, set[str]] = {
+    "engine/uncaged_models/extractor.py": {"somebody"},
+}
+"""Words in texts whose bytes may not change (prompts, code that built bundles carry), by the module's path."""
+
+SHARED: dict[str, int] = {
+    "Answer": 2,
+    "Ask": 3,
+    "Binding": 2,
+    "Call": 2,
+    "Candidate": 2,
+    "Check": 2,
+    "Client": 3,
+    "Cut": 2,
+    "Draft": 3,
+    "Edge": 2,
+    "Edit": 2,
+    "Entry": 2,
+    "Facts": 2,
+    "Finding": 2,
+    "Ground": 2,
+    "Head": 2,
+    "Heard": 2,
+    "Interpreter": 2,
+    "Items": 2,
+    "Limits": 4,
+    "Passing": 2,
+    "Places": 2,
+    "Reader": 3,
+    "Reply": 2,
+    "Request": 2,
+    "Result": 2,
+    "Row": 3,
+    "Rules": 2,
+    "Run": 3,
+    "Seat": 2,
+    "Section": 2,
+    "Server": 3,
+    "Source": 2,
+    "Stopped": 2,
+    "Tool": 2,
+    "Turn": 3,
+    "Verdict": 2,
+    "View": 3,
+    "Wish": 3,
+}
+"""Public class names with several classes, with the count of today. A count may only go down; none is added."""
+
+
+def modules() -> dict[str, str]:
+    """Return the source text of each module of the product, by its path from the root."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+        for top in TOPS
+        for path in sorted((ROOT / top).rglob("*.py"))
+        if "__pycache__" not in path.parts
+    }
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each comment, docstring and message of a module with its line."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def names(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each name that a module defines with its line."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case _:
+                pass
+
+
+def violations(source: str, pinned: set[str]) -> list[str]:
+    """Return `line: word` for each word outside the house's terms that a module has."""
+    found = [
+        (line + text.count("\n", 0, match.start()), match.group().strip(".:; "))
+        for line, text in texts(source)
+        for pattern in (WORDS, SUBJECT)
+        for match in pattern.finditer(text)
+    ]
+    found += [(line, name) for line, name in names(source) if NAMES.match(name)]
+    return [f"{line}: {word}" for line, word in sorted(found) if word.lower() not in pinned]
+
+
+def exemption(path: str) -> str | None:
+    """Return the entry of UNFINISHED that covers *path*, if any."""
+    return next((entry for entry in UNFINISHED if path == entry or (entry.endswith("/") and path.startswith(entry))), None)
+
+
+def test_a_finished_room_uses_the_words_of_the_field() -> None:
+    """Comments, docstrings, messages and names of a finished room have none of the words on the list."""
+    wrong = {
+        path: found
+        for path, source in modules().items()
+        if exemption(path) is None and (found := violations(source, PINNED.get(path, set())))
+    }
+    assert wrong == {}
+
+
+def test_the_list_of_unfinished_rooms_only_shrinks() -> None:
+    """A room without a violation is no longer on the list of unfinished rooms."""
+    used = {exemption(path) for path, source in modules().items() if violations(source, PINNED.get(path, set()))}
+    assert UNFINISHED - used == set()
+
+
+def test_a_pinned_word_is_in_its_module() -> None:
+    """A word that is pinned for a module occurs in that module's text."""
+    sources = modules()
+    for path, words in PINNED.items():
+        found = {entry.partition(": ")[2].lower() for entry in violations(sources[path], set())}
+        assert words <= found, path
+
+
+def test_a_public_class_name_exists_once() -> None:
+    """Each public class name belongs to one class of the product, but for the counted ones, which only get fewer."""
+    count: dict[str, int] = {}
+    for source in modules().values():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                count[node.name] = count.get(node.name, 0) + 1
+    assert {name: number for name, number in count.items() if number > 1} == SHARED
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('"""Whoever asks."""', ["1: Whoever"]),
+        ("# one\n# mend it", ["2: mend"]),
+        ('raise ValueError(f"{1} was told")', ["1: was told"]),
+        ('"""One.\n\nTwo stands here."""', ["3: stands"]),
+        ('"""The mark that stands for a value."""', []),
+        ('"""What is lent."""', ["1: What is"]),
+        ("def f(given: int) -> None: ...", ["1: given"]),
+        ("heard = 1\nx.heard = heard", ["1: heard"]),
+        ("class Said: ...", ["1: Said"]),
+        ("recommend = amended = 1", []),
+    ],
+)
+def test_each_kind_of_text_is_searched(source: str, expected: list[str]) -> None:
+    """A word is found in a docstring, a comment, a message and a name, with its line."""
+    assert violations(source, set()) == expected
