@@ -9,9 +9,8 @@ first_s     the same, but only the first attempt waits
 fail        come to a failure with this message
 lack        the first attempt finds that the machine lacks something and says so; a later one does not
 wait        true: somebody outside has to answer first
-rule        what happens to an intent that a crash left open (repeat, restore, probe, ask); repeat if absent
+rule        what happens to an intent that a crash left open (repeat, restore, ask); repeat if absent
 mark        true: add the effect's key as a line to ``work/<thread>.null``, the other side that can tell what was performed
-probe       like mark, and a probe of an open intent looks there
 ==========  ============================================================================================================
 """
 
@@ -32,8 +31,8 @@ from uncaged_engine.door.preparing import Preparation
 
 MAX_TIMES = 1 << 20
 PLAIN_KEYS = frozenset({"value", "times"})
-KEYS = PLAIN_KEYS | frozenset({"sleep_s", "first_s", "fail", "lack", "wait", "rule", "mark", "probe"})
-RULES: dict[str, Rule] = {"repeat": "repeat", "restore": "restore", "probe": "probe", "ask": "ask"}
+KEYS = PLAIN_KEYS | frozenset({"sleep_s", "first_s", "fail", "lack", "wait", "rule", "mark"})
+RULES: dict[str, Rule] = {"repeat": "repeat", "restore": "restore", "ask": "ask"}
 
 
 class NullHandler(Handler):
@@ -42,7 +41,7 @@ class NullHandler(Handler):
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del bundle
         if isinstance(body, dict):
-            chosen = body.get("rule", "probe" if "probe" in body else "repeat")
+            chosen = body.get("rule", "repeat")
             if isinstance(chosen, str):
                 return RULES.get(chosen, "repeat")
         return "repeat"
@@ -52,12 +51,6 @@ class NullHandler(Handler):
         if problem is not None or not isinstance(body, dict):
             return Failure.of("effect", f"null: {problem}")
         return answer(body) if body.keys() <= PLAIN_KEYS else perform_options(body, context)
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:
-        marks = marks_path(context)
-        if not isinstance(body, dict) or not marks.exists() or context.key not in marks.read_text("utf-8").splitlines():
-            return None
-        return answer(body)
 
 
 class NullPreparation(Preparation):
@@ -97,7 +90,7 @@ def perform_options(body: dict[str, object], context: EffectContext) -> Outcome:
         return Failure.of("null", str(body["fail"]))
     if body.get("wait"):
         return Wait(details={"null": body.get("value")})
-    if body.get("mark") or "probe" in body or body.get("rule") == "probe":
+    if body.get("mark"):
         leave_mark(marks_path(context), context.key)
     return answer(body)
 

@@ -41,7 +41,7 @@ def test_it_comes_to_what_its_body_says(desk: Desk, body: dict[str, Any], outcom
         ({"valeu": 1}, "unknown key 'valeu'"),
         ({"sleep_s": -1}, "sleep_s must be a number of seconds, not -1"),
         ({"sleep_s": True}, "sleep_s must be"),
-        ({"rule": "maybe"}, "rule must be one of repeat, restore, probe, ask"),
+        ({"rule": "maybe"}, "rule must be one of repeat, restore, ask"),
         ({"rule": ["repeat"]}, "rule must be one of"),
         ({"fail": 3}, "fail must be a message"),
         ({"times": -1}, "times must be a number"),
@@ -70,20 +70,18 @@ def test_a_lack_is_mended_by_the_second_attempt(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "rule"), [({}, "repeat"), (None, "repeat"), ({"rule": "ask"}, "ask"), ({"probe": True}, "probe"), ({"rule": []}, "repeat")]
+    ("body", "rule"),
+    [({}, "repeat"), (None, "repeat"), ({"rule": "ask"}, "ask"), ({"rule": "restore"}, "restore"), ({"rule": []}, "repeat")],
 )
 def test_the_rule_is_the_bodys(desk: Desk, body: object, rule: str) -> None:
-    """All four can be had."""
+    """Each of the three can be chosen."""
     assert NullHandler().rule(body, desk.bundle) == rule
 
 
 def test_a_mark_tells_what_was_performed_and_how_often(desk: Desk, tmp_path: Path) -> None:
-    """A probe finds the key if, and only if, the effect was performed; every performance leaves a line."""
-    handler, body = NullHandler(), {"probe": True, "value": 1}
-    assert handler.probe(body, desk.context(3)) is None
+    """Each performance leaves one line, the effect's key, in a file of the thread's own."""
+    handler, body = NullHandler(), {"mark": True, "value": 1}
     handler.perform(body, desk.context(3))
     handler.perform(body, desk.context(3, attempt=2))
-    assert handler.probe(body, desk.context(3)) == Answer(fields={"outcome": 1})
-    assert handler.probe(body, desk.context(33)) is None
     marks = tmp_path / "store" / "work" / f"{THREAD}.null"
     assert marks.read_text("utf-8").splitlines() == [f"{THREAD}/3"] * 2

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping
 
 import pytest
-from testbed.bundles import MARKED, PLANNED, granted, source
+from testbed.bundles import PLANNED, granted, source
 from testbed.journals import records_of
 from testbed.moments import just_before
 from testbed.processes import end_workers
@@ -172,22 +172,6 @@ def test_redo_and_skip_exclude_each_other(engine: Engine) -> None:
     """A person says one of them."""
     with pytest.raises(UsageError, match="exclude each other"):
         engine.resume("latest", redo=True, skip=True)
-
-
-@pytest.mark.parametrize("performed", [True, False])
-def test_the_other_side_is_probed_after_a_crash(engine: Engine, performed: bool) -> None:
-    """Performed before the crash: its answer is taken and it is not performed again. Not performed: it is, once."""
-    granted(engine.store, MARKED)
-    thread = planned(engine, null(value="x", first_s=600, probe=True))
-    wait_for(engine, thread, intent_of(1))
-    end_workers(engine.store.root)
-    mark = engine.store.work / f"{thread}.null"
-    if performed:
-        mark.write_text(f"{thread}/1\n")
-    engine.resume(thread)
-    assert finish(engine, thread)["data"] == ["x"]
-    assert marks(engine, thread) == [1]
-    assert ("attempt" in str(written(engine, thread))) == (not performed)
 
 
 def test_no_rounds_at_all(engine: Engine) -> None:

@@ -14,7 +14,7 @@ from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash, effect_mark
 from uncaged_engine.journal.codec import encode
 from uncaged_engine.journal.recover import History, recover
-from uncaged_engine.steps.commands import Ask, Command, Flush, Perform, Probe, Spill, StepProgress, Write
+from uncaged_engine.steps.commands import Ask, Command, Flush, Perform, Spill, StepProgress, Write
 from uncaged_engine.steps.loop import Position, run_loop
 
 from .journals import NOW_MS, Script
@@ -70,7 +70,7 @@ class Puppet:
             return Said("raise", encode({"type": type(exc).__name__, "message": str(exc), "trace": ""}).encode())
 
 
-def answer_with_its_value(command: Perform | Probe) -> Outcome:
+def answer_with_its_value(command: Perform) -> Outcome:
     """What the null effect does."""
     body = command.body if isinstance(command.body, dict) else {}
     return Failure.of("null", str(body["fail"])) if "fail" in body else Answer(fields={"outcome": body.get("value")})
@@ -87,7 +87,6 @@ class Table:
 
     script: Script = field(default_factory=Script.begun)
     perform: Callable[[Perform], Outcome] = answer_with_its_value
-    probe: Callable[[Probe], Outcome | None] = lambda _command: None
     stops: Callable[[int], str | None] = lambda _asked: None
     rounds: int = 10
     steps: int = 10_000
@@ -186,8 +185,6 @@ class Table:
                 assert self.flushed == len(self.script.sealed), "the world may see an effect only after the flush"
                 self.performed.append((seq, attempt))
                 return self.perform(command)
-            case Probe():
-                return self.probe(command)
 
     def _spill(self, fields: Mapping[str, object]) -> dict[str, object]:
         encoded = {name: encode(value).encode() for name, value in fields.items()}

@@ -18,11 +18,10 @@ from uncaged_bundles.validation.validate import Bundle
 from ..settings.config import Config
 from .outcomes import Outcome
 
-Rule = Literal["repeat", "restore", "probe", "ask"]
+Rule = Literal["repeat", "restore", "ask"]
 """What happens to an intent that a crash left open.
 
-repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks again. probe: the handler can find out
-from the other side. ask: only a person can settle it.
+repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks again. ask: only a person can settle it.
 """
 
 
@@ -238,11 +237,6 @@ class Handler(ABC):
         When ``context.attempt > 1`` and the rule is *restore*, put the workspace back first. A bad body is a Failure, not an exception.
         ``EnvironmentLacks``, ``StorageError`` and ``OSError`` may be raised and become a void. Any other exception is a bug of the engine.
         """
-
-    def probe(self, body: object, context: EffectContext) -> Outcome | None:
-        """For rule *probe* only: return what became of the open intent; None means: it was never performed, perform it now."""
-        del body, context
-        return None
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
         """Return the JSON Schema of what performing the effect answers: `answers`, where it does not depend on the body."""

@@ -61,14 +61,4 @@ class Perform:
     intended_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """Find out what became of an open intent; answered with an Outcome, or None if it was never performed."""
-
-    seq: int
-    kind: str
-    body: object
-    attempt: int
-
-
-Command = Write | Flush | Spill | Ask | Perform | Probe
+Command = Write | Flush | Spill | Ask | Perform

@@ -35,7 +35,7 @@ from ..state.observe import facts_of
 from ..state.states import NEXT_STEP, allowed, status
 from ..state.states import refusal as state_refusal
 from ..state.undecided import require_decision, undecided
-from .commands import Ask, Command, Flush, Perform, Probe, Spill, StepProgress, Write
+from .commands import Ask, Command, Flush, Perform, Spill, StepProgress, Write
 from .fast_lane import FastLane
 from .loop import Position, run_loop
 from .performer import Performer
@@ -332,7 +332,7 @@ class Driver:
             answered=history.answer is not None,
         )
         loop = run_loop(position, said, self)
-        journal, performer = self._journal, self._performing()
+        journal = self._journal
         lane = FastLane(desk=self, journal=journal, session=seat, perform=self._perform, clock_ms=self._around.clock_ms)
         answer: object = None
         while True:
@@ -349,8 +349,6 @@ class Driver:
                     answer = lane.ask(command.seq, command.line)
                 case Perform():
                     answer = self._perform(command)
-                case Probe():
-                    answer = performer.probe(command)
                 case Flush():
                     journal.flush()
                     answer = None

@@ -24,7 +24,7 @@ from ..journal.blobs import blob_hash, effect_mark
 from ..journal.codec import CodecError, decode
 from ..journal.recover import Pending
 from ..journal.usage import reached
-from .commands import Ask, Command, Flush, Perform, Probe, Spill, StepProgress, Write
+from .commands import Ask, Command, Flush, Perform, Spill, StepProgress, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +178,6 @@ def _resolve(turn: _Turn, kind: str, body: object, desk: Desk) -> Generator[Comm
     if pending is not None and pending.decided == "skip":
         return Failure.of("skipped", f"step {seq} ({kind}) was skipped by a person; it may have been performed")
     attempt = 1 if pending is None else pending.tries + 1
-    if pending is not None and rule == "probe":
-        found: Outcome | None = yield Probe(seq, kind, body, pending.tries)
-        if found is not None:
-            return found
     if pending is not None and turn.reopened and not turn.answered:
         because = "redo" if pending.decided == "redo" else "interrupted"
         yield Write(lines.attempt(seq, attempt, {"because": because}, desk.now_ms()), flush=True)

@@ -33,7 +33,7 @@ from ..journal.recover import History
 from ..processes import shortage
 from ..settings.config import Config
 from ..state.undecided import Doubt
-from .commands import Perform, Probe
+from .commands import Perform
 from .finished import FinishedSteps
 
 OURS = frozenset({"retry", "label"})
@@ -137,7 +137,6 @@ class Performer:
         self._taken: _Taken | None = None
         self._begun_parts: set[int] = set()  # of the effect under way: begun, and without an outcome
         self._intended_ms = 0
-        self._is_asked_again = False
         self._paths: dict[str, object] = {}
         self._remembering = threading.Lock()
         self._thread_context = ThreadContext(
@@ -174,12 +173,9 @@ class Performer:
             return "repeat"
         return "repeat" if rule == "ask" else rule  # nothing of it is left to ask about
 
-    def probe(self, command: Probe) -> Outcome | None:
-        return self._handler(command.kind).probe(command.body, self._context(command.seq, command.kind, command.attempt))
-
     def perform(self, command: Perform) -> Outcome:
         """One outcome for one effect; anything raised from here is a bug of the engine."""
-        self._intended_ms, self._is_asked_again = command.intended_ms, command.attempt > 1
+        self._intended_ms = command.intended_ms
         self._begun_parts.clear()
         context = self._context(command.seq, command.kind, command.attempt)
         if self._spending.timed:
@@ -247,7 +243,7 @@ class Performer:
             outcome: Outcome = Failure.of("policy", refused)
         else:
             inner = self._context(seq, kind, 1, index)
-            outcome = self._probed(kind, body, inner) or self._begin_part(kind, body, inner, index)
+            outcome = self._begin_part(kind, body, inner, index)
         if isinstance(outcome, Answer | Failure):
             self._spending.settle_part(index, outcome)
             body_line = lines.step(seq, {"sub": index, **outcome.fields}, self._clock_ms())
@@ -265,16 +261,6 @@ class Performer:
         if isinstance(outcome, Wait) or (isinstance(outcome, Void) and not outcome.begun):
             self._begun_parts.discard(index)
         return outcome
-
-    def _probed(self, kind: str, body: object, context: EffectContext) -> Outcome | None:
-        """What became of an effect inside one that is asked again, if the other side can tell; None: it is to be performed."""
-        if not self._is_asked_again:
-            return None
-        try:
-            handler = self._handler(kind)
-        except NotFoundError:
-            return None
-        return handler.probe(body, context) if handler.rule(body, self._bundle) == "probe" else None
 
     def _context(self, seq: int, kind: str, attempt: int, part: int | None = None) -> EffectContext:
         taken = self._taken if self._taken is not None and self._taken.doubt.pending.seq == seq else None

@@ -11,10 +11,10 @@ from testbed.journals import Script, fields_of, records_of
 from testbed.looping import Crash, EffectError, Table, answer_with_its_value
 from uncaged_engine.cells.said import Said
 from uncaged_engine.door.effects import Rule
-from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+from uncaged_engine.door.outcomes import Answer, Outcome, Void, Wait
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import blob_hash
-from uncaged_engine.steps.commands import Ask, Flush, Perform, Probe, Spill, Write
+from uncaged_engine.steps.commands import Ask, Flush, Perform, Spill, Write
 from uncaged_engine.steps.loop import Position, run_loop
 
 Flow = Generator[Any, Any, Any]
@@ -49,7 +49,7 @@ def order(table: Table) -> list[str]:
         match command:
             case Write(body, flush):
                 words.append(lines.shape_of(body + b"}")[0] + ("*" if flush else ""))
-            case Ask(seq) | Perform(seq) | Probe(seq):
+            case Ask(seq) | Perform(seq):
                 words.append(f"{type(command).__name__} {seq}")
             case _:
                 words.append(type(command).__name__)
@@ -411,15 +411,6 @@ def test_a_kill_of_an_unknown_effect_leaves_the_question() -> None:
     assert table.play(two_effects) == "unknown"
 
 
-def test_a_begun_effect_is_probed_after_a_void() -> None:
-    """A kill is no reason not to look at the other side: what was performed there is not performed again."""
-    table = voided(BEGUN)
-    table.rules, table.probe = {"null": "probe"}, lambda _command: Answer(fields={"outcome": 1})
-    assert table.play(two_effects) == "completed"
-    assert table.performed == [(1, 1), (2, 1)]
-    assert table.history().damage is None
-
-
 def test_a_refused_effect_needs_no_decision() -> None:
     """What the policy refuses was never performed, whatever a crash left open."""
 
@@ -447,23 +438,6 @@ def test_a_person_s_word_counts_for_the_open_effect_only() -> None:
     assert table.play(run, skip=True) == "completed"
     assert table.performed == [(2, 1)]
     assert written(table)[-1]["result"] == 7
-
-
-@pytest.mark.parametrize("found", [Answer(fields={"outcome": 1}), Failure.of("null", "it failed there"), None])
-def test_a_probe_finds_out_from_the_other_side(found: Outcome | None) -> None:
-    """What the other side tells is the outcome; if it was never performed, it is performed now."""
-
-    def run() -> Flow:
-        try:
-            return (yield {"null": {"value": 1}})
-        except EffectError as exc:
-            return exc.error["message"]
-
-    table = reopened("probe", probe=lambda _command: found)
-    assert table.play(run) == "completed"
-    assert order(table)[0] == "Probe 1"
-    assert table.performed == ([(1, 2)] if found is None else [])
-    assert written(table)[-1]["result"] == ("it failed there" if isinstance(found, Failure) else 1)
 
 
 def test_another_effect_than_the_open_one_stops_the_thread() -> None:

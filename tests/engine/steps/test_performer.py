@@ -138,16 +138,3 @@ def test_what_an_earlier_owner_finished_inside_an_effect_is_not_performed_again(
     outcome = performer.perform(Perform(1, "all", {"effects": [{"null": {"value": n}} for n in range(3)]}, 2, NOW_MS))
     assert outcome == Answer(fields={"outcome": [{"outcome": 0}, {"outcome": "from before"}, {"outcome": 2}]})
     assert sorted(record["sub"] for record in added(placed)) == [0, 1, 2]  # type: ignore[type-var]
-
-
-@pytest.mark.parametrize("performed", [True, False])
-def test_an_effect_inside_another_is_probed_when_the_whole_is_asked_again(
-    performer: Performer, store: Store, placed: Placed, performed: bool
-) -> None:
-    """The worker died after the effect and before its line: the other side tells, and it is not performed a second time."""
-    marks = store.work / f"{placed.thread}.null"
-    key = f"{placed.thread}/1.0"
-    marks.write_text(f"{key}\n" if performed else "")
-    outcome = performer.perform(Perform(1, "all", {"effects": [{"null": {"value": "v", "probe": True}}]}, 2, NOW_MS))
-    assert outcome == Answer(fields={"outcome": [{"outcome": "v"}]})
-    assert marks.read_text() == f"{key}\n"
