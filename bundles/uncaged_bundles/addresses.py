@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from typing import Literal
+
+from .records import dataclass
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Reach = Literal["public", "private", "close", "never"]

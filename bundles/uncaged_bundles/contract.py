@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from . import shapes
 from .errors import UsageError
 from .names import parse_flow_name
 from .policy import KNOWN_EFFECTS, Policy, parse_policy
+from .records import dataclass
 from .validation.modules import ALLOWED_MODULES, EFFECT_FOR_MODULE
 
 __all__ = [

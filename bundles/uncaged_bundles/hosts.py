@@ -10,11 +10,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from . import shapes
 from .addresses import literal
+from .records import dataclass
 
 ANY_PORT = 0
 HOST_NETWORK = "host"

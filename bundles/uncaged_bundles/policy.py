@@ -7,10 +7,10 @@ so that a limit with a slip of the pen can never be read as no limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from . import rights, shapes
 from .hosts import HOST_NETWORK
+from .records import dataclass
 
 KNOWN_EFFECTS: Mapping[str, frozenset[str]] = {
     "role": frozenset({"workspace", "timeout_s"}) | rights.KEYS,

@@ -57,6 +57,12 @@ def replace(instance: T, **changes: object) -> T:
     return made
 
 
+def asdict(instance: object) -> dict[str, Any]:
+    """Return the fields of a record by name, with their values as they are."""
+    cls: Any = type(instance)
+    return {one.name: getattr(instance, one.name) for one in cls.__record__}
+
+
 def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
     """The class anew, with slots: they cannot be added to one that is there."""
     inherited = {one.name: one for base in reversed(cls.__mro__[1:]) for one in getattr(base, "__record__", ())}

@@ -7,12 +7,12 @@ stand beside it: none of them is a tool.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from . import shapes
 from .errors import UsageError
 from .names import parse_flow_name
+from .records import dataclass
 
 TOOLS = ("list", "read", "search", "edit", "write", "run", "commit")
 CHANGING = frozenset({"edit", "write", "commit"})

@@ -12,7 +12,6 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.names import FlowName, new_flow_name
 from uncaged_bundles.policy import widening
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle

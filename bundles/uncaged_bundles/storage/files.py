@@ -7,10 +7,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import StorageError
+from ..records import dataclass
 
 _TEMPORARY_SUFFIX = ".tmp"
 _LOCK_POLL_S = 0.03

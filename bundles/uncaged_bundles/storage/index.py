@@ -19,11 +19,11 @@ import time
 from _blake2 import blake2b
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import StorageError
+from ..records import dataclass
 from .files import new_file, read_range
 
 FORMAT = 1

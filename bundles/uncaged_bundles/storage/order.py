@@ -10,11 +10,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import StorageError
 from ..ids import BundleHash, ThreadId, is_bundle_hash, is_thread_id
+from ..records import dataclass
 from .files import read_range
 
 CHILD = ">"

@@ -11,13 +11,13 @@ import time
 from _blake2 import blake2b  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import NotFoundError, RefusedError, StorageError, UsageError
 from ..ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_hash
 from ..names import FlowName, parse_flow_name
 from ..policy import is_pure
+from ..records import replace
 from .entries import find_flow, is_granted, snapshot_of
 from .files import locked, read_if_there, remove_stale_temporaries, sync_directory, write_atomically
 from .index import Index, IndexMismatch, digest, opened, stamp_of, write_index

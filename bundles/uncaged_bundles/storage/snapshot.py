@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import shapes
 from ..errors import DamagedError, UncagedError, UsageError
 from ..ids import BundleHash, parse_bundle_hash
 from ..names import FlowName, parse_flow_name
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from .document import Document, Entry

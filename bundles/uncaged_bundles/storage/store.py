@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ..errors import DamagedError, NotFoundError, UsageError
 from ..ids import THREAD_ID_LENGTH, BundleHash, ThreadId, bundle_hash, is_bundle_hash, is_thread_id, parse_bundle_hash, parse_thread_id
 from ..policy import KNOWN_EFFECTS
+from ..records import dataclass
 from . import order
 from .files import read_if_there, sync_directory, write_atomically
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from ..records import dataclass
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

@@ -10,7 +10,6 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
 from .. import shapes
@@ -18,6 +17,7 @@ from ..contract import CLAIMS, Descriptor, parse_descriptor
 from ..errors import BundleError
 from ..ids import BundleHash, bundle_hash
 from ..policy import KNOWN_EFFECTS
+from ..records import dataclass
 from .findings import Finding
 from .literal import find_descriptor, flaw_in_literal, node_at, repeated_key
 from .modules import BUILD_FIRST

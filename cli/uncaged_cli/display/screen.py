@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TextIO
 
 import click
+from uncaged_bundles.records import dataclass
 
 from .clean import clean
 

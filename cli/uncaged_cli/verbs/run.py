@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +130,8 @@ def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
     """Say what past threads of the flow's version took."""
     found = engine.estimate(flow)
     if as_json:
+        from dataclasses import asdict
+
         fields = asdict(found)
         jsonout.document({"hash": fields.pop("hash"), "threads": fields.pop("n"), **fields})
         return 0

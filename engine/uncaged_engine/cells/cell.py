@@ -11,10 +11,10 @@ import select
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from uncaged_bundles.errors import BundleError, SandboxUnavailable
+from uncaged_bundles.records import dataclass
 
 from ..journal.codec import CodecError, decode, encode
 from ..journal.lines import MARK_BYTES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from uncaged_bundles.records import dataclass
 
 CHUNK_BYTES = 1 << 16
 

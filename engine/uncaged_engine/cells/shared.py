@@ -7,11 +7,11 @@ live as long as the worker: the one that made this object, and one more once oth
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import BundleError, SandboxUnavailable
+from uncaged_bundles.records import replace
 from uncaged_bundles.validation.validate import Bundle
 
 from ..sandbox.mechanism import Mechanism, choose

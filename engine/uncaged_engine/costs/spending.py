@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+
+from uncaged_bundles.records import replace
 
 from ..door.effects import Cancel
 from ..door.outcomes import Answer, Failure, Outcome, Void

@@ -6,12 +6,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 

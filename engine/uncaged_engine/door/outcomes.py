@@ -6,8 +6,9 @@ An answer and a failure reach the bundle. A void and a wait never do: the intent
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from uncaged_bundles.records import dataclass, field
 
 VoidWord = Literal["killed", "limit", "environment"]
 

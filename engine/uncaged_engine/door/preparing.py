@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.records import dataclass, field
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 

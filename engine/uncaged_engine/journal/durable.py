@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from uncaged_bundles.errors import os_problem
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.files import read_range
 
 from . import archive, trouble

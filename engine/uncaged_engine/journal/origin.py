@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from uncaged_bundles.errors import DamagedError
+from uncaged_bundles.records import asdict, dataclass
 from uncaged_bundles.storage.files import read_if_there, write_atomically
 
 from .archive import plain_of

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from _blake2 import blake2b
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.records import dataclass, field
 
 from . import chain, lines
 from .blobs import effect_mark

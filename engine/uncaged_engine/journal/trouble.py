@@ -11,11 +11,11 @@ import os
 from _blake2 import blake2b
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.records import asdict, dataclass
 from uncaged_bundles.storage import runtime
 
 DIRECTORY = "left"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from uncaged_bundles.records import dataclass
 
 SPENDING_LIMITS = frozenset(("maxCost", "maxTokens", "maxSeconds"))
 TOKENS = ("inputTokens", "outputTokens")

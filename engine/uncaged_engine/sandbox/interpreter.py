@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+from uncaged_bundles.records import dataclass
 
 HIDDEN_NAMES = ("site-packages", "dist-packages")
 _LOADER_DIRECTORIES = ("/lib64", "/lib")

@@ -10,10 +10,10 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from uncaged_bundles.errors import SandboxUnavailable
+from uncaged_bundles.records import dataclass
 
 from . import bubblewrap, seccomp
 from .interpreter import find_interpreter

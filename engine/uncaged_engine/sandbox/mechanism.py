@@ -7,11 +7,11 @@ import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from uncaged_bundles.errors import SandboxUnavailable, UsageError
+from uncaged_bundles.records import dataclass
 
 from .bubblewrap import isolation
 from .installed import PACKAGE, SYSTEM, Program, programs

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from uncaged_bundles.records import dataclass, field, replace
 
 from .syscalls import X32_BIT, audit_arch, number_of
 

@@ -6,10 +6,11 @@ The values live here as plain dataclasses; ``config_file`` checks ``config.yaml`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
+
+from uncaged_bundles.records import dataclass, field
 
 from .variables import CARRIED, KEY_VARIABLES, KEYRING, select
 

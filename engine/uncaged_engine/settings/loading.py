@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from uncaged_bundles.records import replace
 from uncaged_bundles.storage.store import Store
 
 from .config import KEYS, Config

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from uncaged_bundles.records import dataclass
 
 MAX_FRAMES = 40
 """More than a bundle's process writes; a journal from elsewhere may hold any number."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
+from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.storage.files import read_range
 from uncaged_bundles.storage.store import Store
 

@@ -5,8 +5,9 @@ The state itself is never stored: `status` derives it from what the journal ends
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from uncaged_bundles.records import dataclass
 
 State = Literal["running", "paused", "waiting", "interrupted", "unknown", "completed", "failed", "killed", "limit", "corrupt"]
 Event = Literal["pause", "resume", "kill", "answer", "return", "raise", "cut", "lack", "wait", "crash", "remove", "fork"]

@@ -6,13 +6,13 @@ The journal tells which effect was begun (`Pending.doubtful`), its handler tells
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
 from uncaged_bundles.errors import RefusedError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.policy import refusal
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from uncaged_bundles.records import dataclass
 
 from ..cells.said import Said
 from ..door.outcomes import Outcome

@@ -13,8 +13,9 @@ Whoever executes the commands (`driver`, or a test with lists) sends back what e
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
+
+from uncaged_bundles.records import dataclass
 
 from ..cells.said import Said, mismatch, shown
 from ..door.effects import Rule

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from typing import Any
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, StorageError, os_problem
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
+from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.records import dataclass, field
 from uncaged_bundles.storage.store import Store
 
 from ..cells.shared import Cells

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.schemas import misfits
 
 from ..effect_kinds import outcome_schema

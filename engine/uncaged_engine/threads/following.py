@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, durable, lock

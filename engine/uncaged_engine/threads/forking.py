@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
+from uncaged_bundles.records import replace
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 

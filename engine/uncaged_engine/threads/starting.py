@@ -6,10 +6,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle

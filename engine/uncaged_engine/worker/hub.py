@@ -10,9 +10,9 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.records import dataclass, field
 
 from .wire import pack
 
