@@ -20,7 +20,7 @@ from _blake2 import blake2b
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import StorageError
 from ..records import dataclass
@@ -40,7 +40,8 @@ class IndexMismatch(Exception):
     """The index does not fit the text, or was damaged."""
 
 
-class Row(NamedTuple):
+@dataclass(slots=True)  # not frozen: ten thousand are made for a list
+class Row:
     """One entry. start, end: the bytes of its lines in the text. value: JSON of what the entry says. seal: see rule 3."""
 
     section: str
