@@ -47,8 +47,10 @@ class NullHandler(Handler):
         return "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        problem = find_problem(body) if isinstance(body, dict) else "its body must be a mapping"
-        if problem is not None or not isinstance(body, dict):
+        if not isinstance(body, dict):
+            return Failure.of("effect", "null: its body must be a mapping")
+        problem = find_problem(body)
+        if problem is not None:
             return Failure.of("effect", f"null: {problem}")
         return answer(body) if body.keys() <= PLAIN_KEYS else perform_options(body, context)
 
@@ -60,13 +62,14 @@ class NullPreparation(Preparation):
 
 
 def find_problem(body: dict[str, object]) -> str | None:
-    if not body.keys() <= KEYS:
+    is_plain = body.keys() <= PLAIN_KEYS
+    if not is_plain and not body.keys() <= KEYS:
         unknown = sorted(body.keys() - KEYS)
         return f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})"
     times = body.get("times", 1)
     if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= MAX_TIMES:
         return f"times must be a number up to {MAX_TIMES}, not {times!r}"
-    if body.keys() <= PLAIN_KEYS:
+    if is_plain:
         return None
     for key in ("sleep_s", "first_s"):
         sleep_s = body.get(key, 0)

@@ -21,7 +21,7 @@ class TryLater:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
 class Answer:
     """The effect was performed.
 

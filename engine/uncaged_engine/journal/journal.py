@@ -98,7 +98,9 @@ class Journal:
             if not flush:
                 return line
             size = self._sync()
-        self._tell(size)
+        if self._has_note:
+            self._clear_note()
+        self.on_flush(size)
         return line
 
     def kept_bytes(self) -> int:
@@ -113,7 +115,9 @@ class Journal:
             if self.size_bytes == self.flushed_bytes:
                 return
             size = self._sync()
-        self._tell(size)
+        if self._has_note:
+            self._clear_note()
+        self.on_flush(size)
 
     def reread(self, bundle: BundleHash, thread: ThreadId) -> History:
         """What the file holds now, unflushed lines included."""
@@ -144,16 +148,17 @@ class Journal:
         if self._ended and not body.startswith(lines.RESUME):
             raise JournalBusy(f"{self.path.name}: the thread has ended just now; look at it again")
         line, digest = chain.seal(self._digest, body)
-        rest = line
+        size = len(line)
         try:
-            while rest:
-                rest = rest[os.write(self._fd, rest) :]
+            written = os.write(self._fd, line)
+            while written < size:
                 # crash here, or a full disk: a torn tail, which the next owner cuts
+                written += os.write(self._fd, line[written:])
         except OSError as exc:
             raise self._break("write", exc.strerror or str(exc)) from exc
         self._digest = digest
         self._ended = body.startswith(lines.END)
-        self.size_bytes += len(line)
+        self.size_bytes += size
         self._blob_bytes += lines.blob_bytes(line)
         return line
 
@@ -166,12 +171,10 @@ class Journal:
         self.flushed_bytes = size = self.size_bytes
         return size
 
-    def _tell(self, size: int) -> None:
-        """Tell followers, without the lock, how much is on disk; a note of former trouble is settled by now."""
-        if self._has_note:
-            self._has_note = False
-            trouble.clear(self.path)
-        self.on_flush(size)
+    def _clear_note(self) -> None:
+        """Remove the note of former trouble, which is settled once something was flushed."""
+        self._has_note = False
+        trouble.clear(self.path)
 
     def _refuse(self) -> NoReturn:
         if self._fd >= 0 and self.trouble is not None:
