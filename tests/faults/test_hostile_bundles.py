@@ -21,7 +21,7 @@ from testbed.cells import MECHANISMS, START, WALLS, begin, cell_for, error_of, m
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
-from uncaged_engine.cells.frames import Reply
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.sandbox.interpreter import find_interpreter
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -179,7 +179,7 @@ def mechanism(request: pytest.FixtureRequest) -> Iterator[str]:
         assert begin(cell).body == b'{"null":1}'
 
 
-def attack(source: str, mechanism: str, limits: CellLimits | None = None) -> Reply:
+def attack(source: str, mechanism: str, limits: CellLimits | None = None) -> BundleReply:
     """Run a bundle up to its first answer."""
     with cell_for(source, mechanism, limits) as cell:
         return cell.ask("S", 1, 0, START, deadline_s=DEADLINE_S)

@@ -19,7 +19,7 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.null import NullHandler
 from uncaged_engine.cells import cell
-from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.cells.seat import Seat
 from uncaged_engine.cells.shared import Cells, start_cells
 from uncaged_engine.door.effects import EffectContext
@@ -130,7 +130,7 @@ def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
         recorder.note("flush")
         return sync(self)
 
-    def asking(self: Seat, seq: int, line: bytes) -> Said:
+    def asking(self: Seat, seq: int, line: bytes) -> BundleReply:
         recorder.note_and_act("ask", seq, line)
         said = ask(self, seq, line)
         recorder.note_and_act("said", said.word, said.body)

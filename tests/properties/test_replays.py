@@ -14,8 +14,8 @@ from testbed.looping import Table
 from testbed.strategies import plans
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.cells.cell import Cell
-from uncaged_engine.cells.replay import Replay, said, start_body
-from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.replay import Replay, start_body
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.sandbox.mechanism import choose
@@ -32,12 +32,12 @@ class Live:
         self._start = start
         self._seq = 0
 
-    def start(self) -> Said:
-        return said(self._cell.ask("S", 1, 0, self._start, deadline_s=DEADLINE_S))
+    def start(self) -> BundleReply:
+        return self._cell.ask("S", 1, 0, self._start, deadline_s=DEADLINE_S)
 
-    def tell(self, line: bytes) -> Said:
+    def tell(self, line: bytes) -> BundleReply:
         self._seq += 1
-        return said(self._cell.tell(1, self._seq, line, deadline_s=DEADLINE_S))
+        return self._cell.tell(1, self._seq, line, deadline_s=DEADLINE_S)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from uncaged_bundles.contract import parse_descriptor
 from uncaged_bundles.ids import bundle_hash
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.cells.cell import Cell, CellLimits
-from uncaged_engine.cells.frames import Reply
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.sandbox.mechanism import Mechanism, choose
 
 MECHANISMS = ("bubblewrap", "landlock")
@@ -54,11 +54,11 @@ def cell_for(source: str | bytes, mechanism: str = "auto", limits: CellLimits | 
         cell.close()
 
 
-def begin(cell: Cell, slot: int = 1, start: bytes = START) -> Reply:
+def begin(cell: Cell, slot: int = 1, start: bytes = START) -> BundleReply:
     return cell.ask("S", slot, 0, start, deadline_s=DEADLINE_S)
 
 
-def go_on(cell: Cell, seq: int, outcome: object, slot: int = 1) -> Reply:
+def go_on(cell: Cell, seq: int, outcome: object, slot: int = 1) -> BundleReply:
     return cell.tell(slot, seq, step_line(seq, outcome=outcome), deadline_s=DEADLINE_S)
 
 
@@ -76,7 +76,7 @@ def value_of(expression: str, mechanism: str = "auto", *, before: str = "") -> A
     return json.loads(reply.body)["null"]
 
 
-def error_of(reply: Reply) -> Mapping[str, str]:
+def error_of(reply: BundleReply) -> Mapping[str, str]:
     assert reply.word == "raise", reply
     error: Mapping[str, str] = json.loads(reply.body)
     return error

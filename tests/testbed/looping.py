@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.door.effects import Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.journal import lines
@@ -37,8 +37,8 @@ class Crash(Exception):
 class Speaker(Protocol):
     """Whoever plays the bundle."""
 
-    def start(self) -> Said: ...
-    def tell(self, line: bytes) -> Said: ...
+    def start(self) -> BundleReply: ...
+    def tell(self, line: bytes) -> BundleReply: ...
 
 
 class Puppet:
@@ -48,10 +48,10 @@ class Puppet:
         self._generator = run()
         self._blobs = blobs
 
-    def start(self) -> Said:
+    def start(self) -> BundleReply:
         return self._advance(self._generator.send, None)
 
-    def tell(self, line: bytes) -> Said:
+    def tell(self, line: bytes) -> BundleReply:
         record = json.loads(line)
         note = record.pop("blob", None)
         if note is not None:
@@ -61,13 +61,13 @@ class Puppet:
             return self._advance(self._generator.throw, EffectError(record["error"]))
         return self._advance(self._generator.send, record if "role" in record else record["outcome"])
 
-    def _advance(self, method: Callable[[Any], Any], argument: object) -> Said:
+    def _advance(self, method: Callable[[Any], Any], argument: object) -> BundleReply:
         try:
-            return Said("effect", encode(_in_order(method(argument))).encode())
+            return BundleReply("effect", encode(_in_order(method(argument))).encode())
         except StopIteration as stop:
-            return Said("return", encode(stop.value).encode())
+            return BundleReply("return", encode(stop.value).encode())
         except (EffectError, ValueError, KeyError) as exc:
-            return Said("raise", encode({"type": type(exc).__name__, "message": str(exc), "trace": ""}).encode())
+            return BundleReply("raise", encode({"type": type(exc).__name__, "message": str(exc), "trace": ""}).encode())
 
 
 def answer_with_its_value(command: Perform) -> Outcome:

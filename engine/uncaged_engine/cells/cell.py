@@ -21,7 +21,8 @@ from ..journal.lines import MARK_BYTES
 from ..sandbox.launch import EXIT_GRACE_MS, Launched, launch
 from ..sandbox.mechanism import Mechanism
 from ..sandbox.rlimits import cell_limits
-from .frames import CHUNK_BYTES, Reply, frame_of, joined
+from .frames import CHUNK_BYTES, frame_of, joined
+from .reply import BundleReply
 
 if TYPE_CHECKING:
     from uncaged_bundles.validation.validate import Bundle
@@ -136,7 +137,7 @@ class Cell:
         """Whether it was not ended so far; a process that died unseen shows at the next request."""
         return not self._epitaph
 
-    def ask(self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float) -> Reply:
+    def ask(self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float) -> BundleReply:
         """Send one request and return its answer; `tell` sends outcomes.
 
         Args:
@@ -150,7 +151,7 @@ class Cell:
             self._require_open()
             return self._exchange([frame], _Expected(letter, slot, seq + (letter == "S")), deadline_s=deadline_s)
 
-    def tell(self, slot: int, seq: int, line: bytes, *, deadline_s: float, slow: Callable[[], None] = _do_nothing) -> Reply:
+    def tell(self, slot: int, seq: int, line: bytes, *, deadline_s: float, slow: Callable[[], None] = _do_nothing) -> BundleReply:
         """Send the outcome of step *seq* and return what the bundle says to it: the request that every step makes.
 
         Args:
@@ -173,7 +174,7 @@ class Cell:
         finally:
             self._lock.release()
 
-    def _tell(self, frame: bytes, slot: int, seq: int, deadline_s: float, slow: Callable[[], None]) -> Reply:
+    def _tell(self, frame: bytes, slot: int, seq: int, deadline_s: float, slow: Callable[[], None]) -> BundleReply:
         """Exchange an outcome for what follows it; the clock is looked at only if something does not go through at once."""
         try:
             if self._poll(0):
@@ -196,7 +197,7 @@ class Cell:
             chunk = os.read(self._launched.answer_fd, CHUNK_BYTES)
             usual = b"%d %d effect - " % (slot, seq)
             if chunk.startswith(usual) and chunk.find(b"\n") == len(chunk) - 1:
-                return Reply(seq, "effect", "-", chunk[len(usual) : -1])
+                return BundleReply("effect", chunk[len(usual) : -1], seq)
             return self._parsed(self._receive(end or time.monotonic() + deadline_s, chunk), _Expected("O", slot, seq))
         except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect
             self._end("it was ended by an earlier error")
@@ -204,7 +205,7 @@ class Cell:
 
     def replay(
         self, slot: int, start_body: bytes, lines: Iterable[bytes], *, deadline_s: float, meanwhile: Callable[[], None] | None = None
-    ) -> Reply:
+    ) -> BundleReply:
         """Start a run and answer its first effects from *lines*, without a round trip for each.
 
         Args:
@@ -257,7 +258,7 @@ class Cell:
         *,
         deadline_s: float,
         meanwhile: Callable[[], None] | None = None,
-    ) -> Reply:
+    ) -> BundleReply:
         try:
             if chunks and self._poll(0):
                 self._fail("protocol", "it wrote without being asked")
@@ -309,7 +310,7 @@ class Cell:
             if size > self._limits.answer_bytes:
                 self._fail("protocol", f"its answer is longer than {self._limits.answer_bytes} bytes")
 
-    def _parsed(self, line: bytes, expected: _Expected) -> Reply:
+    def _parsed(self, line: bytes, expected: _Expected) -> BundleReply:
         letter, slot, seq = expected.letter, expected.slot, expected.seq
         parts = line[:-1].split(b" ", 4)
         if len(parts) != 5:
@@ -324,7 +325,7 @@ class Cell:
             ended_at = int(seq_text)
         if len(digest) > 64 or not digest.isascii():
             self._fail("protocol", f"its answer has no digest: {line[:80]!r}")
-        return Reply(ended_at, word.decode(), digest.decode(), body)
+        return BundleReply(word.decode(), body, ended_at, digest.decode())
 
     def _fail(self, reason: Reason, what: str) -> NoReturn:
         detail = self._end(what, grace_ms=EXIT_GRACE_MS if reason == "died" else 0)

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from uncaged_bundles.records import dataclass
-
 CHUNK_BYTES = 1 << 16
-
-
-@dataclass(slots=True)
-class Reply:
-    """An answer. seq: of the effect in *body*, or the place at which the run ended. digest: over a replay's effects, else ``-``."""
-
-    seq: int
-    word: str
-    digest: str
-    body: bytes
 
 
 def frame_of(letter: str, slot: int, seq: int, body: bytes) -> bytes:

@@ -15,8 +15,7 @@ from ..journal.blobs import Blobs, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, computed_ms, effect_marks, recorded_effect
 from .cell import Cell
-from .frames import Reply
-from .said import Said, mismatch, shown
+from .reply import BundleReply, mismatch, shown
 
 
 def start_body(start: Mapping[str, Any], steps: list[bytes]) -> bytes:
@@ -79,7 +78,7 @@ class Replay:
         self._start = start_body(start, expanded[: self.handed_over])
         self._outcomes = expanded[self.handed_over :]
 
-    def run(self, cell: Cell, slot: int, *, deadline_s: float, meanwhile: Callable[[], None] | None = None) -> Said | None:
+    def run(self, cell: Cell, slot: int, *, deadline_s: float, meanwhile: Callable[[], None] | None = None) -> BundleReply | None:
         """Bring slot *slot* to the present.
 
         Args:
@@ -91,17 +90,17 @@ class Replay:
         """
         if not self._outcomes:
             reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
-            return said(reply) if self._goes_on(reply) else None
+            return reply if self._goes_on(reply) else None
         reply = cell.replay(slot, self._start, self._outcomes, deadline_s=deadline_s, meanwhile=meanwhile)
         same = reply.digest == self._history.effects.hexdigest() and reply.seq == len(self._outcomes) + 1
-        return said(reply) if same and self._goes_on(reply) else None
+        return reply if same and self._goes_on(reply) else None
 
-    def _goes_on(self, reply: Reply) -> bool:
+    def _goes_on(self, reply: BundleReply) -> bool:
         """Whether the next effect is the one that the journal holds an intent of, if it holds one."""
         pending = self._history.pending
         return pending is None or (reply.word == "effect" and effect_mark(reply.body) == pending.mark)
 
-    def run_slowly(self, cell: Cell, slot: int, recorded: bytes, *, deadline_s: float) -> Said:
+    def run_slowly(self, cell: Cell, slot: int, recorded: bytes, *, deadline_s: float) -> BundleReply:
         """The same, one step at a time.
 
         Args:
@@ -116,7 +115,7 @@ class Replay:
             if reply.word != "effect" or effect_mark(reply.body) != _normalised(mark, reply.body):
                 raise Differs(number, recorded_effect(recorded, number) or mark, reply.word, reply.body)
             reply = cell.tell(slot, seq, line, deadline_s=deadline_s)
-        return said(reply)
+        return reply
 
 
 def _normalised(mark: bytes, yielded: bytes) -> bytes:
@@ -124,7 +123,3 @@ def _normalised(mark: bytes, yielded: bytes) -> bytes:
     if mark.startswith(b'{"output":') and decode(mark) == decode(yielded):
         return effect_mark(yielded)
     return mark
-
-
-def said(reply: Reply) -> Said:
-    return Said(reply.word, reply.body)

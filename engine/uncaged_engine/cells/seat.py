@@ -20,8 +20,8 @@ from ..journal.infolog import InfoLog
 from ..journal.journal import Journal
 from ..journal.recover import History
 from .cell import Cell, CellDied
-from .replay import Replay, patience_s, said
-from .said import Said
+from .replay import Replay, patience_s
+from .reply import BundleReply
 from .shared import Cells
 
 
@@ -63,7 +63,7 @@ class Seat:
         self._alone = alone
         self._answered = alone  # a cell of its own is not yet a second chance
 
-    def begin(self, history: History) -> Said:
+    def begin(self, history: History) -> BundleReply:
         """Start or replay the generator in the shared cell.
 
         Raises:
@@ -87,7 +87,7 @@ class Seat:
             self._info.note("G5T1YA8E", f"sandbox: {self._cell.mechanism if self._cell is not None else 'none'}")
             return now
 
-    def ask(self, seq: int, line: bytes) -> Said:
+    def ask(self, seq: int, line: bytes) -> BundleReply:
         """Send the outcome of step *seq*; the same errors as `begin`."""
         cell = self._cell
         if cell is None:
@@ -100,7 +100,7 @@ class Seat:
             self._blame(died)
             return self.begin(self._reread())
         self._answered = True
-        return said(reply)
+        return reply
 
     def leave(self) -> None:
         """Forget the generator."""
@@ -113,7 +113,7 @@ class Seat:
             with suppress(CellDied):  # the others notice by themselves
                 cell.ask("D", self._slot, 0, b"", deadline_s=self._deadline_s)
 
-    def _prove(self, replay: Replay, history: History) -> Said:
+    def _prove(self, replay: Replay, history: History) -> BundleReply:
         """A difference in a shared cell may be another thread's doing: only one seen alone counts."""
         if not self._alone:
             self.leave()

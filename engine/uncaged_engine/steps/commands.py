@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from uncaged_bundles.records import dataclass
 
-from ..cells.said import Said
+from ..cells.reply import BundleReply
 from ..door.outcomes import Outcome
 
 
@@ -46,7 +46,7 @@ class StepProgress:
     way. outcome: of the effect in *said*, if its intent is on disk and it was performed already.
     """
 
-    said: Said
+    said: BundleReply
     seq: int
     outcome: Outcome | None = None
 

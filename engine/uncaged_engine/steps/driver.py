@@ -19,7 +19,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.version import __version__
 
-from ..cells.said import Said
+from ..cells.reply import BundleReply
 from ..cells.seat import BundleTooSlow, Seat
 from ..costs.spending import Spending
 from ..door.effects import Cancel, Rule
@@ -323,7 +323,7 @@ class Driver:
             alone=self._limits["bundleSeconds"] > self._config.limits.bundle_s,
         )
 
-    def _execute(self, said: Said, history: History, seat: Seat) -> str:
+    def _execute(self, said: BundleReply, history: History, seat: Seat) -> str:
         """Hand the loop's commands to journal, handlers and cell until it returns."""
         position = Position(
             steps=len(history.steps),

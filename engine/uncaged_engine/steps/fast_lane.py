@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..cells.said import Said
+from ..cells.reply import BundleReply
 from ..door.outcomes import Answer, Outcome
 from ..journal import lines
 from ..journal.codec import CodecError, decode
@@ -28,7 +28,7 @@ BY_LOOP = frozenset(("role", "output"))
 class BundleSession(Protocol):
     """The bundle's side."""
 
-    def ask(self, seq: int, line: bytes) -> Said: ...
+    def ask(self, seq: int, line: bytes) -> BundleReply: ...
 
 
 class FastLane:
@@ -64,7 +64,7 @@ class FastLane:
                 return StepProgress(said, seq, outcome)
             seq, line = seq + 1, append(body)
 
-    def _ordinary(self, said: Said, steps: int) -> tuple[str, object] | None:
+    def _ordinary(self, said: BundleReply, steps: int) -> tuple[str, object] | None:
         """Return kind and body of an effect that nothing stands in the way of, or None."""
         desk = self._desk
         if said.word != "effect" or desk.stop_word() is not None or len(said.body) > lines.SPILL_BYTES:

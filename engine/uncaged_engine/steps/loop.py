@@ -17,7 +17,7 @@ from typing import Any, Protocol, assert_never
 
 from uncaged_bundles.records import dataclass
 
-from ..cells.said import Said, mismatch, shown
+from ..cells.reply import BundleReply, mismatch, shown
 from ..door.effects import Rule
 from ..door.outcomes import Answer, Failure, Outcome, Void, Wait
 from ..journal import lines
@@ -55,7 +55,7 @@ class BadYield(Exception):
     """What the bundle yielded is no effect: its author's fault."""
 
 
-def run_loop(position: Position, said: Said, desk: Desk) -> Generator[Command, Any, str]:
+def run_loop(position: Position, said: BundleReply, desk: Desk) -> Generator[Command, Any, str]:
     """Advance one thread until it ends or must be left.
 
     Returns:
@@ -272,7 +272,7 @@ def _stop(word: str, pending: Pending | None, desk: Desk) -> Generator[Command, 
     return "paused"
 
 
-def _finish(said: Said, desk: Desk) -> Generator[Command, Any, str]:
+def _finish(said: BundleReply, desk: Desk) -> Generator[Command, Any, str]:
     if said.word == "raise":
         return (yield from _fail(desk, {"kind": "bundle"} | _raised(said.body) | {"kind": "bundle"}))
     try:

@@ -12,7 +12,7 @@ from uncaged_bundles.storage.store import Store
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay, patience_s
-from ..cells.said import Said, mismatch, shown
+from ..cells.reply import BundleReply, mismatch, shown
 from ..effect_kinds import KNOWN
 from ..journal import durable
 from ..journal.blobs import Blobs, effect_mark
@@ -89,7 +89,7 @@ def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History,
     return Verdict(ok=problem is None, steps=count, mechanism=cell.mechanism, message=message)
 
 
-def difference_at_the_end(history: History, now: Said) -> str | None:
+def difference_at_the_end(history: History, now: BundleReply) -> str | None:
     """What the bundle says after the last step must be what the journal goes on with."""
     if history.pending is not None:
         mark = effect_mark(now.body) if now.word == "effect" else now.body

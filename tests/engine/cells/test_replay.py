@@ -14,7 +14,7 @@ from uncaged_bundles.errors import ReplayError
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.cells.cell import Cell
 from uncaged_engine.cells.replay import Replay, start_body
-from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
@@ -59,11 +59,11 @@ def replay_of(script: Script, blobs: Blobs, *, trusted: bool = False) -> Replay:
     return Replay(history, blobs.expand_record(history.start), blobs, trusted=trusted)
 
 
-def run(script: Script, cell: Cell, blobs: Blobs) -> Said | None:
+def run(script: Script, cell: Cell, blobs: Blobs) -> BundleReply | None:
     return replay_of(script, blobs).run(cell, 1, deadline_s=DEADLINE_S)
 
 
-def run_slowly(script: Script, cell: Cell, blobs: Blobs) -> Said:
+def run_slowly(script: Script, cell: Cell, blobs: Blobs) -> BundleReply:
     return replay_of(script, blobs).run_slowly(cell, 1, script.data, deadline_s=DEADLINE_S)
 
 
@@ -71,7 +71,7 @@ def run_slowly(script: Script, cell: Cell, blobs: Blobs) -> Said:
 def test_a_replay_leads_to_the_next_effect(done: int, counting: Cell, blobs: Blobs) -> None:
     """After the recorded outcomes the bundle yields what it would have yielded, without one effect being performed."""
     script = count_script(done + 1, done)
-    expected = Said("effect", b'{"null":{"value":%d}}' % (done + 1))
+    expected = BundleReply("effect", b'{"null":{"value":%d}}' % (done + 1))
     assert run(script, counting, blobs) == expected
     assert run_slowly(script, counting, blobs) == expected
 
@@ -79,7 +79,7 @@ def test_a_replay_leads_to_the_next_effect(done: int, counting: Cell, blobs: Blo
 def test_a_replay_leads_to_the_end(counting: Cell, blobs: Blobs) -> None:
     """All outcomes recorded: the result, as it was."""
     said = run(count_script(3, 3), counting, blobs)
-    assert said == Said("return", b'{"success":true,"message":"sum 6"}')
+    assert said == BundleReply("return", b'{"success":true,"message":"sum 6"}')
 
 
 def test_outputs_failures_and_errors_replay(planned: Cell, blobs: Blobs) -> None:
@@ -114,7 +114,7 @@ def test_an_edited_outcome_shows_in_what_follows(counting: Cell, blobs: Blobs) -
     """With another outcome this bundle gives another result, so a journal that kept its end would not verify."""
     script = script_of(bundle_of(COUNT), params={"n": 1})
     script.done(1, outcome=41)
-    assert run(script, counting, blobs) == Said("return", b'{"success":true,"message":"sum 41"}')
+    assert run(script, counting, blobs) == BundleReply("return", b'{"success":true,"message":"sum 41"}')
 
 
 @pytest.mark.parametrize(("n", "done"), [(2, 3), (0, 1)])
@@ -129,7 +129,7 @@ def test_a_bundle_that_ends_early_is_found(n: int, done: int, counting: Cell, bl
 def test_the_open_effect_must_fit_too(counting: Cell, blobs: Blobs) -> None:
     """The intent that nobody answered is part of what the bundle has to yield; it is seen alone before anybody says so."""
     fits = count_script(3, 1).intent(2)
-    assert run(fits, counting, blobs) == Said("effect", b'{"null":{"value":2}}')
+    assert run(fits, counting, blobs) == BundleReply("effect", b'{"null":{"value":2}}')
     other = count_script(3, 1).intent(2, {"null": {"value": 3}})
     assert run(other, counting, blobs) is None
     ended = count_script(1, 1).intent(2)
@@ -147,8 +147,8 @@ def test_contents_in_blobs_replay(planned: Cell, blobs: Blobs) -> None:
     script = script_of(bundle_of(PLANNED), **spilt)
     script.add(lines.step(1, blobs.spilt({"intent": big}), NOW_MS)).add(lines.step(1, blobs.spilt({"outcome": "o" * 600_000}), NOW_MS))
     assert max(map(len, script.sealed)) < 1000
-    assert run(script, planned, blobs) == Said("effect", b'{"null":{}}')
-    assert run_slowly(script, planned, blobs) == Said("effect", b'{"null":{}}')
+    assert run(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')
+    assert run_slowly(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')
 
 
 def test_handed_over_steps_are_input_and_the_rest_is_replayed(planned: Cell, blobs: Blobs) -> None:
@@ -159,7 +159,7 @@ def test_handed_over_steps_are_input_and_the_rest_is_replayed(planned: Cell, blo
     script.done(1).output(2).done(3, plan[0], outcome="heard")
     replay = replay_of(script, blobs)
     assert replay.handed_over == 2
-    assert replay.run(planned, 1, deadline_s=DEADLINE_S) == Said("effect", b'{"null":{"value":"next"}}')
+    assert replay.run(planned, 1, deadline_s=DEADLINE_S) == BundleReply("effect", b'{"null":{"value":"next"}}')
     body = json.loads(start_body(json.loads(script.sealed[0]), recover(script.data, script.bundle, script.thread).steps[:2]))
     assert [step["seq"] for step in body["input"]["steps"]] == [1, 2]
     assert all("chain" not in step for step in body["input"]["steps"])

@@ -14,7 +14,7 @@ from testbed.journals import NOW_MS, start_fields
 from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.cells.cell import Cell, CellLimits
-from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.cells.seat import Seat
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
@@ -68,10 +68,10 @@ class Flow:
         self._bundle = bundle
         self.done = 0
 
-    def begin(self) -> Said:
+    def begin(self) -> BundleReply:
         return self.seat.begin(self.journal.reread(self._bundle, self.thread))
 
-    def step(self) -> Said:
+    def step(self) -> BundleReply:
         """Answer the effect that is due, and hear the next one."""
         self.done += 1
         self.journal.append(lines.intent(self.done, b'{"null":{"value":%d}}' % self.done, NOW_MS))
@@ -100,8 +100,8 @@ def flow(cells: Cells, tmp_path: Path) -> Iterator[Callable[..., Flow]]:
         one.journal.close()
 
 
-def effect(value: int) -> Said:
-    return Said("effect", b'{"null":{"value":%d}}' % value)
+def effect(value: int) -> BundleReply:
+    return BundleReply("effect", b'{"null":{"value":%d}}' % value)
 
 
 def end_sandbox(cell: Cell) -> None:

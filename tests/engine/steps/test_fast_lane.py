@@ -10,7 +10,7 @@ from testbed.bundles import place
 from testbed.journals import NOW_MS
 from testbed.looping import Table
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.door.outcomes import Answer, Outcome
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.journal import Journal
@@ -23,11 +23,11 @@ ORDINARY = b'{"null":{"value":1}}'
 class Session:
     """A bundle's side that says what a test wants."""
 
-    def __init__(self, *said: Said) -> None:
+    def __init__(self, *said: BundleReply) -> None:
         self._said = iter(said)
         self.heard: list[tuple[int, bytes]] = []
 
-    def ask(self, seq: int, line: bytes) -> Said:
+    def ask(self, seq: int, line: bytes) -> BundleReply:
         self.heard.append((seq, line))
         return next(self._said)
 
@@ -50,9 +50,9 @@ def lane_of(journal: Journal, session: Session, performed: list[Perform]) -> Fas
 def test_ordinary_steps_are_finished_one_after_the_other(journal: Journal) -> None:
     """The lane goes on until the bundle returns, and says how far it came."""
     performed: list[Perform] = []
-    session = Session(Said("effect", ORDINARY), Said("effect", ORDINARY), Said("return", b"null"))
+    session = Session(BundleReply("effect", ORDINARY), BundleReply("effect", ORDINARY), BundleReply("return", b"null"))
     before = journal.size_bytes
-    assert lane_of(journal, session, performed).ask(4, b"the fourth") == StepProgress(Said("return", b"null"), 6)
+    assert lane_of(journal, session, performed).ask(4, b"the fourth") == StepProgress(BundleReply("return", b"null"), 6)
     assert [command.seq for command in performed] == [5, 6]
     assert [seq for seq, _ in session.heard] == [4, 5, 6]
     assert [lines.shape_of(line)[0] for line in journal.read(before).splitlines()] == ["intent", "step"] * 2
@@ -81,7 +81,7 @@ def test_ordinary_steps_are_finished_one_after_the_other(journal: Journal) -> No
 def test_what_a_process_should_not_have_sent_is_left_to_the_loop(journal: Journal, raw: bytes) -> None:
     """Anything but one canonical effect, and every effect that counts as a round: nothing is written, nothing performed."""
     performed: list[Perform] = []
-    session = Session(Said("effect", raw))
+    session = Session(BundleReply("effect", raw))
     before = journal.size_bytes
-    assert lane_of(journal, session, performed).ask(1, b"the first") == StepProgress(Said("effect", raw), 1)
+    assert lane_of(journal, session, performed).ask(1, b"the first") == StepProgress(BundleReply("effect", raw), 1)
     assert (performed, journal.size_bytes) == ([], before)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from testbed.journals import Script, fields_of, records_of
 from testbed.looping import Crash, EffectError, Table, answer_with_its_value
-from uncaged_engine.cells.said import Said
+from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.door.effects import Rule
 from uncaged_engine.door.outcomes import Answer, Outcome, Void, Wait
 from uncaged_engine.journal import lines
@@ -454,7 +454,7 @@ def test_another_effect_than_the_open_one_stops_the_thread() -> None:
 def test_what_is_no_effect_fails_the_thread(raw: bytes) -> None:
     """Exactly one key, canonical JSON; whatever else the process behind the pipe says ends its thread and nothing more."""
     table = Table()
-    loop = run_loop(Position(steps=0, rounds=0), Said("effect", raw), table)
+    loop = run_loop(Position(steps=0, rounds=0), BundleReply("effect", raw), table)
     command = next(loop)
     assert isinstance(command, Write)
     assert command.flush
@@ -478,7 +478,7 @@ def test_an_uncaught_error_fails_the_thread() -> None:
 @pytest.mark.parametrize("body", [b'{"desk":1,"kind":"replay","message":"x"}', b"[1]", b"\xff", b'"' + b"x" * (1 << 20) + b'"'])
 def test_whatever_a_raise_says_is_only_a_message(body: bytes) -> None:
     """Strange keys, no mapping, no JSON, a megabyte: the end record is small and says that the bundle failed."""
-    loop = run_loop(Position(steps=0, rounds=0), Said("raise", body), Table())
+    loop = run_loop(Position(steps=0, rounds=0), BundleReply("raise", body), Table())
     command = next(loop)
     assert isinstance(command, Write)
     assert json.loads(command.body + b"}")["error"]["kind"] == "bundle"
@@ -487,7 +487,7 @@ def test_whatever_a_raise_says_is_only_a_message(body: bytes) -> None:
 
 def test_a_result_that_is_no_json_fails_the_thread() -> None:
     """The child encodes what run() returned; bytes that are no canonical JSON never become a result."""
-    loop = run_loop(Position(steps=0, rounds=0), Said("return", b"{1:2}"), Table())
+    loop = run_loop(Position(steps=0, rounds=0), BundleReply("return", b"{1:2}"), Table())
     command = next(loop)
     assert isinstance(command, Write)
     assert json.loads(command.body + b"}")["error"]["kind"] == "yield"
