@@ -17,6 +17,7 @@ from . import (
     checking,
     children,
     counts,
+    crowds,
     listing,
     peers,
     registry,
@@ -34,7 +35,7 @@ from .table import Row, as_document, render
 
 MODULES = (
     *(counts, steps, turns, replaying, checking, starting, registry, listing),
-    *(waiting, children, snapshot, web, scripts, calling, peers),
+    *(waiting, crowds, children, snapshot, web, scripts, calling, peers),
 )
 FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}
 

@@ -29,6 +29,12 @@ WAITS = """\
     yield {"null": {"sleep_s": 86400}}
 """
 
+# Wakes up every so many milliseconds; the prompt says how many.
+NAPS = """\
+    while True:
+        yield {"null": {"sleep_s": int(input["prompt"]) / 1000}}
+"""
+
 _ROLE = {
     "description": "Does a part.",
     "systemPrompt": "You do your part of the work, and say how it went.",

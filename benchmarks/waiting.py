@@ -29,7 +29,7 @@ def waiting(bench: Bench) -> Sequence[Row]:
                 raise TimeoutError(f"not all of {THREADS} threads are inside their effect after {PATIENCE_S:.0f} s")
             time.sleep(POLL_S)
         spent_s = time.monotonic() - begin
-        resident = _resident_bytes(pid)
+        resident = resident_bytes(pid)
     return (
         Row(
             figure="waiting",
@@ -43,7 +43,7 @@ def waiting(bench: Bench) -> Sequence[Row]:
     )
 
 
-def _resident_bytes(pid: int | None) -> list[int]:
+def resident_bytes(pid: int | None) -> list[int]:
     """The worker's resident memory, then that of each process below it."""
     worker = psutil.Process(pid)
     return [process.memory_info().rss for process in (worker, *worker.children(recursive=True))]
