@@ -123,6 +123,39 @@ def dbos_us(directory: Path, steps: int) -> float:
         dbos.DBOS.destroy()
 
 
+def burr_us(directory: Path, steps: int) -> float:
+    """Steps of a state machine that returns to itself, its state saved by SQLite after each."""
+    core, persistence = import_module("burr.core"), import_module("burr.core.persistence")
+
+    def answer(state: Any) -> Any:
+        return state.update(number=state["number"] + 1, value="v" * VALUE_BYTES)
+
+    with persistence.SQLitePersister.from_values(str(directory / "burr.sqlite")) as persister:
+        persister.initialize()
+        answering = core.action(reads=["number"], writes=["number", "value"])(answer)
+        builder = core.ApplicationBuilder().with_actions(answer=answering).with_transitions(("answer", "answer"))
+        builder = builder.with_state(number=0).with_entrypoint("answer").with_identifiers(app_id="1").with_state_persister(persister)
+        application = builder.build()
+        return _per_step_us(lambda _number: application.step(), steps)
+
+
+def huey_us(directory: Path, steps: int) -> float:
+    """Tasks, each queued, performed and its result kept in SQLite before the next is queued."""
+    huey: Any = import_module("huey").SqliteHuey(filename=str(directory / "huey.sqlite"), fsync=True)
+
+    def answer(number: int) -> str:  # noqa: ARG001 - each call is another one
+        return "v" * VALUE_BYTES
+
+    task = huey.task()(answer)
+
+    def perform(number: int) -> object:
+        result = task(number)
+        huey.execute(huey.dequeue())
+        return result.get(preserve=True)
+
+    return _per_step_us(perform, steps)
+
+
 def _per_step_us(perform: Callable[[int], object], count: int) -> float:
     """Perform *count* steps; how long each took after the first few."""
     for number in range(WARM_UP):
@@ -140,6 +173,8 @@ PEERS: dict[str, Peer] = {
         measure=langgraph_us,
     ),
     "dbos": Peer(title="DBOS {version}, SQLite", distributions=("dbos",), measure=dbos_us),
+    "burr": Peer(title="Burr {version}, SQLite", distributions=("apache-burr",), measure=burr_us),
+    "huey": Peer(title="huey {version}, SQLite", distributions=("huey",), measure=huey_us),
 }
 
 FIGURES = (Figure(name="peers", measure=peers),)
