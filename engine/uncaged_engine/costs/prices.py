@@ -1,4 +1,4 @@
-"""A usage that names its model gets a cost if the model's price is known, and none if it is not."""
+"""Prices of models, and the cost of a usage. A usage whose model has no known price gets no cost."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ above: the same for requests with more input than its ``tokens``, where long req
 
 
 def priced(usage: Mapping[str, object], own: Mapping[str, Price]) -> dict[str, object]:
-    """The same usage with its ``cost``.
+    """Add its ``cost`` to a usage.
 
     Args:
-        usage: a cost that it has already stays. own: the config's prices; they go before ours.
+        usage: a cost that it has already is kept. own: the config's prices, which override the shipped ones.
     """
     model = usage.get("model")
     if "cost" in usage or not isinstance(model, str):
@@ -33,15 +33,15 @@ def priced(usage: Mapping[str, object], own: Mapping[str, Price]) -> dict[str, o
 
 
 def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
-    """The price of a model by its name, with or without a date at its end."""
+    """Look up the price of a model by its name, with or without a date at its end."""
     bare = _DATED.sub("", model)
     return own.get(model) or own.get(bare) or shipped().get(model) or shipped().get(bare)
 
 
 def cost(usage: Mapping[str, object], price: Price) -> float:
-    """US dollars. Cached and stored tokens are a part of the input tokens and have prices of their own, if the table has one.
+    """Compute US dollars. Cached and stored tokens are part of the input tokens, and have prices of their own where the table lists them.
 
-    Where long requests cost more, a usage of several turns counts as so many requests of the same size: a sum does not tell their sizes.
+    Where long requests cost more, a usage of several turns counts as so many requests of equal size, because a sum has lost their sizes.
     """
     above = price.get("above")
     is_long = above is not None and _count(usage, "inputTokens") / max(1.0, _count(usage, "turns")) > above["tokens"]
@@ -59,6 +59,7 @@ def cost(usage: Mapping[str, object], price: Price) -> float:
 
 @cache
 def shipped() -> Mapping[str, Price]:
+    """Load the shipped table."""
     table: Mapping[str, Price] = json.loads(TABLE.read_text("utf-8"))["models"]
     return table
 

@@ -1,4 +1,4 @@
-"""A limit of money, tokens or time stops a thread before its next effect, and an effect under way as soon as it is known to pass it."""
+"""Enforcement of a thread's limits on money, tokens, time and journal size: between effects, and inside one once its usage is known."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..door.outcomes import Answer, Failure, Outcome, Void
 from ..journal.usage import NOTHING, SPENDING_LIMITS, Spent, exceeded, reached, total, usage_of
 
 _LATER_S = 0.002
-"""A timer may fire a little early; it must not find the limit unreached."""
+"""Margin for a timer that fires early, so that it finds the limit reached."""
 
 
 class Spending:
-    """What one thread may still use up.
+    """Budget of one thread.
 
-    limits: maxCost (US dollars), maxTokens, maxSeconds, maxJournalBytes; an absent one does not bind. written: how many bytes the journal
-    and its blobs have. before: what this thread used so far, without what a
-    fork inherited. ran_s: how long it ran before, in other processes. steady_s: a clock that is never set.
+    limits: maxCost (US dollars), maxTokens, maxSeconds, maxJournalBytes; an absent one does not bind. written: size of the journal and its
+    blobs in bytes. before: usage of this thread so far, without that of steps which a fork inherited. ran_s: running time in earlier
+    processes. steady_s: a monotonic clock.
     """
 
-    # An effect may have parts that run side by side, and start other threads; what is under way is known for each of them.
+    # An effect may have parts that run in parallel, and may start other threads, so usage under way is kept per part and per child.
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Spending:
         self._cut: dict[str, object] | None = None
 
     def exceeded(self) -> dict[str, object] | None:
-        """The limit that is reached, counting what is under way."""
+        """Return the limit that is reached, usage under way included."""
         if self._max_written is not None and self._written() >= self._max_written:
             return {"limit": "maxJournalBytes", "value": self._max_written, "message": reached(self._max_written, "journal byte")}
         if not self._binding:
@@ -59,46 +59,46 @@ class Spending:
         return exceeded(self._limits, self._in_all(), self.running_s())
 
     def document(self) -> dict[str, object]:
-        """What this thread used up so far, as a usage."""
+        """Return this thread's own usage so far."""
         return self._spent.document()
 
     def left(self) -> dict[str, float]:
-        """What is left of each limit that binds, for a thread that draws on this one."""
+        """Return the rest of each limit that binds, as limits for a child thread."""
         spent = self._in_all()
         used = {"maxCost": spent.cost, "maxTokens": float(spent.tokens), "maxSeconds": self.running_s()}
         return {name: max(0.0, self._limits[name] - used[name]) for name in used if name in self._limits}
 
     def note(self, usage: Mapping[str, object], *, part: int | None = None) -> None:
-        """What an effect under way, or a part of it, says that it used up so far, in all; it is stopped if that passes a limit."""
+        """Record the total usage so far of the effect under way, or of a part; cancel it if that passes a limit."""
         with self._lock:
             self._under_way[part] = NOTHING.plus(usage)
         self._stop_if_over()
 
     def note_child(self, thread: str, usage: Mapping[str, object], *, part: int | None = None) -> None:
-        """The same of a thread that an effect started. It stands in that thread's journal, and here once the effect has an outcome."""
+        """Record the same for a child thread. Its usage is in its own journal, and becomes this thread's with the effect's outcome."""
         with self._lock:
             self._children[part, thread] = NOTHING.plus(usage)
         self._stop_if_over()
 
     def settle_part(self, part: int | None, outcome: Answer | Failure) -> None:
-        """Count what a part, or a try that is followed by another, used up."""
+        """Count the usage of a finished part, or of an attempt that is retried."""
         with self._lock:
             self._forget(part)
             self._spent = self._spent.plus(usage_of(outcome.fields))
         self._stop_if_over()
 
     def running_s(self) -> float:
-        """How long the thread has run, all its processes together."""
+        """Return the running time of the thread, over all its processes."""
         return self._steady_s() - self._since_s
 
     @property
     def timed(self) -> bool:
-        """Whether there is a time limit to watch."""
+        """Tell whether a time limit binds."""
         return "maxSeconds" in self._limits
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Stop what happens inside when the time is up."""
+        """Cancel the effect performed inside the block when the time limit is reached."""
         limit = self._limits["maxSeconds"]
         timer = threading.Timer(max(0.0, limit - self.running_s()) + _LATER_S, self._stop_if_over)
         timer.daemon = True
@@ -109,12 +109,13 @@ class Spending:
             timer.cancel()
 
     def settle(self, outcome: Outcome) -> Outcome:
-        """Count what an effect used up; one that was stopped for a limit becomes a void that says so, with what it had used."""
+        """Count the usage of an effect. The void of one that a limit cancelled becomes a limit void with its usage so far."""
         used = usage_of(outcome.fields) if isinstance(outcome, (Answer, Failure)) else None
         if used is None and not self._under_way and not self._children and isinstance(outcome, Answer):
-            return outcome  # most effects use up nothing that counts
+            return outcome  # the usual case, without the lock: no usage, and nothing under way to forget
         over = self._cut or (self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None)
         with self._lock:
+            # An effect that was cut off reports no usage, so the last numbers that it sent are counted.
             if isinstance(outcome, Void) and self._under_way:
                 used = total(spent.document() for spent in self._under_way.values()).document()
             self._under_way.clear()
@@ -137,11 +138,11 @@ class Spending:
             del self._children[key]
 
     def check(self) -> None:
-        """Stop what is under way if a limit is reached."""
+        """Cancel the effect under way if a limit is reached."""
         self._stop_if_over()
 
     def _stop_if_over(self) -> None:
         over = self.exceeded()
-        if over is not None and self._cut is None:
+        if over is not None and self._cut is None:  # the first limit is the reason, whatever is passed while the effect stops
             self._cut = over
             self._cancel.request()

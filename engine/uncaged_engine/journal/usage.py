@@ -1,4 +1,4 @@
-"""What agents and models used up is a sum over a thread's own records, and a price that nobody knows is never counted as zero."""
+"""Sums of usage over a thread's records, and limits on them. An unknown price is marked as such and never counted as zero."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from uncaged_bundles.records import dataclass
 
 SPENDING_LIMITS = frozenset(("maxCost", "maxTokens", "maxSeconds"))
 TOKENS = ("inputTokens", "outputTokens")
-"""Cached tokens are a part of the input tokens, told apart as ``cachedTokens``."""
+"""Cached tokens are part of the input tokens, and are listed as ``cachedTokens`` too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """A sum of usages. cost: US dollars of all that has a price. unpriced: something used tokens whose price is not known."""
+    """Sum of usages. cost: US dollars of everything that has a price. unpriced: some tokens have no known price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -28,7 +28,7 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
     def plus(self, usage: object) -> Spent:
-        """This and one usage more.
+        """Add a usage.
 
         Args:
             usage: ``{"inputTokens", "outputTokens", "cachedTokens", "turns", "seconds", "cost", "unpriced"}``, all optional.
@@ -49,7 +49,7 @@ class Spent:
         )
 
     def minus(self, other: Spent) -> Spent:
-        """What came after *other*."""
+        """Subtract an earlier sum."""
         return Spent(
             input_tokens=self.input_tokens - other.input_tokens,
             output_tokens=self.output_tokens - other.output_tokens,
@@ -61,7 +61,7 @@ class Spent:
         )
 
     def document(self) -> dict[str, object]:
-        """The same as a usage, for JSON; without what is nought, but for the cost of tokens that are known to be free."""
+        """Convert to a usage for JSON: without zeros, except the cost of tokens that are known to be free."""
         fields = {
             "inputTokens": self.input_tokens,
             "outputTokens": self.output_tokens,
@@ -79,7 +79,7 @@ NOTHING = Spent()
 
 
 def usage_of(record: Mapping[str, object]) -> object:
-    """The usage that a step or void carries; a failed step has it in its error."""
+    """Return the usage of a step or void; a failed step carries it in its error."""
     usage = record.get("usage")
     if usage or "error" not in record:
         return usage
@@ -88,6 +88,7 @@ def usage_of(record: Mapping[str, object]) -> object:
 
 
 def total(usages: Iterable[object]) -> Spent:
+    """Add up usages."""
     spent = Spent()
     for usage in usages:
         spent = spent.plus(usage)
@@ -95,7 +96,7 @@ def total(usages: Iterable[object]) -> Spent:
 
 
 def exceeded(limits: Mapping[str, float], spent: Spent, running_s: float) -> dict[str, object] | None:
-    """The first limit that is reached, as the fields of an end record."""
+    """Return the first limit that is reached, as the fields of an end record."""
     for name, used, unit in (("maxCost", spent.cost, "$"), ("maxTokens", spent.tokens, "token"), ("maxSeconds", running_s, "second")):
         limit = limits.get(name)
         if limit is not None and used >= limit:
@@ -104,7 +105,7 @@ def exceeded(limits: Mapping[str, float], spent: Spent, running_s: float) -> dic
 
 
 def reached(limit: float, unit: str) -> str:
-    """Return the words for a limit: of ``$1``, of ``1 round``, of ``10 steps``."""
+    """Format the message of a reached limit: of ``$1``, of ``1 round``, of ``10 steps``."""
     amount = f"{limit:,.15g}"
     words = f"${amount}" if unit == "$" else f"{amount} {unit}" if limit == 1 else f"{amount} {unit}s"
     return f"the limit of {words} is reached"
