@@ -10,7 +10,7 @@ from statistics import median
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_engine.api import RunOptions
 from uncaged_engine.cells.cell import CellLimits
-from uncaged_engine.cells.seat import Seat
+from uncaged_engine.cells.session import BundleSession
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
@@ -88,7 +88,7 @@ def _timed(laboratory: Laboratory, bundle: BundleHash, thread: ThreadId, finishe
             begin = time.perf_counter()
             journal = laboratory.journal(thread)
             read = time.perf_counter()
-            seat = Seat(
+            session = BundleSession(
                 cells=cells,
                 slot=slot,
                 journal=journal,
@@ -98,11 +98,11 @@ def _timed(laboratory: Laboratory, bundle: BundleHash, thread: ThreadId, finishe
                 deadline_s=DEADLINE_S,
                 info=InfoLog(store.info_path(bundle, thread), lambda: 0),
             )
-            seat.begin(journal.history)
+            session.begin(journal.history)
             done = time.perf_counter()
             per_step = 1e6 / len(finished)
             measured.append(Round(loads_us=bare, read_us=(read - begin) * per_step, replay_us=(done - read) * per_step))
-            seat.leave()
+            session.close()
             journal.close()
     finally:
         cells.close()

@@ -189,8 +189,8 @@ def death(source: str, mechanism: str, limits: CellLimits | None = None, *, dead
     """Run a bundle that must not get an answer through."""
     with cell_for(source, mechanism, limits) as cell, pytest.raises(CellDied) as caught:
         cell.ask("S", 1, 0, START, deadline_s=deadline_s)
-        cell.tell(1, 1, step_line(1, outcome=None), deadline_s=deadline_s)
-        cell.tell(1, 2, step_line(2, outcome=None), deadline_s=deadline_s)
+        cell.send_outcome(1, 1, step_line(1, outcome=None), deadline_s=deadline_s)
+        cell.send_outcome(1, 2, step_line(2, outcome=None), deadline_s=deadline_s)
     assert not cell.alive
     return caught.value
 
@@ -309,7 +309,7 @@ def run(input, options):
     with cell_for(source, mechanism) as cell:
         assert cell.ask("S", 1, 0, START, deadline_s=DEADLINE_S).body == b'{"null":[-1,-1]}'
         with pytest.raises(CellDied, match="signal 31 ended it") as caught:  # SIGSYS
-            cell.tell(1, 1, step_line(1, outcome=None), deadline_s=DEADLINE_S)
+            cell.send_outcome(1, 1, step_line(1, outcome=None), deadline_s=DEADLINE_S)
     assert caught.value.reason == "died"
 
 
@@ -477,7 +477,7 @@ def test_requests_that_are_not_read_do_not_block_for_ever(mechanism: str) -> Non
     with cell_for(source, mechanism) as cell:
         cell.ask("S", 1, 0, START, deadline_s=DEADLINE_S)
         with pytest.raises(CellDied, match="did not take the request in time") as caught:
-            cell.tell(1, 1, step_line(1, outcome="x" * (4 << 20)), deadline_s=0.12)
+            cell.send_outcome(1, 1, step_line(1, outcome="x" * (4 << 20)), deadline_s=0.12)
     assert caught.value.reason == "deadline"
 
 
@@ -621,7 +621,7 @@ def run(input, options):
     with cell_for(source, mechanism) as cell:
         assert cell.ask("S", 1, 0, START, deadline_s=DEADLINE_S).body == b'{"null":1}'
         with pytest.raises(CellDied) as caught:
-            cell.tell(1, 1, step_line(1, outcome=None), deadline_s=DEADLINE_S)
+            cell.send_outcome(1, 1, step_line(1, outcome=None), deadline_s=DEADLINE_S)
     assert len(caught.value.detail) < 5000
 
 
@@ -668,7 +668,7 @@ def test_line_ends_in_text_do_not_split_frames(mechanism: str) -> None:
     source = f"def run(input, options):\n    got = yield {{'null': {text!r}}}\n    yield {{'null': got}}\n"
     with cell_for(source, mechanism) as cell:
         assert json.loads(begin(cell).body) == {"null": text}
-        assert json.loads(cell.tell(1, 1, step_line(1, outcome=text), deadline_s=DEADLINE_S).body) == {"null": text}
+        assert json.loads(cell.send_outcome(1, 1, step_line(1, outcome=text), deadline_s=DEADLINE_S).body) == {"null": text}
 
 
 def test_the_interpreter_under_test_is_ours() -> None:

@@ -20,7 +20,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_effects.null import NullHandler
 from uncaged_engine.cells import cell
 from uncaged_engine.cells.reply import BundleReply
-from uncaged_engine.cells.seat import Seat
+from uncaged_engine.cells.session import BundleSession
 from uncaged_engine.cells.shared import Cells, start_cells
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Outcome
@@ -120,7 +120,7 @@ def cells(memory: Store) -> Iterator[Cells]:
 def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
     """Note what reaches the journal, the bundle and the handlers; a busy machine makes no bundle slow."""
     patch.setattr(cell, "SLOW_MS", PATIENT_MS)
-    write, sync, ask, perform = Journal._write, Journal._sync, Seat.ask, NullHandler.perform
+    write, sync, ask, perform = Journal._write, Journal._sync, BundleSession.ask, NullHandler.perform
 
     def writing(self: Journal, body: bytes) -> bytes:
         recorder.note("write", body)
@@ -130,7 +130,7 @@ def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
         recorder.note("flush")
         return sync(self)
 
-    def asking(self: Seat, seq: int, line: bytes) -> BundleReply:
+    def asking(self: BundleSession, seq: int, line: bytes) -> BundleReply:
         recorder.note_and_act("ask", seq, line)
         said = ask(self, seq, line)
         recorder.note_and_act("said", said.word, said.body)
@@ -145,7 +145,7 @@ def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
 
     patch.setattr(Journal, "_write", writing)
     patch.setattr(Journal, "_sync", syncing)
-    patch.setattr(Seat, "ask", asking)
+    patch.setattr(BundleSession, "ask", asking)
     patch.setattr(NullHandler, "perform", performing)
 
 

@@ -37,7 +37,7 @@ class Live:
 
     def tell(self, line: bytes) -> BundleReply:
         self._seq += 1
-        return self._cell.tell(1, self._seq, line, deadline_s=DEADLINE_S)
+        return self._cell.send_outcome(1, self._seq, line, deadline_s=DEADLINE_S)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_replay_equals_run(cell: Cell, tmp_path_factory: pytest.TempPathFactory,
     assert len(history.steps) == len(plan)
     replay = Replay(history, start, Blobs(Path(tmp_path_factory.getbasetemp())), trusted=False)
     quick = replay.run(cell, 2, deadline_s=DEADLINE_S)
-    slow = replay.run_slowly(cell, 3, table.script.data, deadline_s=DEADLINE_S)
+    slow = replay.run_stepwise(cell, 3, table.script.data, deadline_s=DEADLINE_S)
     assert quick == slow
     assert quick is not None
     assert history.end is not None

@@ -59,7 +59,7 @@ def begin(cell: Cell, slot: int = 1, start: bytes = START) -> BundleReply:
 
 
 def go_on(cell: Cell, seq: int, outcome: object, slot: int = 1) -> BundleReply:
-    return cell.tell(slot, seq, step_line(seq, outcome=outcome), deadline_s=DEADLINE_S)
+    return cell.send_outcome(slot, seq, step_line(seq, outcome=outcome), deadline_s=DEADLINE_S)
 
 
 def step_line(seq: int, **fields: object) -> bytes:

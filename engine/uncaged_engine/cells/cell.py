@@ -1,7 +1,7 @@
-"""One locked-down process with one bundle in it, and the only place that knows its pipes.
+"""Client side of a bundle's sandbox process, over one pair of pipes.
 
-The process behind them is an adversary: it is asked one thing at a time under one lock, it has a deadline for taking the question and for
-giving the answer, its answer must carry the question's slot and seq, and anything else that it writes ends it.
+The process is an adversary: one request at a time under one lock, a deadline for reading the request and for writing the reply, and a reply
+that carries the request's slot and seq. Any other output ends the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..journal.lines import MARK_BYTES
 from ..sandbox.launch import EXIT_GRACE_MS, Launched, launch
 from ..sandbox.mechanism import Mechanism
 from ..sandbox.rlimits import cell_limits
-from .frames import CHUNK_BYTES, frame_of, joined
+from .frames import CHUNK_BYTES, batches, frame_of
 from .reply import BundleReply
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ Reason = Literal["deadline", "died", "protocol", "closed"]
 
 
 def _do_nothing() -> None:
-    """The default of what is done when a bundle is slow."""
+    """Ignore a slow bundle."""
 
 
 class CellDied(Exception):
-    """The process is gone.
+    """The sandbox process has ended.
 
-    reason: what it did while it worked on this very request (deadline, died, protocol); closed: it was gone before, the request was
-    never sent, and whoever asked is not to blame. detail: how it ended and what it wrote last.
+    reason: how the request in flight ended it (deadline, died, protocol); closed: it had ended before the request was sent, so that the
+    requesting thread is not the culprit. detail: exit status and last output.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -54,7 +54,7 @@ class CellDied(Exception):
 
 @dataclass(slots=True)
 class _Expected:
-    """What an answer must be about. seq: for a replay the highest that is possible."""
+    """Request that a reply must belong to. seq: for a replay the highest one possible."""
 
     letter: str
     slot: int
@@ -63,7 +63,7 @@ class _Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellLimits:
-    """What one process may use up, for all its threads together."""
+    """Limits of one process, for all its threads together."""
 
     memory_bytes: int = 1 << 30
     cpu_s: int = 600
@@ -72,14 +72,14 @@ class CellLimits:
 
 
 class Cell:
-    """Owns the process: start it, ask it, end it."""
+    """One sandbox process with one bundle in it."""
 
     def __init__(self, launched: Launched, mechanism: str, limits: CellLimits) -> None:
         self.mechanism = mechanism
         self._launched = launched
         self._limits = limits
         self._lock = threading.Lock()
-        self._epitaph = ""  # how it ended, once it has
+        self._end_reason = ""  # empty while it lives
         self._answers = select.poll()
         self._answers.register(launched.answer_fd, select.POLLIN)
         self._poll = self._answers.poll
@@ -91,38 +91,38 @@ class Cell:
     def start(
         cls, bundle: Bundle, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None
     ) -> Cell:
-        """Start a process for *bundle* and wait until it has compiled it.
+        """Start a process for *bundle* and wait until it has compiled the bundle.
 
-        Call it from a thread that outlives the cell: the process dies with the thread that started it.
+        Call this from a thread that outlives the cell: `--die-with-parent` ends the process with the thread that started it.
 
         Args:
             mechanism: may be None for a trusted bundle only, which gets a plain process.
             environment: for a trusted bundle's process.
         Raises:
-            SandboxUnavailable: the process is not locked down, or there is no way to lock it down.
+            SandboxUnavailable: no sandbox could be set up, or its self-test failed.
             BundleError: the bundle does not compile.
         """
         confined = not bundle.trusted
         if confined and mechanism is None:
             raise _unconfined(bundle)
         cell = cls.spawn(mechanism if confined else None, limits=limits, environment=environment)
-        cell.take(bundle)
+        cell.load(bundle)
         return cell
 
     @classmethod
     def spawn(cls, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None) -> Cell:
-        """Start a process and wait for nothing; `take` gives it its bundle."""
+        """Start a process without waiting for it; `load` sends the bundle."""
         limits = limits or CellLimits()
         settings = {"answer_bytes": limits.answer_bytes - _HEADER_BYTES, "mark_bytes": MARK_BYTES}
         confined = cell_limits(memory_bytes=limits.memory_bytes, cpu_s=limits.cpu_s)
         launched = launch(mechanism, limits=confined, settings=settings, environment=environment)
         return cls(launched, "none" if mechanism is None else mechanism.name, limits)
 
-    def take(self, bundle: Bundle) -> None:
-        """Wait until the process is locked down and has compiled its one bundle.
+    def load(self, bundle: Bundle) -> None:
+        """Wait for the lock-down, send the bundle and wait until it is compiled.
 
         Raises:
-            As `start`; the process is gone then.
+            As `start`; the process has been ended then.
         """
         try:
             if self.mechanism == "none" and not bundle.trusted:
@@ -134,29 +134,31 @@ class Cell:
 
     @property
     def alive(self) -> bool:
-        """Whether it was not ended so far; a process that died unseen shows at the next request."""
-        return not self._epitaph
+        """Tell whether it was ended; a process that died by itself is noticed at the next request."""
+        return not self._end_reason
 
     def ask(self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float) -> BundleReply:
-        """Send one request and return its answer; `tell` sends outcomes.
+        """Send one request, other than an outcome, and return the reply.
 
         Args:
-            body: JSON without a line feed, but one at its end does no harm.
-            deadline_s: for taking the request and answering it; waiting for one's turn does not count.
+            body: JSON, with or without a line feed at its end.
+            deadline_s: for reading the request and answering it; the wait for the lock does not count.
         Raises:
-            CellDied: no such answer came; the process is gone then.
+            CellDied: the process ended, or was ended, instead.
         """
         frame = frame_of(letter, slot, seq, body)
         with self._lock:
             self._require_open()
             return self._exchange([frame], _Expected(letter, slot, seq + (letter == "S")), deadline_s=deadline_s)
 
-    def tell(self, slot: int, seq: int, line: bytes, *, deadline_s: float, slow: Callable[[], None] = _do_nothing) -> BundleReply:
-        """Send the outcome of step *seq* and return what the bundle says to it: the request that every step makes.
+    def send_outcome(
+        self, slot: int, seq: int, line: bytes, *, deadline_s: float, on_slow: Callable[[], None] = _do_nothing
+    ) -> BundleReply:
+        """Send the outcome of step *seq* and return the reply: the one request that every step makes.
 
         Args:
             line: as the body for `ask`. deadline_s: the same.
-            slow: called once if the turn, or the answer, did not come within five milliseconds.
+            on_slow: called once if the lock or the reply takes longer than five milliseconds, so that the outcome is flushed meanwhile.
         Raises:
             CellDied: as in `ask`.
         """
@@ -164,19 +166,20 @@ class Cell:
         if frame.find(b"\n") != len(frame) - 1:
             frame = frame_of("O", slot, seq, line)
         if not self._lock.acquire(timeout=_SLOW_S):
-            slow()
-            slow = _do_nothing
+            on_slow()
+            on_slow = _do_nothing
             self._lock.acquire()
         try:
-            if self._epitaph:
+            if self._end_reason:
                 self._require_open()
-            return self._tell(frame, slot, seq + 1, deadline_s, slow)
+            return self._send_outcome(frame, slot, seq + 1, deadline_s, on_slow)
         finally:
             self._lock.release()
 
-    def _tell(self, frame: bytes, slot: int, seq: int, deadline_s: float, slow: Callable[[], None]) -> BundleReply:
-        """Exchange an outcome for what follows it; the clock is looked at only if something does not go through at once."""
+    def _send_outcome(self, frame: bytes, slot: int, seq: int, deadline_s: float, on_slow: Callable[[], None]) -> BundleReply:
+        """Write the frame and read the reply, in as few system calls as possible; the clock is read only if one of them has to wait."""
         try:
+            # A reply that is there before its request could be taken for the answer to it.
             if self._poll(0):
                 self._fail("protocol", "it wrote without being asked")
             end = 0.0
@@ -191,7 +194,7 @@ class Cell:
                 self._send(frame[sent:], end)
             if not self._poll(SLOW_MS):
                 before = time.monotonic()
-                slow()
+                on_slow()
                 end = (end or before - _SLOW_S + deadline_s) + time.monotonic() - before
                 return self._parsed(self._receive(end), _Expected("O", slot, seq))
             chunk = os.read(self._launched.answer_fd, CHUNK_BYTES)
@@ -199,20 +202,20 @@ class Cell:
             if chunk.startswith(usual) and chunk.find(b"\n") == len(chunk) - 1:
                 return BundleReply("effect", chunk[len(usual) : -1], seq)
             return self._parsed(self._receive(end or time.monotonic() + deadline_s, chunk), _Expected("O", slot, seq))
-        except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect
+        except BaseException:  # a late reply would be taken for that of the next request
             self._end("it was ended by an earlier error")
             raise
 
     def replay(
         self, slot: int, start_body: bytes, lines: Iterable[bytes], *, deadline_s: float, meanwhile: Callable[[], None] | None = None
     ) -> BundleReply:
-        """Start a run and answer its first effects from *lines*, without a round trip for each.
+        """Start a run and feed it the outcomes of its first effects, without a round trip for each.
 
         Args:
-            lines: sealed step lines, step 1 first; a collection is streamed, anything else is collected first.
-            meanwhile: called once the request is out; the time that it takes does not count.
+            lines: sealed step lines, step 1 first; a collection is streamed, other iterables are collected first.
+            meanwhile: called after the request is written; its time does not count towards the deadline.
         Returns:
-            The state it leads to, with the digest of the effects that the lines answered.
+            The reply after the last outcome, with the digest of the effects before it.
         Raises:
             CellDied: as in `ask`.
         """
@@ -221,11 +224,11 @@ class Cell:
         frames = (frame_of("O", slot, seq, line) for seq, line in enumerate(steps, 1))
         with self._lock:
             self._require_open()
-            chunks = joined(frame_of("P", slot, count, start_body), frames)
+            chunks = batches(frame_of("P", slot, count, start_body), frames)
             return self._exchange(chunks, _Expected("P", slot, count + 1), deadline_s=deadline_s, meanwhile=meanwhile)
 
     def close(self) -> None:
-        """End the process and reap it; closing twice does no harm."""
+        """End the process and reap it. Idempotent."""
         with self._lock:
             self._end("it was closed")
 
@@ -248,8 +251,8 @@ class Cell:
             raise BundleError(f"bundle {bundle.hash}: {_message(reply.body)}")
 
     def _require_open(self) -> None:
-        if self._epitaph:
-            raise CellDied("closed", self._epitaph)
+        if self._end_reason:
+            raise CellDied("closed", self._end_reason)
 
     def _exchange(
         self,
@@ -270,7 +273,7 @@ class Cell:
                 meanwhile()
                 end += time.monotonic() - before
             return self._parsed(self._receive(end), expected)
-        except BaseException:  # whatever went wrong, an answer may be on its way that nobody would expect
+        except BaseException:  # a late reply would be taken for that of the next request
             self._end("it was ended by an earlier error")
             raise
 
@@ -290,7 +293,7 @@ class Cell:
                 self._fail("died", "it was gone before the request")
 
     def _receive(self, end: float, first: bytes | None = None) -> bytes:
-        """Return one line, with nothing after it. first: what was read of it already, nothing at the end of the pipe."""
+        """Read one line, which must be all that is readable. first: a chunk of it that was read already; empty at the end of the pipe."""
         fd = self._launched.answer_fd
         received: list[bytes] = []
         size = 0
@@ -332,11 +335,11 @@ class Cell:
         raise CellDied(reason, f"{what}; {detail}")
 
     def _end(self, why: str, *, grace_ms: int = 0) -> str:
-        if self._epitaph:
-            return self._epitaph
-        self._epitaph = why
+        if self._end_reason:
+            return self._end_reason
+        self._end_reason = why
         detail = self._launched.finish(grace_ms=grace_ms)
-        self._epitaph = f"{why}; {detail}"
+        self._end_reason = f"{why}; {detail}"
         return detail
 
 
@@ -356,7 +359,7 @@ def _remaining_ms(end: float) -> float:
 
 
 def _message(body: bytes) -> str:
-    """The error of a `raise`, in one line."""
+    """Format the error of a `raise` in one line."""
     try:
         error = decode(body)
     except CodecError:

@@ -1,4 +1,4 @@
-"""Requests to a bundle's process are single lines, many of which may go out in one write; so are its answers."""
+"""Framing of requests to a bundle's process: one line each, several lines in one write."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ CHUNK_BYTES = 1 << 16
 
 
 def frame_of(letter: str, slot: int, seq: int, body: bytes) -> bytes:
+    """Build the line of a request.
+
+    Raises:
+        ValueError: the body has a line feed before its end.
+    """
     frame = b"%b %d %d %b" % (letter.encode(), slot, seq, body)
     if not frame.endswith(b"\n"):
         frame += b"\n"
@@ -16,8 +21,8 @@ def frame_of(letter: str, slot: int, seq: int, body: bytes) -> bytes:
     return frame
 
 
-def joined(first: bytes, frames: Iterable[bytes]) -> Iterable[bytes]:
-    """Join frames, so that many go out in one write."""
+def batches(first: bytes, frames: Iterable[bytes]) -> Iterable[bytes]:
+    """Join frames into writes of a chunk each."""
     pending, size = [first], len(first)
     for frame in frames:
         pending.append(frame)

@@ -1,7 +1,7 @@
-"""A bundle's generator is brought to where its journal stands, and proved to have yielded what the journal holds.
+"""Replay of a journal in a bundle's process, with a proof that the bundle yields the recorded effects.
 
-The child gets the start and all outcomes, hashes every effect that it yields, and answers once. It never sees the recorded effects, so
-an equal digest means equal effects. On a difference the same is done step by step, to show both sides.
+The child gets the start and all outcomes, hashes every effect that it yields, and replies once. It never sees the recorded effects, so an
+equal digest means equal effects. After a difference the replay is repeated step by step, to show both sides.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .reply import BundleReply, mismatch, shown
 
 
 def start_body(start: Mapping[str, Any], steps: list[bytes]) -> bytes:
-    """What a generator is started with.
+    """Build the request body that starts a generator.
 
     Args:
-        start: the (expanded) start record. steps: sealed lines of the steps that are handed over as ``input.steps``.
+        start: the (expanded) start record. steps: sealed lines of the steps that become ``input.steps``.
     """
     parameters = start["parameters"]
     options = parameters["options"]
@@ -43,15 +43,15 @@ def _shown(line: bytes) -> dict[str, Any]:
     return record
 
 
-def patience_s(data: bytes, steps: int, deadline_s: float) -> float:
-    """How long a replay may take that runs alone: one computation, and all that the journal says were made before it."""
+def replay_timeout_s(data: bytes, steps: int, deadline_s: float) -> float:
+    """Compute the timeout of a replay in a cell of its own: one computation, and those that the journal records."""
     return deadline_s + steps / 1000 + 2 * min(computed_ms(data) / 1000, deadline_s * steps)
 
 
-class Differs(ReplayError):
-    """The first difference.
+class ReplayDifference(ReplayError):
+    """First difference between a journal and the bundle.
 
-    step: where. recorded: the journal's effect. word, body: what the bundle says instead (an effect, or its end).
+    step: its number. recorded: the journal's effect. word, body: the bundle's reply (an effect, or its end).
     """
 
     def __init__(self, step: int, recorded: bytes, word: str, body: bytes) -> None:
@@ -66,9 +66,9 @@ class Differs(ReplayError):
 
 
 class Replay:
-    """One history, ready to be run again in any cell.
+    """One history, to be replayed in any cell.
 
-    handed_over: how many steps the generator starts with; all of them for a trusted bundle, which is never replayed.
+    handed_over: number of steps that the generator gets as input; all of them for a trusted bundle, which is never replayed.
     """
 
     def __init__(self, history: History, start: Mapping[str, Any], blobs: Blobs, *, trusted: bool) -> None:
@@ -79,14 +79,14 @@ class Replay:
         self._outcomes = expanded[self.handed_over :]
 
     def run(self, cell: Cell, slot: int, *, deadline_s: float, meanwhile: Callable[[], None] | None = None) -> BundleReply | None:
-        """Bring slot *slot* to the present.
+        """Replay all steps in slot *slot*.
 
         Args:
-            meanwhile: called while the bundle works, if there is more to do for it than to begin.
+            meanwhile: called while the bundle works, if there is any step to replay.
         Returns:
-            What the bundle says after the last outcome, or None if it yielded something else than the journal holds.
+            The reply after the last outcome, or None if the bundle yielded other effects than the journal holds.
         Raises:
-            CellDied: the bundle did not answer.
+            CellDied: as `Cell.ask`.
         """
         if not self._outcomes:
             reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
@@ -96,30 +96,30 @@ class Replay:
         return reply if same and self._goes_on(reply) else None
 
     def _goes_on(self, reply: BundleReply) -> bool:
-        """Whether the next effect is the one that the journal holds an intent of, if it holds one."""
+        """Tell whether the next effect is that of the open intent, if the journal has one."""
         pending = self._history.pending
         return pending is None or (reply.word == "effect" and effect_mark(reply.body) == pending.mark)
 
-    def run_slowly(self, cell: Cell, slot: int, recorded: bytes, *, deadline_s: float) -> BundleReply:
-        """The same, one step at a time.
+    def run_stepwise(self, cell: Cell, slot: int, recorded: bytes, *, deadline_s: float) -> BundleReply:
+        """Replay with one request per step, comparing each effect.
 
         Args:
             recorded: the journal's bytes, for the effects.
         Raises:
-            ReplayError: at the first difference, with both sides.
+            ReplayDifference: at the first difference, with both sides.
         """
         marks = effect_marks(recorded, len(self._history.steps))[self.handed_over :]
         reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
         for seq, (mark, line) in enumerate(zip(marks, self._outcomes, strict=True), start=1):
             number = seq + self.handed_over
             if reply.word != "effect" or effect_mark(reply.body) != _normalised(mark, reply.body):
-                raise Differs(number, recorded_effect(recorded, number) or mark, reply.word, reply.body)
-            reply = cell.tell(slot, seq, line, deadline_s=deadline_s)
+                raise ReplayDifference(number, recorded_effect(recorded, number) or mark, reply.word, reply.body)
+            reply = cell.send_outcome(slot, seq, line, deadline_s=deadline_s)
         return reply
 
 
 def _normalised(mark: bytes, yielded: bytes) -> bytes:
-    """*mark*, or the bytes yielded if they are the same output in another order of keys."""
+    """Return *mark*, or the yielded bytes if they are the same output with its keys in another order."""
     if mark.startswith(b'{"output":') and decode(mark) == decode(yielded):
         return effect_mark(yielded)
     return mark

@@ -1,7 +1,7 @@
-"""The worker has one sandbox process for all its threads, and a new one whenever that dies.
+"""Pool of a worker's sandbox processes: one shared by all threads, replaced when it dies, and extra ones for single threads.
 
-`--die-with-parent` follows the operating-system *thread* that started the sandbox, not its process. So all are started by threads that
-live as long as the worker: the one that made this object, and one more once others need a cell.
+`--die-with-parent` follows the operating-system *thread* that started the sandbox, not its process. So only threads that live as long as
+the worker start cells: the one that made the pool, and one spawner thread on demand.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def start_cells(bundle: Bundle, prefer: str, *, begun: tuple[Cell, Mechanism] | None) -> Cells:
-    """The cells of a worker, the shared one started.
+    """Make the pool of a worker and start the shared cell.
 
     Args:
-        prefer: as for `choose`. begun: a process that is starting already, in a sandbox that was assumed to hold; if it does not, one
-            that was tried is used instead.
+        prefer: as for `choose`. begun: a process that is starting already, in a sandbox that was assumed to work; if it fails, a sandbox
+            that passed the self-test is used.
     Raises:
         SandboxUnavailable, BundleError: it cannot be started.
     """
@@ -45,7 +45,7 @@ def start_cells(bundle: Bundle, prefer: str, *, begun: tuple[Cell, Mechanism] | 
 
 
 class Cells:
-    """Hands out the shared cell, or one for a thread alone. Made by a thread that outlives it.
+    """The shared cell, and cells for single threads. Make it in a thread that outlives it.
 
     mechanism: None only for a trusted bundle. begun: a cell of that mechanism that is starting already.
     """
@@ -62,7 +62,7 @@ class Cells:
         self._shared: Cell | None = None
 
     def shared(self) -> Cell:
-        """The cell that lives now; started if there is none.
+        """Return the live shared cell, started if necessary.
 
         Raises:
             SandboxUnavailable, BundleError: it cannot be started.
@@ -75,10 +75,10 @@ class Cells:
             return self._shared
 
     def alone(self, *, cpu_s: float = 0) -> Cell:
-        """A cell of its own, for proving or for a thread that the shared one died with. The caller closes it.
+        """Start a cell for one thread: to prove a replay, or because the shared one died on it. The caller closes it.
 
         Args:
-            cpu_s: what one request may take, if that is more than the usual allowance.
+            cpu_s: processor time of one request, where that exceeds the usual allowance.
         """
         limits = replace(self._limits, cpu_s=max(self._limits.cpu_s, ceil(2 * cpu_s)))
         if threading.current_thread() is self._home:
@@ -91,6 +91,7 @@ class Cells:
         return self._spawner.submit(self._start, limits).result()
 
     def close(self) -> None:
+        """End the shared cell and the spawner."""
         with self._lock:
             if self._shared is not None:
                 self._shared.close()
@@ -99,7 +100,7 @@ class Cells:
             self._spawner.shutdown()
 
     def _start(self, limits: CellLimits) -> Cell:
-        """A new cell; tried once more if it ended while it was starting, for that may be somebody else's doing (memory ran out, a kill)."""
+        """Start a cell, with one retry if the process died while starting: memory may have run out, or something else killed it."""
         try:
             return self._start_once(limits)
         except (SandboxUnavailable, BundleError) as exc:
@@ -111,10 +112,10 @@ class Cells:
         begun, self._begun = self._begun, None
         if begun is None:
             return Cell.start(self.bundle, self._mechanism, limits=limits)
-        begun.take(self.bundle)
+        begun.load(self.bundle)
         return begun
 
 
 def _ended(cause: BaseException | None) -> bool:
-    """Whether a start failed because the process was gone, and not because it did not hold or did not answer."""
+    """Tell whether a start failed because the process died, not because its self-test failed or it did not answer."""
     return isinstance(cause, BrokenPipeError) or (isinstance(cause, CellDied) and cause.reason == "died")

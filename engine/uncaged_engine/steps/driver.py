@@ -20,7 +20,7 @@ from uncaged_bundles.policy import refusal
 from uncaged_bundles.version import __version__
 
 from ..cells.reply import BundleReply
-from ..cells.seat import BundleTooSlow, Seat
+from ..cells.session import BundleSession, BundleTooSlow
 from ..costs.spending import Spending
 from ..door.effects import Cancel, Rule
 from ..door.outcomes import Outcome
@@ -263,12 +263,12 @@ class Driver:
             raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
         self._performer = self._new_performer(start, self._spending)
         self._performer.take_over(history)
-        seat = self._seat(start)
+        session = self._seat(start)
         try:
-            said = seat.begin(history)
-            return self._execute(said, history, seat)
+            said = session.begin(history)
+            return self._execute(said, history, session)
         finally:
-            seat.leave()
+            session.close()
 
     def _new_performer(self, start: Mapping[str, Any], spending: Spending) -> Performer:
         around, request = self._around, self._request
@@ -310,8 +310,8 @@ class Driver:
             raise EngineBug(f"thread {self.thread} performs before its journal was read")
         return self._performer
 
-    def _seat(self, start: Mapping[str, Any]) -> Seat:
-        return Seat(
+    def _seat(self, start: Mapping[str, Any]) -> BundleSession:
+        return BundleSession(
             cells=self._around.cells,
             slot=self._slot,
             journal=self._journal,
@@ -323,7 +323,7 @@ class Driver:
             alone=self._limits["bundleSeconds"] > self._config.limits.bundle_s,
         )
 
-    def _execute(self, said: BundleReply, history: History, seat: Seat) -> str:
+    def _execute(self, said: BundleReply, history: History, session: BundleSession) -> str:
         """Hand the loop's commands to journal, handlers and cell until it returns."""
         position = Position(
             steps=len(history.steps),
@@ -333,7 +333,7 @@ class Driver:
         )
         loop = run_loop(position, said, self)
         journal = self._journal
-        lane = FastLane(desk=self, journal=journal, session=seat, perform=self._perform, clock_ms=self._around.clock_ms)
+        lane = FastLane(desk=self, journal=journal, session=session, perform=self._perform, clock_ms=self._around.clock_ms)
         answer: object = None
         while True:
             try:
@@ -344,7 +344,7 @@ class Driver:
                 case Write():
                     answer = journal.append(self._timed(command), flush=command.flush)
                 case Ask() if self._is_timed:  # each intent states how long the thread has run
-                    answer = StepProgress(seat.ask(command.seq, command.line), command.seq)
+                    answer = StepProgress(session.ask(command.seq, command.line), command.seq)
                 case Ask():
                     answer = lane.ask(command.seq, command.line)
                 case Perform():

@@ -13,7 +13,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from ..cells.cell import Cell, CellDied, CellLimits
-from ..cells.replay import Differs, Replay
+from ..cells.replay import Replay, ReplayDifference
 from ..journal import archive, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.recover import History, recover
@@ -128,11 +128,11 @@ def _check_one(past: Past, cell: Cell, *, slot: int, deadline_s: float, ahead: A
     try:
         now = past.replay.run(cell, slot, deadline_s=deadline_s, meanwhile=ahead.read)
         if now is None:
-            now = past.replay.run_slowly(cell, slot, past.data[: history.good_bytes], deadline_s=deadline_s)
+            now = past.replay.run_stepwise(cell, slot, past.data[: history.good_bytes], deadline_s=deadline_s)
         problem = difference_at_the_end(history, now)
         if now.word == "effect":  # otherwise there is nothing left of it
             cell.ask("D", slot, 0, b"", deadline_s=deadline_s)
-    except Differs as exc:
+    except ReplayDifference as exc:
         yielded = exc.body.decode() if exc.word == "effect" else f"{exc.word} {exc.body.decode()}"
         recorded = exc.recorded.decode("utf-8", "replace")
         return Checked(thread_id=thread, steps=steps, identical=False, step=exc.step, recorded=recorded, yielded=yielded, message=str(exc))

@@ -11,7 +11,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 
 from ..cells.cell import Cell, CellDied, CellLimits
-from ..cells.replay import Replay, patience_s
+from ..cells.replay import Replay, replay_timeout_s
 from ..cells.reply import BundleReply, mismatch, shown
 from ..effect_kinds import KNOWN
 from ..journal import durable
@@ -71,13 +71,13 @@ def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History,
         )
     start = Blobs(store.blobs).expand_record(history.start)
     own_s = (start["parameters"]["options"] | history.limits).get("bundleSeconds", 0)
-    limit_s = patience_s(data, count, max(deadline_s, own_s))
+    limit_s = replay_timeout_s(data, count, max(deadline_s, own_s))
     cell = Cell.start(bundle, choose(prefer), limits=CellLimits(cpu_s=max(CellLimits().cpu_s, ceil(2 * limit_s))))
     try:
         replay = Replay(history, start, Blobs(store.blobs), trusted=False)
         now = replay.run(cell, 1, deadline_s=limit_s)
         if now is None:
-            now = replay.run_slowly(cell, 2, data, deadline_s=limit_s)
+            now = replay.run_stepwise(cell, 2, data, deadline_s=limit_s)
         problem = difference_at_the_end(history, now)
     except (ReplayError, BundleError) as exc:
         problem = str(exc)

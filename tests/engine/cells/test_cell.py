@@ -79,9 +79,9 @@ def test_a_failure_is_thrown_and_a_role_step_is_sent_whole(mechanism: str) -> No
     with cell_for(CATCHING, mechanism) as cell:
         begin(cell)
         line = step_line(1, error={"kind": "timeout", "message": "too slow", "after_s": 3})
-        reply = cell.tell(1, 1, line, deadline_s=DEADLINE_S)
+        reply = cell.send_outcome(1, 1, line, deadline_s=DEADLINE_S)
         assert reply.body == b'{"output":{"role":"report","content":"too slow","meta":{"kind":"timeout"}}}'
-        reply = cell.tell(1, 2, step_line(2, role="report", content="too slow", meta={}, by="bundle"), deadline_s=DEADLINE_S)
+        reply = cell.send_outcome(1, 2, step_line(2, role="report", content="too slow", meta={}, by="bundle"), deadline_s=DEADLINE_S)
         value = json.loads(reply.body)
     assert value["error"] == {"kind": "timeout", "message": "too slow", "after_s": 3}
     assert value["record"] == {"seq": 2, "role": "report", "content": "too slow", "meta": {}, "by": "bundle", "timestamp": 1}
@@ -90,7 +90,7 @@ def test_a_failure_is_thrown_and_a_role_step_is_sent_whole(mechanism: str) -> No
 def test_an_uncaught_failure_ends_the_run(echo: Cell) -> None:
     """What the bundle does not catch is its own error, with the place where it stood."""
     begin(echo)
-    reply = echo.tell(1, 1, step_line(1, error={"kind": "http", "message": "HTTP 500"}), deadline_s=DEADLINE_S)
+    reply = echo.send_outcome(1, 1, step_line(1, error={"kind": "http", "message": "HTTP 500"}), deadline_s=DEADLINE_S)
     error = error_of(reply)
     assert (error["type"], error["message"]) == ("EffectError", "HTTP 500")
     assert ":5 in run: last = yield" in error["trace"]
@@ -123,7 +123,7 @@ def test_a_replay_digests_what_a_live_run_says(mechanism: str) -> None:
     outcomes = [step_line(1, outcome="a"), step_line(2, outcome=[1.5]), step_line(3, outcome={"x": None})]
     with cell_for(ECHO, mechanism) as cell:
         live = [begin(cell)]
-        live += [cell.tell(1, seq, line, deadline_s=DEADLINE_S) for seq, line in enumerate(outcomes, 1)]
+        live += [cell.send_outcome(1, seq, line, deadline_s=DEADLINE_S) for seq, line in enumerate(outcomes, 1)]
         digest = hashlib.blake2b(digest_size=16)
         for reply in live[:-1]:
             digest.update(effect_mark(reply.body) + b"\n")
@@ -248,7 +248,7 @@ def test_a_loop_ends_at_its_deadline(mechanism: str) -> None:
         begin(cell)
         before = time.monotonic()
         with pytest.raises(CellDied) as caught:
-            cell.tell(1, 1, step_line(1, outcome=1), deadline_s=0.1)
+            cell.send_outcome(1, 1, step_line(1, outcome=1), deadline_s=0.1)
         assert time.monotonic() - before < 10
         assert caught.value.reason == "deadline"
         assert not cell.alive
@@ -267,7 +267,7 @@ def test_waiting_for_a_turn_does_not_count() -> None:
 
         def loop() -> None:
             with pytest.raises(CellDied) as caught:
-                cell.tell(1, 1, step_line(1, outcome=1), deadline_s=0.4, slow=taken.set)
+                cell.send_outcome(1, 1, step_line(1, outcome=1), deadline_s=0.4, on_slow=taken.set)
             reasons["looping"] = caught.value.reason
 
         def wait() -> None:
@@ -297,12 +297,12 @@ def run(input, options):
     calls: list[int] = []
     with cell_for(source) as cell:
         begin(cell)
-        cell.tell(1, 1, step_line(1, outcome=1), deadline_s=DEADLINE_S, slow=lambda: calls.append(1))
+        cell.send_outcome(1, 1, step_line(1, outcome=1), deadline_s=DEADLINE_S, on_slow=lambda: calls.append(1))
         assert calls == [1]
         quick = 0
         for seq in range(2, 50):  # a busy machine may make one of them slow, not all
             calls.clear()
-            cell.tell(1, seq, step_line(seq, outcome=1), deadline_s=DEADLINE_S, slow=lambda: calls.append(1))
+            cell.send_outcome(1, seq, step_line(seq, outcome=1), deadline_s=DEADLINE_S, on_slow=lambda: calls.append(1))
             quick += not calls
         assert quick > 0
 
@@ -317,7 +317,7 @@ def test_an_error_in_slow_ends_the_cell() -> None:
     with cell_for(source) as cell:
         begin(cell)
         with pytest.raises(OSError, match="no space"):
-            cell.tell(1, 1, step_line(1, outcome=1), deadline_s=DEADLINE_S, slow=fail)
+            cell.send_outcome(1, 1, step_line(1, outcome=1), deadline_s=DEADLINE_S, on_slow=fail)
         assert not cell.alive
 
 
@@ -349,7 +349,7 @@ def test_a_used_up_cpu_allowance_ends_the_cell() -> None:
     with cell_for(LOOPING, limits=CellLimits(cpu_s=1)) as cell:
         begin(cell)
         with pytest.raises(CellDied, match="its CPU allowance of 1 s is used up") as caught:
-            cell.tell(1, 1, step_line(1, outcome=1), deadline_s=30)
+            cell.send_outcome(1, 1, step_line(1, outcome=1), deadline_s=30)
     assert caught.value.reason == "died"
 
 
@@ -409,7 +409,7 @@ import os, sys, threading, time
 from testbed.cells import begin, cell_for, step_line
 with cell_for({LOOPING!r}, {mechanism!r}) as cell:
     begin(cell)
-    threading.Thread(target=cell.tell, args=(1, 1, step_line(1, outcome=1)), kwargs={{"deadline_s": 60}}, daemon=True).start()
+    threading.Thread(target=cell.send_outcome, args=(1, 1, step_line(1, outcome=1)), kwargs={{"deadline_s": 60}}, daemon=True).start()
     children = open(f"/proc/self/task/{{os.getpid()}}/children").read().split()
     inner = [pid for child in children for pid in open(f"/proc/{{child}}/task/{{child}}/children").read().split()]
     print(" ".join(inner or children), flush=True)
@@ -465,4 +465,4 @@ def test_a_set_has_one_order(mechanism: str) -> None:
 def test_a_frame_with_a_line_feed_is_our_own_fault(echo: Cell) -> None:
     """It would be two requests."""
     with pytest.raises(ValueError, match="line feed"):
-        echo.tell(1, 1, b'{"seq":1,\n"outcome":1}', deadline_s=1)
+        echo.send_outcome(1, 1, b'{"seq":1,\n"outcome":1}', deadline_s=1)

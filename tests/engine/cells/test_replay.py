@@ -63,8 +63,8 @@ def run(script: Script, cell: Cell, blobs: Blobs) -> BundleReply | None:
     return replay_of(script, blobs).run(cell, 1, deadline_s=DEADLINE_S)
 
 
-def run_slowly(script: Script, cell: Cell, blobs: Blobs) -> BundleReply:
-    return replay_of(script, blobs).run_slowly(cell, 1, script.data, deadline_s=DEADLINE_S)
+def run_stepwise(script: Script, cell: Cell, blobs: Blobs) -> BundleReply:
+    return replay_of(script, blobs).run_stepwise(cell, 1, script.data, deadline_s=DEADLINE_S)
 
 
 @pytest.mark.parametrize("done", [0, 1, 4, 300])
@@ -73,7 +73,7 @@ def test_a_replay_leads_to_the_next_effect(done: int, counting: Cell, blobs: Blo
     script = count_script(done + 1, done)
     expected = BundleReply("effect", b'{"null":{"value":%d}}' % (done + 1))
     assert run(script, counting, blobs) == expected
-    assert run_slowly(script, counting, blobs) == expected
+    assert run_stepwise(script, counting, blobs) == expected
 
 
 def test_a_replay_leads_to_the_end(counting: Cell, blobs: Blobs) -> None:
@@ -91,7 +91,7 @@ def test_outputs_failures_and_errors_replay(planned: Cell, blobs: Blobs) -> None
     assert said is not None
     assert said.word == "raise"
     assert json.loads(said.body)["message"] == "as planned"
-    assert run_slowly(script, planned, blobs) == said
+    assert run_stepwise(script, planned, blobs) == said
 
 
 def edited() -> Script:
@@ -106,7 +106,7 @@ def test_an_edited_and_resealed_effect_is_found(counting: Cell, blobs: Blobs) ->
     script = edited()
     assert run(script, counting, blobs) is None
     with pytest.raises(ReplayError) as raised:
-        run_slowly(script, counting, blobs)
+        run_stepwise(script, counting, blobs)
     assert str(raised.value) == 'step 2: the journal holds {"null":{"value":99}}, the bundle now yields {"null":{"value":2}}'
 
 
@@ -123,7 +123,7 @@ def test_a_bundle_that_ends_early_is_found(n: int, done: int, counting: Cell, bl
     script = count_script(n, done)
     assert run(script, counting, blobs) is None
     with pytest.raises(ReplayError, match=f"step {n + 1}: the journal holds .* the bundle now ends with return"):
-        run_slowly(script, counting, blobs)
+        run_stepwise(script, counting, blobs)
 
 
 def test_the_open_effect_must_fit_too(counting: Cell, blobs: Blobs) -> None:
@@ -148,7 +148,7 @@ def test_contents_in_blobs_replay(planned: Cell, blobs: Blobs) -> None:
     script.add(lines.step(1, blobs.spilt({"intent": big}), NOW_MS)).add(lines.step(1, blobs.spilt({"outcome": "o" * 600_000}), NOW_MS))
     assert max(map(len, script.sealed)) < 1000
     assert run(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')
-    assert run_slowly(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')
+    assert run_stepwise(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')
 
 
 def test_handed_over_steps_are_input_and_the_rest_is_replayed(planned: Cell, blobs: Blobs) -> None:
@@ -178,4 +178,4 @@ def test_many_slots_do_not_disturb_each_other(counting: Cell, blobs: Blobs) -> N
         replay_of(count_script(9, done), blobs).run(counting, slot, deadline_s=DEADLINE_S)
     for slot, done in enumerate((5, 0, 3), start=10):
         line = count_script(9, done + 1).sealed[-1]
-        assert counting.tell(slot, done + 1, line, deadline_s=DEADLINE_S).body == b'{"null":{"value":%d}}' % (done + 2)
+        assert counting.send_outcome(slot, done + 1, line, deadline_s=DEADLINE_S).body == b'{"null":{"value":%d}}' % (done + 2)

@@ -15,7 +15,7 @@ from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.cells.cell import Cell, CellLimits
 from uncaged_engine.cells.reply import BundleReply
-from uncaged_engine.cells.seat import Seat
+from uncaged_engine.cells.session import BundleSession
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
@@ -55,7 +55,7 @@ class Flow:
         create(path, lines.start(start, NOW_MS), bundle, self.thread)
         self.journal = Journal.open(path, bundle, self.thread)
         blobs = Blobs(directory)
-        self.seat = Seat(
+        self.session = BundleSession(
             cells=cells,
             slot=number,
             journal=self.journal,
@@ -69,14 +69,14 @@ class Flow:
         self.done = 0
 
     def begin(self) -> BundleReply:
-        return self.seat.begin(self.journal.reread(self._bundle, self.thread))
+        return self.session.begin(self.journal.reread(self._bundle, self.thread))
 
     def step(self) -> BundleReply:
         """Answer the effect that is due, and hear the next one."""
         self.done += 1
         self.journal.append(lines.intent(self.done, b'{"null":{"value":%d}}' % self.done, NOW_MS))
         line = self.journal.append(lines.step(self.done, {"outcome": None}, NOW_MS))
-        return self.seat.ask(self.done, line)
+        return self.session.ask(self.done, line)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def flow(cells: Cells, tmp_path: Path) -> Iterator[Callable[..., Flow]]:
 
     yield make
     for one in flows:
-        one.seat.leave()
+        one.session.close()
         one.journal.close()
 
 
@@ -139,8 +139,8 @@ def test_a_sandbox_that_dies_again_and_again_between_answers_is_replaced_each_ti
     one = flow()
     one.begin()
     for value in range(2, 6):
-        assert one.seat._cell is not None
-        end_sandbox(one.seat._cell)
+        assert one.session._cell is not None
+        end_sandbox(one.session._cell)
         assert one.step() == effect(value)
 
 
@@ -206,7 +206,7 @@ def test_leaving_forgets_the_generator_and_keeps_the_process(cells: Cells, flow:
     one = flow()
     one.begin()
     shared = cells.shared()
-    one.seat.leave()
-    one.seat.leave()
+    one.session.close()
+    one.session.close()
     assert cells.shared() is shared
     assert flow(2).begin() == effect(1)

@@ -1,9 +1,9 @@
-"""A flow thread keeps its place in a cell, and finds it again in a new one when the cell dies.
+"""Session of one flow thread with its bundle's process, rebuilt by replay when the process dies.
 
-Rule 1: whoever held the cell's lock when it died is the culprit; it goes on alone in a cell of its own, the others in a new shared one.
-Rule 2: a culprit that kills its own cell too, without one answer in between, has failed. One retry separates a slow machine, or an
-    allowance that was used up, from an endless loop.
-Rule 3: the journal is flushed before anything is rebuilt from it, so that nothing performed is lost to a bundle that hangs.
+Rule 1: the thread that held the cell's lock when it died is the culprit and continues in a cell of its own; the others share a new one.
+Rule 2: a culprit whose own cell dies as well, without a reply in between, has failed. One retry separates a slow machine, or a used-up
+    allowance, from an endless loop.
+Rule 3: the journal is flushed before a session is rebuilt from it, so that a bundle that hangs loses no performed effect.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ..journal.infolog import InfoLog
 from ..journal.journal import Journal
 from ..journal.recover import History
 from .cell import Cell, CellDied
-from .replay import Replay, patience_s
+from .replay import Replay, replay_timeout_s
 from .reply import BundleReply
 from .shared import Cells
 
 
 class BundleTooSlow(BundleError):
-    """A computation of the bundle passed its limit, also alone; a higher limit lets the thread go on."""
+    """A computation exceeded its limit, in a cell of its own as well; the thread can resume with a higher limit."""
 
     def __init__(self, limit_s: float, message: str) -> None:
         super().__init__(message)
         self.limit_s = limit_s
 
 
-class Seat:
-    """Where one thread's generator lives. Used by that thread's driver only."""
+class BundleSession:
+    """One thread's generator in a cell. Used by that thread's driver only."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Seat:
         info: InfoLog,
         alone: bool = False,
     ) -> None:
-        """Args: deadline_s: for one computation of the bundle. alone: begin in a cell of its own, so that no other thread waits so long."""
+        """Args: deadline_s: for one computation of the bundle. alone: begin in a cell of its own, so that a long limit blocks no thread."""
         self._cells = cells
         self._slot = slot
         self._journal = journal
@@ -61,14 +61,14 @@ class Seat:
         self._handed_over = 0
         self._cell: Cell | None = None
         self._alone = alone
-        self._answered = alone  # a cell of its own is not yet a second chance
+        self._answered = alone  # a cell of its own is no retry yet
 
     def begin(self, history: History) -> BundleReply:
-        """Start or replay the generator in the shared cell.
+        """Start the generator, or replay it to the end of its journal.
 
         Raises:
-            ReplayError: the bundle does not yield what the journal holds.
-            BundleError: it does not answer, even alone.
+            ReplayError: the bundle does not yield the recorded effects.
+            BundleError: it does not reply, in a cell of its own either.
         """
         replay = Replay(history, self._start, self._blobs, trusted=self._cells.bundle.trusted)
         self._handed_over = replay.handed_over
@@ -79,10 +79,10 @@ class Seat:
             try:
                 now = replay.run(cell, self._slot, deadline_s=limit_s)
             except CellDied as died:
-                self._blame(died)
+                self._handle_death(died)
                 continue
             if now is None:
-                now = self._prove(replay, history)
+                now = self._replay_alone(replay, history)
             self._answered = True
             self._info.note("G5T1YA8E", f"sandbox: {self._cell.mechanism if self._cell is not None else 'none'}")
             return now
@@ -94,51 +94,51 @@ class Seat:
             raise ReplayError(f"thread {self._thread} has no generator")
         try:
             sent = self._blobs.expand(line)
-            reply = cell.tell(self._slot, seq - self._handed_over, sent, deadline_s=self._deadline_s, slow=self._journal.flush)
+            reply = cell.send_outcome(self._slot, seq - self._handed_over, sent, deadline_s=self._deadline_s, on_slow=self._journal.flush)
         except CellDied as died:
-            self._journal.flush()  # the outcome is on disk before anybody is blamed
-            self._blame(died)
+            self._journal.flush()  # rule 3
+            self._handle_death(died)
             return self.begin(self._reread())
         self._answered = True
         return reply
 
-    def leave(self) -> None:
-        """Forget the generator."""
+    def close(self) -> None:
+        """Drop the generator; the shared cell stays."""
         cell, self._cell = self._cell, None
         if cell is None:
             return
         if self._alone:
             cell.close()
         elif cell.alive:
-            with suppress(CellDied):  # the others notice by themselves
+            with suppress(CellDied):  # other threads notice at their next request
                 cell.ask("D", self._slot, 0, b"", deadline_s=self._deadline_s)
 
-    def _prove(self, replay: Replay, history: History) -> BundleReply:
-        """A difference in a shared cell may be another thread's doing: only one seen alone counts."""
+    def _replay_alone(self, replay: Replay, history: History) -> BundleReply:
+        """Replay in a cell of its own: a difference in a shared one may come from another thread's side effects on a module."""
         if not self._alone:
-            self.leave()
+            self.close()
         elif self._cell is not None:
             self._cell.close()
         self._alone = True
         limit_s = self._replay_deadline_s(history)
         self._cell = self._cells.alone(cpu_s=limit_s)
         try:
-            return replay.run_slowly(self._cell, self._slot, self._journal.read(), deadline_s=limit_s)
+            return replay.run_stepwise(self._cell, self._slot, self._journal.read(), deadline_s=limit_s)
         except CellDied as died:
-            raise self._hopeless(died) from died
+            raise self._failure(died) from died
 
-    def _blame(self, died: CellDied) -> None:
+    def _handle_death(self, died: CellDied) -> None:
         self._info.note("P3X6RM0B", str(died))
         if self._cell is not None and self._alone:
             self._cell.close()
             if not self._answered:
-                raise self._hopeless(died) from died
+                raise self._failure(died) from died
         self._cell = None
         self._answered = False
         if died.reason != "closed":
             self._alone = True
 
-    def _hopeless(self, died: CellDied) -> BundleError:
+    def _failure(self, died: CellDied) -> BundleError:
         seq = len(self._reread().steps) + 1
         if died.reason == "deadline":
             return BundleTooSlow(
@@ -153,5 +153,5 @@ class Seat:
 
     def _replay_deadline_s(self, history: History) -> float:
         if self._alone:
-            return patience_s(self._journal.read(), len(history.steps), self._deadline_s)
+            return replay_timeout_s(self._journal.read(), len(history.steps), self._deadline_s)
         return self._deadline_s + len(history.steps) / 1000
