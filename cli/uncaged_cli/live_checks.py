@@ -16,8 +16,9 @@ from .display.costs import spell_spent
 from .display.durations import spell
 
 if TYPE_CHECKING:
-    from uncaged_agents.trial.trial import Finding, Ground
+    from uncaged_agents.trial.trial import Ground
     from uncaged_engine.api import Engine
+    from uncaged_engine.door.agents import AgentCheck
 
 
 def agent_checks(engine: Engine) -> Iterator[Check]:
@@ -64,7 +65,7 @@ def live_checks(engine: Engine) -> Iterator[Check]:
         )
 
 
-def spelled(found: Finding) -> str:
+def spelled(found: AgentCheck) -> str:
     """What it said, how long that took, which model it is, what was used up."""
     from uncaged_engine.journal.usage import Spent
 

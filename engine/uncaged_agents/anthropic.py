@@ -7,3 +7,4 @@ from .model import ModelAgent
 
 class AnthropicAgent(ModelAgent):
     wire = "anthropic"
+    about = "a Claude model; secret:ANTHROPIC_API_KEY"

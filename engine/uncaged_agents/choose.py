@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 from uncaged_engine.services import keys
 from uncaged_engine.services.settings import NOTHING, Config, FlowSettings
 from uncaged_models.settings import KEY_VARIABLES
 
-from .holding import not_held
-from .kinds import factory_of, is_kind, kinds
+from .kinds import factory_of, is_kind, kind_of, kinds
 
 if TYPE_CHECKING:
     from .program.table import Row
@@ -38,7 +36,7 @@ class Choice:
 
     def recorded(self, rights: Rights = ALL_TOOLS) -> dict[str, object]:
         fields: dict[str, object] = {"name": self.name, "use": self.use, "settings": dict(self.settings), "reason": self.reason}
-        limits = not_held(self.use, self.settings, rights)
+        limits = kind_of(self.use).holds(self.settings, rights) if rights.is_narrowed else None
         return fields if limits is None else {**fields, "limits": limits}
 
 
@@ -92,7 +90,7 @@ def bind(
 
 def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
     """Refuse to start a thread in which an agent would have to play a role that its kind does not play."""
-    plays: Collection[str] | None = getattr(factory_of(use), "plays", None)
+    plays = kind_of(use).plays
     lacking = [] if plays is None else [role for role in roles if role not in plays]
     if plays is not None and lacking:
         raise EnvironmentLacks(
@@ -211,10 +209,8 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
         beside = config.path.parent if config.path is not None else directory
         return Choice(name=name, use=agent.use, settings=absolute(agent.settings, beside), reason=reason)
     kind, colon, rest = name.partition(":")
-    if colon and kind == "scripted":
-        return Choice(name=kind, use=kind, settings=absolute({"file": rest}, directory), reason=reason)
-    if colon and kind in {"command", "acp"}:
-        return Choice(name=kind, use=kind, settings=absolute({"argv": words_of(rest)}, directory), reason=reason)
+    if colon and is_kind(kind) and (settings := kind_of(kind).parse(rest)) is not None:
+        return Choice(name=kind, use=kind, settings=absolute(settings, directory), reason=reason)
     if is_kind(name):
         return Choice(name=name, use=name, settings=NOTHING, reason=reason)
     from .program.table import table
@@ -227,13 +223,6 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
             f"there is no agent {name!r} (known: {', '.join(near)}); `uncaged-workflow agents` lists all, config.yaml may define more"
         )
     return Choice(name=name, use=row.use, settings={"row": name}, reason=reason)
-
-
-def words_of(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as exc:
-        raise UsageError(f"the command of the agent, {text!r}, is not well quoted: {exc}") from exc
 
 
 def absolute(settings: Mapping[str, object], directory: Path) -> dict[str, object]:

@@ -6,12 +6,13 @@ that shows a file in another encoding has still answered.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
+from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
 
@@ -22,10 +23,11 @@ TAIL_CHARACTERS = 4000
 MAX_ANSWER_BYTES = 1 << 20
 
 
-class CommandAgent:
+class CommandAgent(AgentKind):
     """Settings: argv (list), env (variables for the program), timeoutSeconds, graceSeconds (between TERM and KILL)."""
 
     name = KIND
+    about = ""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         check.known(settings, "argv", "env", "timeoutSeconds", "graceSeconds", kind=KIND)
@@ -33,6 +35,17 @@ class CommandAgent:
         self._env = check.variables(settings, "env", kind=KIND)
         self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
         self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
+
+    @classmethod
+    def parse(cls, word: str) -> Mapping[str, object]:
+        return {"argv": split_command(word)}
+
+    @classmethod
+    def describe(cls, settings: Mapping[str, object]) -> str:
+        return program_in(settings)
+
+    def check(self, request: AgentRequest) -> AgentCheck:
+        return AgentCheck(level="ok", text=f"{find_program(self._argv[0], {**request.environment, **self._env})} is there")
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         environment = {**request.environment, **self._env}
@@ -84,6 +97,20 @@ def find_program(name: str, environment: Mapping[str, str]) -> str:
         where = "at that path" if "/" in name else "on PATH"
         raise EnvironmentLacks(f"the agent's program {name!r} is not {where}", remedy="install it, or set argv of the agent in config.yaml")
     return found
+
+
+def split_command(text: str) -> list[str]:
+    """Return the words of a command line, as a shell reads them; UsageError when a quotation is left open."""
+    try:
+        return shlex.split(text)
+    except ValueError as exc:
+        raise UsageError(f"the command of the agent, {text!r}, is not well quoted: {exc}") from exc
+
+
+def program_in(settings: Mapping[str, object]) -> str:
+    """Return the program that unchecked settings name in ``argv``; "" if there is none."""
+    argv = settings.get("argv")
+    return str(argv[0]) if isinstance(argv, list) and argv else ""
 
 
 def empty_directory(scratch: Path) -> Path:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from uncaged_engine.door.agents import Agent
+from uncaged_engine.door.agents import Agent, AgentKind
 from uncaged_engine.services import registry as plugins
 
-__all__ = ["Factory", "factory_of", "is_kind", "kinds", "own_kinds"]
+__all__ = ["Factory", "factory_of", "is_kind", "kind_of", "kinds", "own_kinds"]
 
 Factory = Callable[[Mapping[str, object]], Agent]
 """Makes an agent from its settings; UsageError names a setting that is wrong."""
@@ -17,6 +17,12 @@ Factory = Callable[[Mapping[str, object]], Agent]
 def factory_of(kind: str) -> Factory:
     """Return the factory of *kind*; NotFoundError has the nearest kinds."""
     return cast("Factory", plugins.find(kind, group=plugins.AGENTS))
+
+
+def kind_of(kind: str) -> type[AgentKind]:
+    """Return what is known of *kind*: its class, or the defaults for a factory that is none; as `factory_of` it may raise."""
+    factory = factory_of(kind)
+    return factory if isinstance(factory, type) and issubclass(factory, AgentKind) else AgentKind
 
 
 def is_kind(name: str) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
+from uncaged_bundles.rights import Rights
+from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest
 from uncaged_engine.services import agent_settings as check
 from uncaged_models import settings as models
 from uncaged_models.conversation import Call, Conversation, Result, said
@@ -36,10 +37,11 @@ form that is asked for; that ends your turn for good."""
 TALKING = "You have no tools and no files: answer from what you are told, in the form that is asked for."
 
 
-class ModelAgent:
+class ModelAgent(AgentKind):
     """Settings: those of a model, maxTurns, timeoutSeconds."""
 
     wire: models.Wire
+    needs = "a key"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         check.known(settings, *models.KEYS, "maxTurns", "timeoutSeconds", kind=self.wire)
@@ -51,6 +53,22 @@ class ModelAgent:
     @property
     def name(self) -> str:
         return self.wire
+
+    @classmethod
+    def holds(cls, settings: Mapping[str, object], rights: Rights) -> None:
+        """Return None: the tools are ours."""
+        del settings, rights
+
+    @classmethod
+    def describe(cls, settings: Mapping[str, object]) -> str:
+        model = str(settings.get("model", models.MODELS[cls.wire]))
+        return f"{model} at {settings['baseUrl']}" if "baseUrl" in settings else model
+
+    def check_live(self, request: AgentRequest) -> AgentCheck:
+        from .trial.models import ask_model
+
+        settings = models.read_settings(self.wire, self._settings, request.environment)
+        return ask_model(settings, request.environment, min(request.timeout_s, self._timeout_s))
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         settings = models.read_settings(self.wire, self._settings, request.environment)

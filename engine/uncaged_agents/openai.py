@@ -7,3 +7,4 @@ from .model import ModelAgent
 
 class OpenAIAgent(ModelAgent):
     wire = "openai"
+    about = "any OpenAI-compatible endpoint; secret:OPENAI_API_KEY"

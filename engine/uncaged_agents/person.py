@@ -8,17 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from uncaged_engine.door.agents import AgentAnswer, AgentRequest, AgentWaits
+from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentKind, AgentRequest, AgentWaits
 from uncaged_engine.services.agent_settings import known
 
 
-class PersonAgent:
+class PersonAgent(AgentKind):
     """Takes no settings."""
 
     name = "person"
+    about = "you, with `answer`"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         known(settings, kind=self.name)
+
+    def check(self, request: AgentRequest) -> AgentCheck:
+        del request
+        return AgentCheck(level="ok", text="you, with `uncaged-workflow answer`")
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         if request.said is None or request.repair is not None:

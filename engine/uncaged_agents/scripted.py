@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from uncaged_bundles.errors import DamagedError, EnvironmentLacks, UsageError
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
+from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest
 from uncaged_engine.services import agent_settings as check
 
 KIND = "scripted"
@@ -31,14 +31,29 @@ KEYS = frozenset({"role", "answer", "meta", "files", "delete", "delay_s", "fail"
 Entry = Mapping[str, object]
 
 
-class ScriptedAgent:
+class ScriptedAgent(AgentKind):
     """Settings: file (path of the script)."""
 
     name = KIND
+    about = ""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         check.known(settings, "file", kind=KIND)
         self._path = Path(check.text(settings, "file", kind=KIND))
+
+    @classmethod
+    def parse(cls, word: str) -> Mapping[str, object]:
+        return {"file": word}
+
+    @classmethod
+    def describe(cls, settings: Mapping[str, object]) -> str:
+        return str(settings.get("file", ""))
+
+    def check(self, request: AgentRequest) -> AgentCheck:
+        del request
+        script = read_script(self._path)
+        count = sum(map(len, script.values())) if isinstance(script, dict) else len(script)
+        return AgentCheck(level="ok", text=f"{self._path} has {count} answer{'' if count == 1 else 's'}")
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         entry = pick(read_script(self._path), request, self._path)

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
+from uncaged_bundles.rights import Rights
+from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
 
@@ -20,15 +21,25 @@ LOOKING = ("read", "run")
 NEEDED = {"coder": (*LOOKING, "edit"), "committer": ("commit",)}
 
 
-class RepairAgent:
+class RepairAgent(AgentKind):
     """Settings: budgetSeconds (processor time of a search), maxCandidates, testSeconds, suiteSeconds, testCommand."""
 
     name = KIND
+    about = "no model; searches small edits until the repository's own failing test passes"
     plays = ROLES
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._limits = limits_of(settings)
         self._test_command = check.text(settings, "testCommand", kind=KIND) if "testCommand" in settings else None
+
+    @classmethod
+    def holds(cls, settings: Mapping[str, object], rights: Rights) -> None:
+        """Return None: it refuses a role whose tools it lacks, and works in the sandbox."""
+        del settings, rights
+
+    def check(self, request: AgentRequest) -> AgentCheck:
+        del request
+        return AgentCheck(level="ok", text="built in: no model, no key; it works in the sandbox")
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         if request.role.name not in ROLES:

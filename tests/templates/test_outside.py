@@ -14,13 +14,33 @@ OUTSIDE = Path(__file__).parent / "outside"
 CODE = """
 import json
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import SimpleNamespace
+from uncaged_agents.choose import Choice, expect_plays, named
 from uncaged_bundles.builders import build_workflow
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
+from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.effect_kinds import KNOWN
+from uncaged_engine.services.settings import Config
 
 def load(group, name):
     return entry_points(group="uncaged_workflow." + group)[name].load()
+
+def limits(use):
+    return Choice(name=use, use=use, settings={}, reason="").recorded(Rights(tools=frozenset())).get("limits")
+
+def settings(word):
+    try:
+        return dict(named(word, Config(), "", Path("/here")).settings)
+    except NotFoundError:
+        return None
+
+def refusal(use):
+    try:
+        expect_plays("greet", use, ["greeter", "poet"])
+    except EnvironmentLacks as exc:
+        return exc.what
 
 greet = read_bundle(build_workflow(load("templates", "greet"), KNOWN), KNOWN)
 loudly = read_bundle(load("templates", "greet-loudly"), KNOWN)
@@ -35,6 +55,9 @@ print(json.dumps({
     "loud": handler.perform({"text": "hello"}, context).fields,
     "too loud": handler.perform({"text": "x" * 41}, context).error,
     "policy": loudly.descriptor.raw["policy"],
+    "limits": [limits("polite"), limits("curt")],
+    "settings": [settings("polite:Hi"), settings("curt:Hi")],
+    "refusals": [refusal("polite"), refusal("curt")],
     "known": sorted(KNOWN["shout"]),
 }))
 """
@@ -55,3 +78,7 @@ def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
     assert found["too loud"] == {"kind": "refused", "message": "shout: the policy allows 40 characters, not 41"}
     assert found["policy"] == {"role": {}, "shout": {"maxCharacters": 40}}
     assert found["known"] == ["maxCharacters"]
+    assert found["limits"] == ["told of the policy's tools, not held to it", None]
+    assert found["settings"] == [None, {"word": "Hi"}]
+    assert found["refusals"][0] is None
+    assert "'poet'" in found["refusals"][1]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncaged_agents.trial.in_use import Candidate, try_all
-from uncaged_agents.trial.kinds import try_for
-from uncaged_agents.trial.trial import Finding, Ground, find_out
+from uncaged_agents.trial.in_use import Candidate, trial_of, try_all
+from uncaged_agents.trial.trial import Ground, find_out
 from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_engine.door.agents import AgentCheck
 from uncaged_engine.settings.config import Config, SecretSource
 from uncaged_models.settings import with_key
 
@@ -41,14 +41,14 @@ class Proving:
         config = config or Config(secrets=secrets, environment=("PLAY", "CALLS", "UP"))
         return Ground(config=config, environment=self.environment, thread=self.thread, limit_s=limit_s)
 
-    def find(self, use: str, *, limit_s: float = 20.0, **settings: Any) -> Finding:
+    def find(self, use: str, *, limit_s: float = 20.0, **settings: Any) -> AgentCheck:
         """Try one agent."""
-        return find_out(try_for(use), with_key(use, settings), self.ground(limit_s=limit_s), "agents.mine in config.yaml")
+        return find_out(trial_of(use), with_key(use, settings), self.ground(limit_s=limit_s), "agents.mine in config.yaml")
 
-    def acp(self, *words: str, **settings: Any) -> Finding:
+    def acp(self, *words: str, **settings: Any) -> AgentCheck:
         return self.find("acp", argv=[sys.executable, str(ACP), *words], **settings)
 
-    def all(self, config: Config) -> list[tuple[Candidate, Finding]]:
+    def all(self, config: Config) -> list[tuple[Candidate, AgentCheck]]:
         return list(try_all(self.ground(config), self.root))
 
     def program(self, name: str, script: str) -> None:
@@ -64,6 +64,6 @@ class Proving:
         return cls(root=root)
 
 
-def shown(found: Finding) -> Mapping[str, object]:
+def shown(found: AgentCheck) -> Mapping[str, object]:
     """What does not differ from run to run."""
     return {"level": found.level, "text": found.text, "remedy": found.remedy, "asked": found.asked}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
+from uncaged_bundles.errors import UncagedError
 
 from ..display import jsonout
 from ..display.screen import Piece, Styled, result, table, text_width
@@ -17,7 +18,6 @@ from ..session import open_engine
 
 if TYPE_CHECKING:
     from uncaged_engine.settings.config import AgentSettings, Config
-    from uncaged_models.settings import Wire
 
 HEADERS = ("agent", "uses", "here", "what it is")
 
@@ -44,34 +44,32 @@ def command(as_json: bool) -> None:
 def found(config: Config) -> list[tuple[str, str, str, str]]:
     """Configured agents, known coding agents, and the kinds that need no program."""
     from uncaged_agents.consent import present
-    from uncaged_agents.kinds import kinds, own_kinds
+    from uncaged_agents.kinds import kinds
     from uncaged_agents.program.table import table
 
     here = {row.name for row in present(os.environ)}
     configured = [(name, agent.use, "configured", about(agent)) for name, agent in config.agents.items()]
     known = [(row.name, row.use, "yes" if row.name in here else "no", f"{row.title}; {row.install}") for row in table().values()]
-    built_in = [
-        ("repair", "repair", "yes", "no model; searches small edits until the repository's own failing test passes"),
-        ("person", "person", "yes", "you, with `answer`"),
-        ("anthropic", "anthropic", "with a key", "a Claude model; secret:ANTHROPIC_API_KEY"),
-        ("openai", "openai", "with a key", "any OpenAI-compatible endpoint; secret:OPENAI_API_KEY"),
-    ]
-    own = own_kinds()
-    ours = {*table(), *own}
-    others = [(name, name, "yes", "of another distribution") for name in kinds() if name not in ours]
-    return [*configured, *known, *(row for row in built_in if row[1] in own), *others]
+    by_kind = [kind_row(name) for name in kinds() if name not in table()]
+    return [*configured, *known, *(row for row in by_kind if row[-1])]
+
+
+def kind_row(name: str) -> tuple[str, str, str, str]:
+    """Return the row of a kind by its bare name; without a last field if the kind needs settings."""
+    from uncaged_agents.kinds import kind_of
+
+    try:
+        kind = kind_of(name)
+    except UncagedError as problem:  # what another distribution registered is broken
+        return name, name, "no", str(problem)
+    return name, name, f"with {kind.needs}" if kind.needs else "yes", kind.about
 
 
 def about(agent: AgentSettings) -> str:
-    """What an agent of the config comes to: its model, its product, its program or its file."""
-    from uncaged_agents.program.table import table
-    from uncaged_models.settings import MODELS
+    """Describe an agent of the config by its model, product, program or file."""
+    from uncaged_agents.kinds import kind_of
 
-    settings = agent.settings
-    if agent.use in MODELS:
-        model = str(settings.get("model", MODELS.get(cast("Wire", agent.use))))
-        return f"{model} at {settings['baseUrl']}" if "baseUrl" in settings else model
-    row, argv = table().get(str(settings.get("row"))), settings.get("argv")
-    if row is not None:
-        return row.title
-    return str(argv[0]) if isinstance(argv, list) and argv else str(settings.get("file", ""))
+    try:
+        return kind_of(agent.use).describe(agent.settings)
+    except UncagedError as problem:  # there is no such kind, or it is broken
+        return str(problem)

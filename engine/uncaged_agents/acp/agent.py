@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
 from uncaged_bundles.rights import Rights
-from uncaged_engine.door.agents import AgentAnswer, AgentRequest, AgentWaits
+from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentKind, AgentRequest, AgentWaits, limits_in
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import EDGE
 from uncaged_engine.services.sandbox import choose
 
-from ..command import empty_directory, find_program
-from ..program.table import Row, row_for
+from ..command import empty_directory, find_program, program_in, split_command
+from ..program.table import Row, row_for, title_in
 from ..tools.commands import Commands
 from ..tools.place import Place
 from .boxed import BoxedTerminal
@@ -37,10 +37,11 @@ LEAVING_S = 2.0
 T = TypeVar("T")
 
 
-class AcpAgent:
+class AcpAgent(AgentKind):
     """Settings: row (of the table) or argv (list), arguments (more of them), env, timeoutSeconds, startSeconds, graceSeconds."""
 
     name = KIND
+    about = ""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         check.known(settings, "row", "argv", "arguments", "env", "timeoutSeconds", "startSeconds", "graceSeconds", kind=KIND)
@@ -54,14 +55,34 @@ class AcpAgent:
         self._start_s = check.seconds(settings, "startSeconds", START_S, kind=KIND)
         self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
 
+    @classmethod
+    def holds(cls, settings: Mapping[str, object], rights: Rights) -> str:
+        """Return where the policy holds: in what an agent of the protocol asks of its client."""
+        del settings
+        return f"held to the policy's {limits_in(rights)} in what it asks of us"
+
+    @classmethod
+    def parse(cls, word: str) -> Mapping[str, object]:
+        return {"argv": split_command(word)}
+
+    @classmethod
+    def describe(cls, settings: Mapping[str, object]) -> str:
+        return title_in(settings) or program_in(settings)
+
     @property
     def title(self) -> str:
         return self._row.title if self._row is not None else Path(self._argv[0]).name
 
-    @property
-    def login_shows(self) -> str:
-        """Where it shows whether somebody is logged in: when a session begins, or only when something is asked."""
-        return self._row.login_shows if self._row is not None else "session"
+    def check(self, request: AgentRequest) -> AgentCheck:
+        return AgentCheck(level="ok", text=f"{self._command({**request.environment, **self._env})[0]} is there")
+
+    def check_live(self, request: AgentRequest) -> AgentCheck:
+        """Open a session and ask nothing, unless only an answer tells whether the agent is logged in."""
+        if self._row is not None and self._row.login_shows == "prompt":
+            answer = self.answer(request)
+            return AgentCheck(level="ok", text=f"{self.title} answered", usage=answer.usage or {}, asked=True)
+        met = self.greet(request)
+        return AgentCheck(level="ok", text=f"{self.title}{f' ({met.agent})' if met.agent else ''} opened a session", model=met.model)
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         with request.cancel.stops_for_pause():

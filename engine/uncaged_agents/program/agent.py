@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_bundles.rights import CHANGING
-from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest, remark_stderr
+from uncaged_bundles.rights import CHANGING, Rights
+from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, kill_leftovers, run_program
 
@@ -17,7 +17,7 @@ from ..command import empty_directory, tail
 from ..failures import agent_failure
 from .reading import MAX_VALUE_CHARACTERS, Flood, Reader, Reading
 from .strict import is_strict
-from .table import Row, row_for
+from .table import Row, row_for, title_in
 
 KIND = "program"
 MAX_ARGUMENT_BYTES = 120_000
@@ -27,10 +27,11 @@ OUTDATED = re.compile(
 )
 
 
-class ProgramAgent:
+class ProgramAgent(AgentKind):
     """Settings: row (of the table), arguments (more of them), rights (instead of the row's), env, timeoutSeconds, graceSeconds."""
 
     name = KIND
+    about = ""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         check.known(settings, "row", "arguments", "rights", "env", "timeoutSeconds", "graceSeconds", kind=KIND)
@@ -40,6 +41,24 @@ class ProgramAgent:
         self._env = check.variables(settings, "env", kind=KIND)
         self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
         self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
+
+    @classmethod
+    def holds(cls, settings: Mapping[str, object], rights: Rights) -> str | None:
+        """Return "by its own options" for a program that has some for tools, unless a person set ``rights`` instead."""
+        if rights.tools is None or "rights" in settings or not row_for(settings, KIND).named:
+            return super().holds(settings, rights)
+        return "held to the policy's tools by its own options" + (", not to the sandbox" if rights.sandbox else "")
+
+    @classmethod
+    def describe(cls, settings: Mapping[str, object]) -> str:
+        return title_in(settings)
+
+    def check(self, request: AgentRequest) -> AgentCheck:
+        environment = {**request.environment, **self._env}
+        return AgentCheck(level="ok", text=f"{self._row.argv(environment.get('PATH', ''), {})[0]} is there")
+
+    def check_live(self, request: AgentRequest) -> AgentCheck:
+        return AgentCheck(level="ok", text=f"{self._row.title} answered", usage=self.answer(request).usage or {}, asked=True)
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         session = request.session if isinstance(request.session, str) and self._row.continuing else None

@@ -106,6 +106,12 @@ def row_for(settings: Mapping[str, object], kind: str) -> Row:
     return row
 
 
+def title_in(settings: Mapping[str, object]) -> str:
+    """Return the product that unchecked settings name by its row; "" if there is none."""
+    row = table().get(str(settings.get("row")))
+    return "" if row is None else row.title
+
+
 def row_of(name: str, fields: Mapping[str, Any]) -> Row:
     """Raises: TypeError, KeyError, ValueError: it is not a row."""
     unknown = sorted(set(fields) - (set(Row.__dataclass_fields__) - {"name", "continuing"} | {"continue"}))

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
+from uncaged_engine.door.agents import AgentCheck, AgentKind, AgentRequest
 from uncaged_engine.services.settings import Config
-from uncaged_models.settings import WIRES, with_key
+from uncaged_models.settings import WIRES, Wire, read_settings, with_key
 
 from ..choose import choose, named
-from .kinds import look_for, model, try_for
-from .trial import Finding, Ground, Try, find_out
+from ..kinds import factory_of
+from .models import ask_model
+from .trial import Ground, Try, find_out
 
 APART = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "structured"})
 """Settings of models that make no difference to whether they can be reached."""
@@ -38,13 +40,13 @@ class Candidate:
         return json.dumps([self.use, settings], sort_keys=True, default=str)
 
 
-def lacking(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, Finding]]:
+def lacking(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, AgentCheck]]:
     """Those who could not answer now, as far as that is seen without asking anybody: a key, a program or a file is not there."""
-    looked = (replace(one, attempt=look_for(one.use)) for one in candidates(ground, directory))
+    looked = (replace(one, attempt=trial_of(one.use, live=False)) for one in candidates(ground, directory))
     return ((one, found) for one, found in try_each(looked, ground) if found.level == "problem")
 
 
-def try_all(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, Finding]]:
+def try_all(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, AgentCheck]]:
     """Try every candidate.
 
     Args:
@@ -53,12 +55,12 @@ def try_all(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, Findin
     return try_each(candidates(ground, directory), ground)
 
 
-def try_each(them: Iterable[Candidate], ground: Ground) -> Iterator[tuple[Candidate, Finding]]:
+def try_each(them: Iterable[Candidate], ground: Ground) -> Iterator[tuple[Candidate, AgentCheck]]:
     """Try some, and none that is the same as one before it."""
-    tried: dict[str, tuple[str, Finding]] = {}
+    tried: dict[str, tuple[str, AgentCheck]] = {}
     for one in them:
         if one.problem:
-            yield one, Finding(level="problem", text=one.problem, remedy=f"mend {one.where}")
+            yield one, AgentCheck(level="problem", text=one.problem, remedy=f"mend {one.where}")
             continue
         if one.identity in tried:
             name, found = tried[one.identity]
@@ -83,19 +85,19 @@ def candidates(ground: Ground, directory: Path) -> Iterator[Candidate]:
         return  # it was named, and has been told of
     if default.name not in seen:
         settings = with_key(default.use, default.settings)
-        yield Candidate(name=default.name, use=default.use, where="the environment", settings=settings, attempt=try_for(default.use))
+        yield Candidate(name=default.name, use=default.use, where="the environment", settings=settings, attempt=trial_of(default.use))
     for name, entry in config.models.items():
         wire = next(wire for wire in WIRES if wire == entry.use)
         where = f"models.{name} in config.yaml"
-        yield Candidate(name=name, use=wire, where=where, settings=with_key(wire, entry.settings), attempt=model(wire))
+        yield Candidate(name=name, use=wire, where=where, settings=with_key(wire, entry.settings), attempt=trial_of_model(wire))
 
 
 def agent(name: str, where: str, config: Config, directory: Path) -> Candidate:
     try:
         chosen = named(name, config, where, directory)
     except UncagedError as exc:
-        return Candidate(name=name, use="", where=where, settings={}, attempt=try_for(""), problem=str(exc))
-    return Candidate(name=name, use=chosen.use, where=where, settings=with_key(chosen.use, chosen.settings), attempt=try_for(chosen.use))
+        return Candidate(name=name, use="", where=where, settings={}, attempt=trial_of(""), problem=str(exc))
+    return Candidate(name=name, use=chosen.use, where=where, settings=with_key(chosen.use, chosen.settings), attempt=trial_of(chosen.use))
 
 
 def named_in(config: Config) -> Iterator[tuple[str, str]]:
@@ -120,3 +122,22 @@ def agreed(ground: Ground) -> Iterator[tuple[str, str]]:
         row = table().get(name)
         if row is not None and row.found(path) is not None:
             yield name, "consent in config.yaml"
+
+
+def trial_of(use: str, *, live: bool = True) -> Try:
+    """Return the trial of agents of a kind; one that is not *live* takes no turn and starts nothing."""
+
+    def attempt(settings: Mapping[str, object], request: AgentRequest) -> AgentCheck:
+        agent = factory_of(use)(settings)
+        found = None
+        if isinstance(agent, AgentKind):
+            found = agent.check_live(request) if live else agent.check(request)
+        text = f"agents of the kind {use!r} are not asked: nothing is known of how to try one"
+        return found or AgentCheck(level="note", text=text, remedy="run a flow with it")
+
+    return attempt
+
+
+def trial_of_model(wire: Wire) -> Try:
+    """Return the trial of a model that the llm effect asks."""
+    return lambda settings, request: ask_model(read_settings(wire, settings, request.environment), request.environment, request.timeout_s)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, cast
+from typing import cast
 
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.door.agents import AgentFailed, AgentRequest
+from uncaged_engine.door.agents import AgentCheck, AgentFailed, AgentRequest
 from uncaged_engine.door.effects import Cancel
 from uncaged_engine.services import secrets
 from uncaged_engine.services.costs import priced
@@ -27,21 +27,6 @@ from uncaged_models.errors import Busy, Cut, ModelFailed
 
 LIMIT_S = 60.0
 PROMPT = "This only tests the connection. Answer with the one word: ready. Use no tools."
-
-Level = Literal["ok", "note", "problem"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What became of one agent. model: "" if it is not known. usage: as in a step's record. asked: whether a turn was spent on it."""
-
-    level: Level
-    text: str
-    remedy: str = ""
-    seconds: float = 0.0
-    model: str = ""
-    usage: Mapping[str, object] = field(default_factory=dict)
-    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +75,11 @@ class Ground:
         )
 
 
-Try = Callable[[Mapping[str, object], AgentRequest], Finding]
+Try = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
 """Tries one kind of agent: its settings with the secrets in them, and the question. Raises what the agent raises."""
 
 
-def find_out(attempt: Try, settings: Mapping[str, object], ground: Ground, where: str) -> Finding:
+def find_out(attempt: Try, settings: Mapping[str, object], ground: Ground, where: str) -> AgentCheck:
     """Try an agent and say what came of it.
 
     Args:
@@ -119,26 +104,26 @@ def find_out(attempt: Try, settings: Mapping[str, object], ground: Ground, where
     )
 
 
-def failure(problem: Exception, where: str) -> Finding:
+def failure(problem: Exception, where: str) -> AgentCheck:
     """What an agent's error means to the person who looks after the machine."""
     match problem:
         case EnvironmentLacks():
-            return Finding(level="problem", text=problem.what, remedy=problem.remedy or "mend that, and look again")
+            return AgentCheck(level="problem", text=problem.what, remedy=problem.remedy or "mend that, and look again")
         case UsageError() | NotFoundError():
-            return Finding(level="problem", text=str(problem), remedy=f"mend {where}")
+            return AgentCheck(level="problem", text=str(problem), remedy=f"mend {where}")
         case Busy():
-            return Finding(level="note", text=f"it is there, but busy: {problem}", remedy="try again later", asked=True)
+            return AgentCheck(level="note", text=f"it is there, but busy: {problem}", remedy="try again later", asked=True)
         case AgentFailed() | ModelFailed() if problem.kind == "timeout":
             remedy = "see whether it is still starting, or waits for something; then try again"
-            return Finding(level="problem", text=str(problem), remedy=remedy, asked=True)
+            return AgentCheck(level="problem", text=str(problem), remedy=remedy, asked=True)
         case AgentFailed():
             usage = problem.more.get("usage")
             used = usage if isinstance(usage, Mapping) else NOTHING
-            return Finding(level="problem", text=str(problem), remedy="run it by hand to see more", usage=used, asked=True)
+            return AgentCheck(level="problem", text=str(problem), remedy="run it by hand to see more", usage=used, asked=True)
         case Cut():
-            return Finding(level="problem", text=str(problem), remedy="look at the server, and at what stands between", asked=True)
+            return AgentCheck(level="problem", text=str(problem), remedy="look at the server, and at what stands between", asked=True)
         case _:
-            return Finding(level="problem", text=str(problem), remedy=f"mend {where}", asked=True)
+            return AgentCheck(level="problem", text=str(problem), remedy=f"mend {where}", asked=True)
 
 
 def _nobody_follows(_fields: Mapping[str, object]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.rights import ALL_TOOLS, Rights
@@ -112,6 +112,78 @@ class Agent(Protocol):
     def name(self) -> str: ...
 
     def answer(self, request: AgentRequest) -> AgentAnswer: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCheck:
+    """Outcome of a check of one agent, a line of `doctor`.
+
+    model: "" if it is not known. usage: as in a step's record. asked: whether a turn was spent on it.
+    """
+
+    level: Literal["ok", "note", "problem"]
+    text: str
+    remedy: str = ""
+    seconds: float = 0.0
+    model: str = ""
+    usage: Mapping[str, object] = field(default_factory=dict)
+    asked: bool = False
+
+
+class AgentKind:
+    """Base class of agents: what is known of a kind before an agent of it is asked. A factory without it has these defaults.
+
+    about: one line for `uncaged-workflow agents`; empty for a kind that needs settings, which is not listed by its bare name.
+    needs: what that line names as a condition, such as "a key". plays: the roles that it answers for; None for all.
+    """
+
+    about: ClassVar[str] = "of another distribution"
+    needs: ClassVar[str] = ""
+    plays: ClassVar[tuple[str, ...] | None] = None
+
+    @classmethod
+    def holds(cls, settings: Mapping[str, object], rights: Rights) -> str | None:
+        """Return how far an agent with *settings* is held to *rights*, which are narrowed; None if to all of them."""
+        del settings
+        return f"told of the policy's {limits_in(rights)}, not held to it"
+
+    @classmethod
+    def parse(cls, word: str) -> Mapping[str, object] | None:
+        """Return the settings that *word* stands for in ``--agent KIND:word``; None if the kind has no such form.
+
+        Raises:
+            UsageError: it has, and the word is wrong.
+        """
+        del word
+        return None
+
+    @classmethod
+    def describe(cls, settings: Mapping[str, object]) -> str:
+        """Return a few words on an agent of the config, such as its model or its program. The settings are not checked yet."""
+        del settings
+        return ""
+
+    def check(self, request: AgentRequest) -> AgentCheck | None:
+        """Find out without a turn, and without starting anything, whether the agent could answer; None if that is not known.
+
+        Raises:
+            EnvironmentLacks: it could not.
+        """
+        del request
+        return None
+
+    def check_live(self, request: AgentRequest) -> AgentCheck | None:
+        """Find out with at most one tiny turn whether the agent answers; *request* holds the question.
+
+        Raises:
+            EnvironmentLacks, AgentFailed: it does not.
+        """
+        return self.check(request)
+
+
+def limits_in(rights: Rights) -> str:
+    """Return what narrows *rights*, as part of a sentence."""
+    return "tools and sandbox" if rights.tools is not None and rights.sandbox else "sandbox" if rights.tools is None else "tools"
 
 
 class AgentWaits(Exception):

@@ -1,4 +1,4 @@
-"""An agent of another distribution: it greets the task, with the word from its settings."""
+"""Agents of another distribution, which greet the task: a plain class, and one that describes its kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 
 from uncaged_bundles.errors import UsageError
-from uncaged_engine.door.agents import AgentAnswer, AgentRequest
+from uncaged_bundles.rights import Rights
+from uncaged_engine.door.agents import AgentAnswer, AgentKind, AgentRequest
 
 
 class PoliteAgent:
@@ -22,3 +23,18 @@ class PoliteAgent:
     def answer(self, request: AgentRequest) -> AgentAnswer:
         meta = {"status": "greeted", "greeting": f"{self._word}, {request.task}!"}
         return AgentAnswer(text=f"With pleasure.\n\n```json\n{json.dumps(meta)}\n```\n", usage={"words": 2})
+
+
+class CurtAgent(PoliteAgent, AgentKind):
+    """The same in one word: ``--agent curt:Hi``. It uses no tools, so any policy holds."""
+
+    about = "greets in one word"
+    plays = ("greeter",)
+
+    @classmethod
+    def holds(cls, settings: Mapping[str, object], rights: Rights) -> None:
+        del settings, rights
+
+    @classmethod
+    def parse(cls, word: str) -> Mapping[str, object]:
+        return {"word": word}

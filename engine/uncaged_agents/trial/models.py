@@ -1,0 +1,54 @@
+"""Trial of a model: one request of a few tokens over the client that turns use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from threading import Timer
+
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine.door.agents import AgentCheck
+from uncaged_models.client import Ask
+from uncaged_models.conversation import said
+from uncaged_models.errors import Busy, Cut, ModelFailed
+from uncaged_models.opening import opened
+from uncaged_models.settings import ModelSettings
+
+from .trial import PROMPT
+
+TINY_TOKENS = 64
+
+
+def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: float) -> AgentCheck:
+    """Send one request of a few tokens, which is never repeated."""
+    if not settings.options:  # a budget for thinking, say, would have to be smaller than the limit
+        settings = replace(settings, max_tokens=TINY_TOKENS)
+    ask = Ask(system="", turns=(said(PROMPT),))
+    with opened(settings, environment) as (client, line):
+        timer = Timer(limit_s, line.cut)
+        timer.daemon = True
+        timer.start()
+        begin_s = time.monotonic()
+        try:
+            reply = client.send(ask, _unheard)
+        except (EnvironmentLacks, Cut, Busy):
+            if line.is_cut:
+                raise ModelFailed(f"{settings.model} at {settings.url} gave no answer within {limit_s:g} s", kind="timeout") from None
+            raise
+        finally:
+            timer.cancel()
+    said_no = reply.stop == "refusal"
+    return AgentCheck(
+        level="note" if said_no else "ok",
+        text=f"{settings.model} at {settings.url} {'refused to say a word' if said_no else 'answered'}",
+        remedy="ask it for something else to see more" if said_no else "",
+        seconds=time.monotonic() - begin_s,
+        model=settings.model,
+        usage={**reply.usage.document(), "turns": 1},
+        asked=True,
+    )
+
+
+def _unheard(_piece: str, _is_text: bool) -> None:
+    """Nobody follows."""
