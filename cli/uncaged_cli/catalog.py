@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Begin": {
@@ -52,6 +53,14 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 }
 
 VERBS: Mapping[str, str] = {name: line for section in SECTIONS.values() for name, line in section.items()}
+
+NEEDS: Mapping[str, str] = {"agents": "uncaged_agents", "tools": "uncaged_tools", "mcp": "uncaged_tools"}
+"""Verbs that are not there when this package of the distribution is not installed."""
+
+
+def is_installed(verb: str) -> bool:
+    """Whether the package that a verb needs is installed."""
+    return verb not in NEEDS or find_spec(NEEDS[verb]) is not None
 
 
 def module_of(verb: str) -> str:

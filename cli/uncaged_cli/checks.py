@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from uncaged_bundles.errors import SandboxUnavailable, UncagedError
 
-from .catalog import nearest
+from .catalog import is_installed, nearest
 from .display.clean import clean_line
 from .display.sizes import spell_bytes
 
@@ -166,6 +166,9 @@ def check_config_and_agents(engine: Engine) -> Iterator[Check]:
 
 def _agents(config: Config) -> Iterator[Check]:
     """Every configured agent is made, as it would be for a run; then which one answers when nobody is asked for."""
+    if not is_installed("agents"):
+        yield Check(name="agents", level="note", text="the package uncaged_agents is not installed: flows with roles do not run")
+        return
     from uncaged_agents.choose import choose
     from uncaged_agents.kinds import factory_of, kinds
 

@@ -3,35 +3,70 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
+from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine import plugins
 
-from .catalog import SECTIONS, VERBS, module_of, nearest
+from .catalog import SECTIONS, VERBS, is_installed, module_of, nearest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def others() -> Mapping[str, EntryPoint]:
+    """Return the verbs of other distributions by name; a verb of ours cannot be replaced."""
+    return {name: point for name, point in plugins.points_of(plugins.VERBS).items() if name not in VERBS}
+
+
+def _is_verb(name: str) -> bool:
+    return is_installed(name) if name in VERBS else name in others()
+
+
+def _command_of(name: str) -> click.Command | None:
+    point = others().get(name)
+    if point is None:
+        return None
+    command = plugins.loaded(point)
+    if not isinstance(command, click.Command):
+        raise EnvironmentLacks(f"the verb {name!r} of {_whose(point)} is no click command: {point.value}", remedy="repair or uninstall it")
+    return command
+
+
+def _whose(point: EntryPoint) -> str:
+    return "an unknown distribution" if point.dist is None else point.dist.name
 
 
 class LazyGroup(click.Group):
     """The group of all verbs in the catalogue."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the signature is click's
-        return list(VERBS)
+        return [*filter(is_installed, VERBS), *others()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the signature is click's
         if cmd_name not in VERBS:
+            return _command_of(cmd_name)
+        if not is_installed(cmd_name):
             return None
         command: click.Command = importlib.import_module(module_of(cmd_name)).command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"no verb {args[0]!r}{nearest(args[0], VERBS)}", ctx)
+        if not args[0].startswith("-") and not ctx.resilient_parsing and not _is_verb(args[0]):
+            raise click.UsageError(f"no verb {args[0]!r}{nearest(args[0], self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the signature is click's
         for title, verbs in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl(list(verbs.items()))
+                formatter.write_dl([(name, line) for name, line in verbs.items() if is_installed(name)])
+        if more := others():
+            with formatter.section("Of other distributions"):
+                formatter.write_dl([(name, f"{found.value} of {_whose(found)}") for name, found in more.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        verbs = [CompletionItem(name, help=line) for name, line in VERBS.items() if name.startswith(incomplete)]
+        verbs = [CompletionItem(name, help=line) for name, line in VERBS.items() if name.startswith(incomplete) and is_installed(name)]
         return verbs + click.Command.shell_complete(self, ctx, incomplete)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 import click
-from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.version import __version__
 
 from .display.screen import PROGRAM, Styled, note
@@ -58,8 +58,16 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
             return _fail(f"{problem.strerror}{where}; mend that and try again", UncagedError.exit_code)
         if isinstance(problem, FileNotFoundError) and not _has_directory():
             return _fail("the current directory was removed; change to one that exists and try again", UsageError.exit_code)
+        if (package := _lacking_package(problem)) is not None:
+            return _fail(f"this needs the package {package}, which is not installed", NotFoundError.exit_code)
         return _report(problem, argv)
     return code if isinstance(code, int) else 0
+
+
+def _lacking_package(problem: Exception) -> str | None:
+    """Return the package of this distribution that was deleted, if that is the problem."""
+    name = problem.name if isinstance(problem, ModuleNotFoundError) else None
+    return name if name is not None and name.startswith("uncaged_") and "." not in name else None
 
 
 def _has_directory() -> bool:

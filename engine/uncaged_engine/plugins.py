@@ -23,6 +23,7 @@ OURS = "uncaged-workflow"
 EFFECTS = "uncaged_workflow.effects"
 PREPARATIONS = "uncaged_workflow.preparations"
 AGENTS = "uncaged_workflow.agents"
+VERBS = "uncaged_workflow.verbs"
 
 
 def find(name: str, *, group: str) -> object:

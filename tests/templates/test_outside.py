@@ -82,3 +82,17 @@ def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
     assert found["settings"] == [None, {"word": "Hi"}]
     assert found["refusals"][0] is None
     assert "'poet'" in found["refusals"][1]
+
+
+@pytest.mark.slow
+def test_a_verb_of_another_distribution_is_called_and_replaces_none_of_ours(tmp_path: Path) -> None:
+    """A verb registered elsewhere runs and is listed in the help; one that has the name of ours is passed over."""
+    environment = {**os.environ, "PYTHONPATH": str(OUTSIDE), "PYTHONDONTWRITEBYTECODE": "1", "UNCAGED_WORKFLOW_HOME": str(tmp_path)}
+
+    def run(*words: str) -> str:
+        argv = [sys.executable, "-c", "from uncaged_cli.entry import main; main()", *words]
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert run("greetings") == "greetings from outside\n"
+    assert "greetings" in run("--help")
+    assert "greetings" not in run("list")

@@ -50,6 +50,7 @@ def command(live: bool, as_json: bool) -> int:
 
 def every_check(engine: Engine, *, live: bool) -> Iterator[Check]:
     """Yield the checks of the machine, then of the agents; one whose settings are wrong already is not tried."""
+    from ..catalog import is_installed
     from ..checks import machine_checks
     from ..live_checks import agent_checks, live_checks
 
@@ -58,4 +59,6 @@ def every_check(engine: Engine, *, live: bool) -> Iterator[Check]:
         if check.level == "problem":
             wrong.add(check.name)
         yield check
+    if not is_installed("agents"):
+        return
     yield from (check for check in (live_checks if live else agent_checks)(engine) if check.name not in wrong)
