@@ -31,7 +31,7 @@ def without(packages: set[str], directory: Path) -> Command:
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "UNCAGED_WORKFLOW_HOME": str(home / "store")}
 
     def command(*words: str) -> subprocess.CompletedProcess[str]:
-        argv = [directory / "venv" / "bin" / "python", "-c", "from uncaged_cli.entry import main; main()", *words]
+        argv = [str(directory / "venv" / "bin" / "python"), "-c", "from uncaged_cli.entry import main; main()", *words]
         return subprocess.run(argv, cwd=home, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
     return command
