@@ -26,11 +26,11 @@ class PersonAgent(AgentKind):
         return AgentCheck(level="ok", text="you, with `uncaged-workflow answer`")
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
-        if request.said is None or request.repair is not None:
+        if request.reply is None or request.repair is not None:
             raise AgentWaits(question(request))
-        if isinstance(request.said, str):
-            return AgentAnswer(text=request.said)
-        return AgentAnswer(text=f"```json\n{json.dumps(request.said, ensure_ascii=False, indent=2)}\n```")
+        if isinstance(request.reply, str):
+            return AgentAnswer(text=request.reply)
+        return AgentAnswer(text=f"```json\n{json.dumps(request.reply, ensure_ascii=False, indent=2)}\n```")
 
 
 def question(request: AgentRequest) -> dict[str, object]:

@@ -144,12 +144,12 @@ def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
         "schema": {"type": "string", "enum": ["yes", "no"]},
     }
     with pytest.raises(AgentWaits) as caught:
-        bench.ask("heard", f"ask:read={outside}", "ask:read=../other", rights=ASK, said="yes")
+        bench.ask("heard", f"ask:read={outside}", "ask:read=../other", rights=ASK, reply="yes")
     assert "../other" in str(caught.value.details["question"])
     words = ("heard", f"ask:read={outside}", "ask:read=../other", "ask:read=../other", "ask:edit=.git/config", "say:end")
     with pytest.raises(AgentWaits):
-        bench.ask(*words, rights=ASK, said="no")
-    text = bench.text(*words, rights=ASK, said="no")
+        bench.ask(*words, rights=ASK, reply="no")
+    text = bench.text(*words, rights=ASK, reply="no")
     assert text.startswith("heard The person did not allow what you asked for: edit .git/config. Go on with your task")
     assert "in session-1, which has 4 prompts" in text
     assert f"[read {outside}: yes]" in text

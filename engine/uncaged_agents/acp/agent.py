@@ -117,7 +117,7 @@ class AcpAgent(AgentKind):
     async def _turn(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> AgentAnswer:
         heard = Heard(ground.place, request.progress, request.remark)
         terminals = Terminals(ground.place, ground.start)
-        leave = Leave.of(request.scratch, request.key, request.said) if ground.rights.ask else Leave()
+        leave = Leave.of(request.scratch, request.key, request.reply) if ground.rights.ask else Leave()
         client = Client(
             place=ground.place,
             rights=ground.rights,
@@ -174,7 +174,7 @@ class AcpAgent(AgentKind):
 def prompt_of(request: AgentRequest, leave: Leave) -> Prompt:
     """What to say: the whole prompt, or in a session that goes on what is new there."""
     if leave.session is not None and request.repair is None:
-        told = leave.told(request.said)
+        told = leave.told(request.reply)
         return Prompt(whole=f"{request.prompt}\n{told}\n", again=told, session=leave.session)
     return Prompt(
         whole=request.prompt,

@@ -140,7 +140,7 @@ def compose(
         remark=lambda text: info.note("6RZKQ0WD", str(secrets.redact(f"{binding.name}: {text}", binding.known))),
         redact=lambda value: secrets.redact(value, binding.known),
         sandbox=context.config.sandbox,
-        said=context.answer,
+        reply=context.answer,
         writable=workspace_level(context.bundle) == "write",
         rights=rights,
         flows=flows_of(context, rights.flows) if rights.flows else None,

@@ -56,7 +56,7 @@ class AgentRequest:
     sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
     rights: what the role may do besides. reads: directories outside that the worktree's links lead to.
     flows: those that the role may use as tools, ready to be called. extract: the configured extractor as a tool.
-    said: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
+    reply: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
     redact: JSON without the secrets in config; whatever an agent keeps on disk goes through it.
     """
 
@@ -81,7 +81,7 @@ class AgentRequest:
     cancel: Cancel
     progress: Callable[[Mapping[str, object]], None]
     sandbox: str = "auto"
-    said: object = None
+    reply: object = None
     writable: bool = True
     rights: Rights = ALL_TOOLS
     flows: RoleFlows | None = None
