@@ -64,7 +64,6 @@ UNFINISHED: set[str] = {
     "engine/uncaged_engine/api.py",
     "engine/uncaged_engine/cells/",
     "engine/uncaged_engine/costs/",
-    "engine/uncaged_engine/door/",
     "engine/uncaged_engine/journal/",
     "engine/uncaged_engine/listening/",
     "engine/uncaged_engine/network/",

@@ -1,4 +1,4 @@
-"""What an agent is asked and what it may answer: the one door between the role effect and whatever plays a role."""
+"""Protocol between the role effect and agents: request, answer, failures."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class RoleTools(Protocol):
 
 
 class RoleFlows(RoleTools, Protocol):
-    """Flows as tools of a role. lent: gives the agent's own place among the working agents to others while a flow runs."""
+    """Flows as tools of a role. lent: releases the agent's slot among the working agents while a flow runs."""
 
     lent: Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """The answer before this one could not be used. An agent with a session of its own may send *wording* instead of the whole prompt."""
+    """Request to correct an unusable answer. An agent with a session of its own may send *wording* instead of the whole prompt."""
 
     answer: str
     problem: str
@@ -44,7 +44,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRequest:
-    """One question to an agent.
+    """Request to an agent for one answer.
 
     prompt: complete, history and answer format included. task, params: the thread's own. steps: the role steps so far.
     worktree: where to work (the subdirectory in which the person started), or None when the flow has no workspace.
@@ -53,11 +53,11 @@ class AgentRequest:
     calls, role_calls: answers that this thread's agents (those for this role) gave in earlier steps and in this one, repairs included.
     session: what the agent's answer before a repair carried, for its own use; before the first answer of a step the text that the same
     agent's last answer for this role carried, if this thread was the one that asked. scratch: a directory for its private files.
-    sandbox: which one a person prefers, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
+    sandbox: the preferred mechanism, as ``sandbox.mechanism.choose`` takes it. writable: whether the role may change the worktree.
     rights: what the role may do besides. reads: directories outside that the worktree's links lead to.
     flows: those that the role may use as tools, ready to be called. extract: the configured extractor as a tool.
-    reply: what a person answered after this agent raised ``AgentWaits``; None if nobody did. remark: a line for the thread's debug log.
-    redact: JSON without the secrets in config; whatever an agent keeps on disk goes through it.
+    reply: a person's answer after this agent raised ``AgentWaits``; None without one. remark: writes a line to the thread's debug log.
+    redact: removes the secrets in config from JSON; all that an agent keeps on disk goes through it.
     """
 
     thread_id: str
@@ -93,10 +93,11 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswer:
-    """usage: numbers that add up over calls (tokens, money), by name. session: handed back in a repair's request.
+    """Text of an agent with its usage and session.
 
-    A session that is a text stands in the step's record, too, and is handed back when the role is asked again.
-    direct: the text is what a tool gave out directly; it is the step's content, even if the data has to be asked for.
+    usage: numbers that add up over calls (tokens, money), by name. session: handed back in a repair's request.
+    A session that is a text is recorded with the step, too, and is handed back when the role is asked again.
+    direct: the text is a tool's direct output; it is the step's content, even if the data has to be asked for.
     """
 
     text: str
@@ -106,7 +107,7 @@ class AgentAnswer:
 
 
 class Agent(Protocol):
-    """Answers for a role. ``EnvironmentLacks`` from it pauses the thread, ``AgentFailed`` fails the step; a kill may end it either way."""
+    """Source of answers for a role. ``EnvironmentLacks`` from it pauses the thread, ``AgentFailed`` fails the step; a kill may end it either way."""
 
     @property
     def name(self) -> str: ...
@@ -187,7 +188,7 @@ def limits_in(rights: Rights) -> str:
 
 
 class AgentWaits(Exception):
-    """Somebody outside has to answer first; the thread waits, and this agent is asked again with what was said.
+    """Need for a person's answer: the thread waits, then the agent gets the same request with the reply.
 
     details: JSON values: ``question``, perhaps the ``schema`` of the answer and the whole ``prompt``.
     """
@@ -198,7 +199,7 @@ class AgentWaits(Exception):
 
 
 class AgentFailed(Exception):
-    """The agent did not answer; the bundle gets the reason.
+    """Failure of an agent to answer; the bundle gets the reason.
 
     kind: ``timeout`` when it took too long, ``model`` and ``refusal`` when a model's endpoint or the model said no, else ``agent``.
     more: JSON values for the failure's record, such as an exit code.
@@ -213,11 +214,11 @@ class AgentFailed(Exception):
 
 
 class AgentAway(AgentFailed):
-    """The service behind the agent is away for a while (429, 5xx, a stream that broke off): the agent is asked again."""
+    """Temporary failure of the service behind the agent (429, 5xx, a broken stream); the request is sent again."""
 
 
 def remark_stderr(remark: Callable[[str], None], data: bytes, *, max_bytes: int) -> None:
-    """Put what an agent wrote to its standard error into the thread's debug log. max_bytes: of its end, that were kept."""
+    """Write an agent's standard error to the thread's debug log. max_bytes: size of the part that was kept, from the end."""
     if len(data) >= max_bytes:
         data = data.partition(b"\n")[2]  # half a line may hold half a secret, which is not recognised
     text = data.decode("utf-8", "backslashreplace").strip()

@@ -1,4 +1,4 @@
-"""The one door between the engine and the code that performs an effect: what a handler is given, and what it must declare."""
+"""Protocol between the step loop and effect handlers: context, cancellation, declarations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..settings.config import Config
 from .outcomes import Outcome
 
 Rule = Literal["repeat", "restore", "ask"]
-"""What happens to an intent that a crash left open.
+"""Recovery rule for an intent that a crash left open.
 
-repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks again. ask: only a person can settle it.
+repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks again. ask: a person decides.
 """
 
 
 class Cancel:
-    """A request to stop one effect, and the actions that stop it. A pause is one, too, for effects that stop for it."""
+    """Cancellation token of one effect, with the actions that stop it. A pause cancels effects that opt in."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -42,7 +42,7 @@ class Cancel:
 
     @property
     def only_paused(self) -> bool:
-        """Whether nothing but a pause asks for the end."""
+        """Whether a pause is the only reason for the cancellation."""
         return self._event.is_set() and not self._is_final
 
     def request(self) -> None:
@@ -51,7 +51,7 @@ class Cancel:
         self._stop()
 
     def pause(self) -> None:
-        """The same for an effect that stops for a pause; any other goes on to its end."""
+        """Cancel an effect that opted in to pauses; any other runs to its end."""
         with self._lock:
             self._is_pausing = True
             stops = self._stopping_for_pause > 0
@@ -60,7 +60,7 @@ class Cancel:
 
     @contextmanager
     def stops_for_pause(self) -> Iterator[None]:
-        """What happens inside is cancelled by a pause; at once if one was asked for already."""
+        """Let a pause cancel the effect inside this block; at once if one was requested already."""
         with self._lock:
             self._stopping_for_pause += 1
             late = self._is_pausing
@@ -102,12 +102,12 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadContext:
-    """What all effects of a thread have in common while a worker drives it.
+    """Context that all effects of a thread share while a worker drives it.
 
     start: the thread's start record. steps(): the records of all finished steps so far, in order (each is read from the journal once).
     environment, directory: the caller's, for child processes only; never written to disk.
-    remember_paths(found): keep in the journal, flushed, what each granted path is at its first use; returns all that is kept.
-    left(): what is left of each limit of money, tokens and time that binds this thread.
+    remember_paths(found): journal and flush the identity of each granted path at its first use; returns all that is journalled.
+    left(): the rest of each limit of money, tokens and time that binds this thread.
     """
 
     store: Store
@@ -133,12 +133,12 @@ class EffectRecorder(Protocol):
 
 @dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
 class EffectContext:
-    """Everything that a handler may know about the thread it works for; what `thread` has can be read here, too.
+    """Context of one effect; the attributes of `thread` are also attributes here.
 
     attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try open.
     key: ``threadId/seq``, the same for every attempt: send it as idempotency key.
-    intended_ms: when the effect was first asked for; the same after a crash. note: what a person said with ``resume --note``, once.
-    answer: what a person answered to an earlier ``Wait`` of this effect; None if nobody did.
+    intended_ms: when the effect was first asked for; the same after a crash. note: the text of ``resume --note``, once.
+    answer: a person's answer to an earlier ``Wait`` of this effect; None without one.
     part: the effect's index within the one that it is a part of. done: records of parts that an earlier try finished, by index.
     numbers: of the attempts that follow.
     """
@@ -215,7 +215,7 @@ class EffectContext:
 
 
 class Handler(ABC):
-    """Performs one kind of effect; an entry point of the group ``uncaged_workflow.effects`` names the class."""
+    """Handler of one effect kind; an entry point of the group ``uncaged_workflow.effects`` names the class."""
 
     kind: str
     limits: frozenset[str] = frozenset()
@@ -226,20 +226,20 @@ class Handler(ABC):
     """Whether the effect performs others as its sub-steps (`parts`)."""
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
-        """Return what happens to an intent that a crash left open: `recovery`, where it does not depend on the body or the policy."""
+        """Return the recovery rule of an intent: `recovery`, unless it depends on the body or the policy."""
         del body, bundle
         return self.recovery
 
     @abstractmethod
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        """Check *body* (what the bundle yielded under the kind) and the policy's limits, do it, and say what came of it.
+        """Check *body* (the value that the bundle yielded) and the policy's limits, perform the effect, and return its outcome.
 
         When ``context.attempt > 1`` and the rule is *restore*, put the workspace back first. A bad body is a Failure, not an exception.
         ``EnvironmentLacks``, ``StorageError`` and ``OSError`` may be raised and become a void. Any other exception is a bug of the engine.
         """
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
-        """Return the JSON Schema of what performing the effect answers: `answers`, where it does not depend on the body."""
+        """Return the JSON Schema of the effect's answer: `answers`, unless it depends on the body."""
         del body
         return self.answers
 
@@ -264,7 +264,7 @@ class Handler(ABC):
         return None
 
     def read_answer(self, wait: Mapping[str, object], value: object) -> object:
-        """Return a person's answer as it is recorded. wait: what the effect asked when it answered with `Wait`.
+        """Return a person's answer as it is recorded. wait: the details of the effect's `Wait`.
 
         Raises:
             UsageError: the answer does not fit the question.

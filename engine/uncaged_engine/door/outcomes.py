@@ -1,6 +1,6 @@
-"""What performing an effect can come to is exactly one of four things, and each says who learns of it.
+"""Outcomes of an effect: answer, failure, void, wait.
 
-An answer and a failure reach the bundle. A void and a wait never do: the intent stays the bundle's last word until it is asked again.
+An answer and a failure reach the bundle. A void and a wait never do: the intent stays open until the effect is performed again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ VoidWord = Literal["killed", "limit", "environment"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TryLater:
-    """The other side could not serve a request that may be sent again. after_s: the earliest time that it names, 0 if it names none."""
+    """Reason to send a request again. after_s: the server's `Retry-After`, 0 without one."""
 
     after_s: float
     reason: str
@@ -23,7 +23,7 @@ class TryLater:
 
 @dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
 class Answer:
-    """The effect was performed.
+    """Outcome of an effect that was performed.
 
     fields: the step line's own keys, JSON values only: ``{"outcome": value}`` for most kinds,
     ``{"role", "content", "meta", "by", …}`` for a role. later: set if the effect's ``retry`` covers this answer.
@@ -35,7 +35,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The effect failed; the bundle gets this thrown in and may catch it.
+    """Outcome of an effect that failed, thrown into the bundle, which may catch it.
 
     error: at least ``{"kind": word, "message": sentence}``; JSON values only.
     """
@@ -44,7 +44,7 @@ class Failure:
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """The step line's own keys, as an answer has them."""
+        """Return the step line's own keys, as an answer has them."""
         return {"error": self.error}
 
     @classmethod
@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
-    """The effect came to nothing that the bundle may see: it was killed, a limit cut it off, or the machine lacks something.
+    """Outcome that the bundle does not see: a kill, a limit, or a lack of the environment ended the effect.
 
     begun: False only if nothing outside can have seen the effect. parts: the parts of an ``all`` that had begun and have no outcome.
     """
@@ -68,9 +68,9 @@ class Void:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Somebody outside has to answer first; the worker may leave.
+    """Outcome of an effect that needs a person's answer; the worker may exit.
 
-    details: JSON values that say what is asked (shown to the person).
+    details: the question as JSON values, shown to the person.
     """
 
     details: Mapping[str, object]

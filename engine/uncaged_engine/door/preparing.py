@@ -1,4 +1,4 @@
-"""Preparation of a thread for the effects that it may ask for, before it exists, and the removal of what was prepared.
+"""Preparation of a new thread for its effects, and the removal of what was prepared.
 
 An effect kind that needs fields of its own in the start record has a preparation beside its handler, registered under the kind's name in
 the group ``uncaged_workflow.preparations``. It is apart from the handler because a command that starts a thread loads no handler.
@@ -21,13 +21,13 @@ from ..settings.config import Config
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How a thread is started, besides its prompt and parameters.
+    """Options of a new thread, besides its prompt and parameters.
 
     max_rounds, max_steps: None takes the config's. max_cost (US dollars), max_tokens, max_seconds: None binds nothing.
     max_journal_bytes: of the journal and the blobs it names. bundle_seconds: for one computation of the bundle; None takes the config's.
     agents: agent name by role, "" for the default one.
     workspace: the repository directory (None: *directory*). links: ignored directories to link into the worktree.
-    directory, environment: the caller's; children get them, the disk never does.
+    directory, environment: the caller's, for child processes; never written to disk.
     """
 
     max_rounds: int | None = None
@@ -52,11 +52,11 @@ class RunOptions:
 
     @property
     def binds(self) -> bool:
-        """Whether the caller chose what a binding holds besides limits."""
+        """Whether the caller chose agents or a workspace."""
         return bool(self.agents) or self.binds_workspace
 
     def limits(self) -> dict[str, float]:
-        """The limits that were given, as a journal names them."""
+        """Return the limits that are set, by their names in a journal."""
         named = {
             "maxRounds": self.max_rounds,
             "maxSteps": self.max_steps,
@@ -71,7 +71,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewThread:
-    """A thread that is about to be started, forked, or bound to this machine. flow: the name under which it runs."""
+    """Thread that is about to be started, forked, or imported. flow: the name under which it runs."""
 
     thread_id: ThreadId
     flow: str
@@ -83,16 +83,16 @@ class NewThread:
 
 
 class Preparation:
-    """What one effect kind adds to the start record of a thread; each method is optional.
+    """Fields that one effect kind adds to the start record of a thread; each method is optional.
 
-    Fields are JSON values by name. Everything that can be refused is refused here, before anything is written.
+    Fields are JSON values by name. A preparation refuses before anything is written.
     """
 
     def prepare(self, thread: NewThread) -> Mapping[str, Any]:
         """Return the fields for a thread that is started.
 
         Raises:
-            UncagedError: what is in the way.
+            UncagedError: the thread cannot be started.
         """
         del thread
         return {}
@@ -103,19 +103,19 @@ class Preparation:
         return {}
 
     def prepare_import(self, thread: NewThread, steps: Sequence[Mapping[str, object]]) -> Mapping[str, Any]:
-        """Return the fields for a thread that was recorded elsewhere and goes on here. steps: those that are kept."""
+        """Return the fields for an imported thread. steps: those that are kept."""
         del steps
         return self.prepare(thread)
 
     def describe(self, fields: Mapping[str, Any]) -> Iterator[str]:
-        """Yield one sentence for each thing of this machine that the fields of an imported thread let it use."""
+        """Yield a sentence for each resource of this machine that the fields grant to an imported thread."""
         del fields
         yield from ()
 
     def secure(self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]) -> None:
-        """Keep what the fields name from being removed by others, now that nothing is refused any more."""
+        """Protect what the fields name from removal by others. Called after every refusal is ruled out."""
         del thread, fields, steps
 
     def forget(self, store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """Remove what the thread leaves outside of its journal. start: its start record, of any flow."""
+        """Remove what the thread has outside of its journal. start: its start record, of any flow."""
         del store, thread, start, environment
