@@ -13,7 +13,7 @@ from typing import Literal, cast, get_args
 
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome
-from uncaged_engine.services.network import Rules, Stopped, WebProblem, read_target
+from uncaged_engine.services.network import HostRules, RequestCancelled, WebProblem, read_target
 
 from .web.client import CLIENTS, Clients
 from .web.content import TEXTUAL, decoded, kind_of
@@ -70,7 +70,7 @@ class FetchHandler(Handler):
 
 def errand_of(body: object, policy: Mapping[str, object]) -> Errand:
     request = Request(method="GET", target=read_target(read_wish(body).url), headers=(("Accept", ACCEPT),))
-    return Errand(request=request, rules=Rules.of("fetch", policy), limits=limits_of(body, policy))
+    return Errand(request=request, rules=HostRules.of("fetch", policy), limits=limits_of(body, policy))
 
 
 def read_wish(body: object) -> Wish:
@@ -123,6 +123,6 @@ def known_text(kind: str) -> bool:
 
 def go_on(end_s: float, context: EffectContext) -> None:
     if context.cancel.requested:
-        raise Stopped
+        raise RequestCancelled
     if time.monotonic() > end_s:
         raise WebProblem("timeout", "the page could not be worked through in time; ask for it as html")

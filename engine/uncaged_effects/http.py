@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome, TryLater
-from uncaged_engine.services.network import Rules
+from uncaged_engine.services.network import HostRules
 
 from .web.client import CLIENTS, Clients
 from .web.content import content_of
@@ -58,7 +58,7 @@ def errand_of(body: object, context: EffectContext) -> Errand:
     request = read_request(body)
     if request.method not in SAFE and not request.has("idempotency-key"):
         request = request.with_header("Idempotency-Key", context.key)
-    return Errand(request=request, rules=Rules.of("http", policy), limits=limits_of(body, policy))
+    return Errand(request=request, rules=HostRules.of("http", policy), limits=limits_of(body, policy))
 
 
 def later_of(received: Received, now_ms: int) -> TryLater | None:

@@ -12,7 +12,7 @@ from uncaged_bundles.urls import Target
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
 from uncaged_engine.services import secrets
-from uncaged_engine.services.network import HostPattern, Rules, WebProblem
+from uncaged_engine.services.network import HostPattern, HostRules, WebProblem
 from uncaged_engine.services.settings import SearchSettings
 
 from .web.client import CLIENTS, Clients
@@ -80,7 +80,7 @@ def errand_of(body: object, query: str, provider: Provider, settings: SearchSett
     request = provider.request(query)
     key = (settings.key or "").removeprefix(secrets.PREFIX)
     hosts = (only(request.target),)
-    rules = Rules(kind="search", hosts=hosts, private=True, bound=((key, hosts),) if key else ())
+    rules = HostRules(kind="search", hosts=hosts, private=True, bound=((key, hosts),) if key else ())
     return Errand(request=request, rules=rules, limits=limits_of(body, {}))
 
 

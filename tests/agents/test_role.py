@@ -21,7 +21,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.processes.leftovers import MARK
-from uncaged_engine.settings.config import AgentSettings, Config, Limits, SecretSource
+from uncaged_engine.settings.config import AgentSettings, Config, LimitSettings, SecretSource
 
 pytestmark = pytest.mark.slow  # worktrees and processes
 
@@ -184,7 +184,7 @@ def test_the_shortest_time_limit_counts(make_desk: MakeDesk, where: str) -> None
     """Of the effect, the granted policy and the person's config; too long is a failure of its own kind."""
     policy = {"role": {"timeout_s": 0.1 if where == "policy" else 600}}
     agents = {"default": shell("sleep 600")}
-    config = Config(agents=agents, agent="default", limits=Limits(agent_s=0.1 if where == "config" else 600))
+    config = Config(agents=agents, agent="default", limits=LimitSettings(agent_s=0.1 if where == "config" else 600))
     desk = make_desk(role_bundle(policy=policy), config=config)
     error = failure(desk, body={"name": "coder", "timeout_s": 0.1 if where == "body" else 600})
     assert (error["kind"], error["message"]) == ("timeout", "default: sh gave no answer within 0.1 s and was stopped")

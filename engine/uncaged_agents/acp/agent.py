@@ -13,7 +13,7 @@ from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageEr
 from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentKind, AgentRequest, AgentWaits, limits_in
 from uncaged_engine.services import agent_settings as check
-from uncaged_engine.services.processes import EDGE
+from uncaged_engine.services.processes import LOOP_THREAD
 from uncaged_engine.services.sandbox import choose
 
 from ..command import empty_directory, find_program, program_in, split_command
@@ -108,7 +108,7 @@ class AcpAgent(AgentKind):
             raise EnvironmentLacks(f"{self.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
         patience_s = 0.0
         try:
-            result = EDGE.run(lambda stopped: work(process, ground, stopped), request.cancel)
+            result = LOOP_THREAD.run(lambda stopped: work(process, ground, stopped), request.cancel)
             patience_s = min(LEAVING_S, self._grace_s)  # what it keeps of its session it may still be writing down
         finally:
             process.end(patience_s=patience_s, grace_s=self._grace_s)

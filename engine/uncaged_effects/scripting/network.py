@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from uncaged_bundles.errors import SandboxUnavailable
-from uncaged_engine.services.network import Rules, WebProblem, read_patterns
+from uncaged_engine.services.network import HostRules, WebProblem, read_patterns
 from uncaged_engine.services.proxy import Proxy
 from uncaged_engine.services.sandbox import Mechanism, Refused, find_interpreter
 
@@ -68,7 +68,7 @@ def opened(limits: Limits, mechanism: Mechanism) -> Iterator[Network]:
             f'bubblewrap, or let the script use the machine\'s own: "network": "host"'
         )
     try:
-        rules = Rules(kind="script", hosts=read_patterns(limits.network), private=limits.private)
+        rules = HostRules(kind="script", hosts=read_patterns(limits.network), private=limits.private)
     except WebProblem as exc:
         raise Refused(str(exc)) from exc
     refused: list[tuple[str, str]] = []

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.services.network import Rules
+from uncaged_engine.services.network import HostRules
 
 if TYPE_CHECKING:
     import ssl
@@ -30,7 +30,7 @@ IDLE_S = 4.0
 class Way:
     """How a server is reached. secure: over TLS. proxy: the address of one. ca_file, ca_directory: the caller's certificates."""
 
-    rules: Rules
+    rules: HostRules
     secure: bool
     proxy: str | None
     ca_file: str | None
@@ -42,10 +42,10 @@ class Client:
 
     def __init__(self, way: Way, lookup: Lookup) -> None:
         import httpcore2
-        from uncaged_engine.services.network import Backend, Seat
+        from uncaged_engine.services.network import Backend, NetworkSession
 
-        self.seat = Seat()
-        backend = Backend(self.seat, None if way.proxy else way.rules, lookup)
+        self.session = NetworkSession()
+        backend = Backend(self.session, None if way.proxy else way.rules, lookup)
         self._pool = httpcore2.ConnectionPool(
             ssl_context=_certificates(way.ca_file, way.ca_directory) if way.secure else None,
             proxy=_proxy(way.proxy),
@@ -74,12 +74,12 @@ class Clients:
         """A client for one exchange, which ends at the deadline and when cancelled; whatever went wrong, it is not used again."""
         client = self._take(way)
         try:
-            with cancel.on_request(client.seat.begin(deadline_s)):
+            with cancel.on_request(client.session.begin(deadline_s)):
                 yield client
         except BaseException:
             client.close()
             raise
-        client.seat.end()
+        client.session.end()
         self._give_back(way, client)
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class Clients:
     def _give_back(self, way: Way, client: Client) -> None:
         surplus = None
         with self._lock:
-            if client.seat.is_cut:
+            if client.session.is_cut:
                 surplus = client
             else:
                 self._idle.append((way, client))

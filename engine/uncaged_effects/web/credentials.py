@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.urls import Target
 from uncaged_engine.services import secrets
-from uncaged_engine.services.network import Rules, WebProblem
+from uncaged_engine.services.network import HostRules, WebProblem
 from uncaged_engine.services.settings import Config
 
 NAME = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
@@ -25,7 +25,7 @@ INSIDE = re.compile(rf"secret:({NAME})")
 class Credentials:
     """The secrets of one effect."""
 
-    def __init__(self, rules: Rules, config: Config, environment: Mapping[str, str]) -> None:
+    def __init__(self, rules: HostRules, config: Config, environment: Mapping[str, str]) -> None:
         self._rules = rules
         self._config = config
         self._environment = environment

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, TryLater, Void
-from uncaged_engine.services.network import Rules, Stopped, WebProblem
+from uncaged_engine.services.network import HostRules, RequestCancelled, WebProblem
 
 from .client import Clients
 from .credentials import Credentials
@@ -21,7 +21,7 @@ class Errand:
     """A request that was checked, and what it may reach and use up."""
 
     request: Request
-    rules: Rules
+    rules: HostRules
     limits: Limits
 
 
@@ -58,7 +58,7 @@ def run(
         return Answer(fields={"outcome": make(received, credentials)}, later=judge(received))
     except WebProblem as exc:
         return Failure.of(exc.kind, str(credentials.redact(f"{kind}: {errand.request.method} {target.url}: {exc}")))
-    except Stopped:
+    except RequestCancelled:
         return Void(word="killed", message=f"killed during a request to {target.authority}", begun=session.has_sent)
     except EnvironmentLacks as exc:
         raise EnvironmentLacks(str(credentials.redact(str(exc))), begun=session.has_sent) from None

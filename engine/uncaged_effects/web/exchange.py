@@ -17,7 +17,7 @@ from uncaged_bundles.addresses import judge, literal
 from uncaged_bundles.urls import Target
 from uncaged_bundles.version import __version__
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.services.network import Rules, Unheard, WebProblem, redirect_target
+from uncaged_engine.services.network import HostRules, StaleConnection, WebProblem, redirect_target
 
 from .client import Clients, Way
 from .credentials import Credentials
@@ -57,7 +57,7 @@ class Received:
 class Session:
     """What all hops of an exchange share. environment: the caller's, for proxies and certificates. has_sent: a server may know of it."""
 
-    rules: Rules
+    rules: HostRules
     credentials: Credentials
     limits: Limits
     clients: Clients
@@ -99,7 +99,7 @@ class Session:
         prepared = prepare(request, self.credentials)
         try:
             return self._send(request, prepared, deadline_s)
-        except Unheard:
+        except StaleConnection:
             # The server gave up a connection just as it was used again. Only what may be done twice is sent once more.
             if request.method not in REPEATABLE:
                 raise
@@ -114,7 +114,7 @@ class Session:
             try:
                 answer = client.send(prepared)
             except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as exc:
-                problem = WebProblem if client.seat.has_connected else Unheard
+                problem = WebProblem if client.session.has_connected else StaleConnection
                 raise problem("connect", f"{target.authority} gave no answer: {exc}") from exc
             try:
                 return self._receive(request, answer)

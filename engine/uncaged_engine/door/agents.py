@@ -107,7 +107,7 @@ class AgentAnswer:
 
 
 class Agent(Protocol):
-    """Source of answers for a role. ``EnvironmentLacks`` from it pauses the thread, ``AgentFailed`` fails the step; a kill may end it either way."""
+    """Source of answers for a role. ``EnvironmentLacks`` pauses the thread, ``AgentFailed`` fails the step; a kill may raise either."""
 
     @property
     def name(self) -> str: ...

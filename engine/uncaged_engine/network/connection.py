@@ -19,8 +19,8 @@ from typing import Any
 import httpcore2
 from uncaged_bundles.addresses import Address, literal
 
-from .problems import Stopped, WebProblem
-from .rules import Rules
+from .problems import RequestCancelled, WebProblem
+from .rules import HostRules
 
 CONNECT_S = 10.0
 Lookup = Callable[[str, int], Sequence[str]]
@@ -33,7 +33,7 @@ def system_lookup(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class Seat:
+class NetworkSession:
     """What the connections of one client share: one deadline, one way to cut them all, and turns, each of which is one exchange.
 
     has_connected: whether this turn made a connection.
@@ -64,7 +64,7 @@ class Seat:
     def left_s(self) -> float:
         """Seconds until the deadline; raises once it has passed or the turn was cut."""
         if self.is_cut:
-            raise Stopped
+            raise RequestCancelled
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
             raise WebProblem("timeout", "the time for the request was over before the answer was whole")
@@ -121,8 +121,8 @@ class Seat:
 class Backend(httpcore2.NetworkBackend):
     """Connects for one client. rules: None for a proxy, which the person chose."""
 
-    def __init__(self, seat: Seat, rules: Rules | None, lookup: Lookup) -> None:
-        self._seat = seat
+    def __init__(self, session: NetworkSession, rules: HostRules | None, lookup: Lookup) -> None:
+        self._session = session
         self._rules = rules
         self._lookup = lookup
 
@@ -137,19 +137,19 @@ class Backend(httpcore2.NetworkBackend):
         problem = ""
         addresses = self._addresses(host, port)
         for number, address in enumerate(addresses):
-            share_s = min(CONNECT_S, self._seat.left_s()) / (len(addresses) - number)
+            share_s = min(CONNECT_S, self._session.left_s()) / (len(addresses) - number)
             try:
-                return Stream(self._seat, self._connect(address, port, share_s))
+                return Stream(self._session, self._connect(address, port, share_s))
             except TimeoutError:
                 problem = f"{host} ({address}, port {port}) did not answer within {share_s:.1f} s"
             except OSError as exc:
                 problem = f"{host} ({address}, port {port}) cannot be connected to: {exc.strerror or exc}"
-        self._seat.left_s()
+        self._session.left_s()
         raise WebProblem("connect", problem)
 
     def _addresses(self, host: str, port: int) -> Sequence[Address]:
         known = literal(host)
-        found = [known] if known is not None else [_plain(text) for text in self._seat.look_up(self._lookup, host, port)]
+        found = [known] if known is not None else [_plain(text) for text in self._session.look_up(self._lookup, host, port)]
         if self._rules is not None:
             for address in found:  # all of them: a name that has a private address besides a public one is no accident
                 self._rules.check_address(host, address)
@@ -157,15 +157,15 @@ class Backend(httpcore2.NetworkBackend):
 
     def _connect(self, address: Address, port: int, timeout_s: float) -> socket.socket:
         connection = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
-        self._seat.add(connection)
+        self._session.add(connection)
         try:
             connection.settimeout(timeout_s)
             connection.connect((str(address), port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError:
-            self._seat.drop(connection)
+            self._session.drop(connection)
             connection.close()
-            self._seat.left_s()
+            self._session.left_s()
             raise
         return connection
 
@@ -173,33 +173,33 @@ class Backend(httpcore2.NetworkBackend):
 class Stream(httpcore2.NetworkStream):
     """One connection; its timeouts are what is left until the deadline, not what the library would set."""
 
-    def __init__(self, seat: Seat, connection: socket.socket) -> None:
-        self._seat = seat
+    def __init__(self, session: NetworkSession, connection: socket.socket) -> None:
+        self._session = session
         self._socket = connection
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - see the class
         try:
-            self._socket.settimeout(self._seat.left_s())
+            self._socket.settimeout(self._session.left_s())
             data = self._socket.recv(max_bytes)
         except OSError as exc:
-            self._seat.left_s()
+            self._session.left_s()
             raise httpcore2.ReadError(exc.strerror or str(exc)) from exc
         if not data:
-            self._seat.left_s()  # a connection that was cut must not pass for one that ended
+            self._session.left_s()  # a connection that was cut must not pass for one that ended
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - see the class
         try:
             view = memoryview(buffer)
             while view:
-                self._socket.settimeout(self._seat.left_s())
+                self._socket.settimeout(self._session.left_s())
                 view = view[self._socket.send(view) :]
         except OSError as exc:
-            self._seat.left_s()
+            self._session.left_s()
             raise httpcore2.WriteError(exc.strerror or str(exc)) from exc
 
     def close(self) -> None:
-        self._seat.drop(self._socket)
+        self._session.drop(self._socket)
         self._socket.close()
 
     def start_tls(
@@ -209,11 +209,11 @@ class Stream(httpcore2.NetworkStream):
         timeout: float | None = None,  # noqa: ARG002 - see the class
     ) -> Stream:
         try:
-            left_s = self._seat.left_s()
-            self._seat.drop(self._socket)
+            left_s = self._session.left_s()
+            self._session.drop(self._socket)
             wrapped = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname, do_handshake_on_connect=False)
             self._socket = wrapped
-            self._seat.add(wrapped)
+            self._session.add(wrapped)
             wrapped.settimeout(left_s)
             wrapped.do_handshake()
         except ssl.SSLCertVerificationError as exc:
@@ -221,7 +221,7 @@ class Stream(httpcore2.NetworkStream):
             raise WebProblem("tls", f"the certificate of {server_hostname} is not accepted: {exc.verify_message}") from None
         except OSError as exc:
             self.close()
-            self._seat.left_s()
+            self._session.left_s()
             raise WebProblem("tls", f"no TLS with {server_hostname}: {exc.strerror or exc}") from None
         return self
 

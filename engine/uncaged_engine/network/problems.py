@@ -29,9 +29,9 @@ class WebProblem(Exception):
         self.kind = kind
 
 
-class Unheard(WebProblem):
+class StaleConnection(WebProblem):
     """Nothing came back over a connection that had been used before."""
 
 
-class Stopped(Exception):
+class RequestCancelled(Exception):
     """Somebody asked to stop."""

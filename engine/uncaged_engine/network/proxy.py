@@ -18,7 +18,7 @@ from typing import Self
 from uncaged_bundles.urls import Target
 
 from .problems import WebProblem
-from .rules import Rules
+from .rules import HostRules
 from .target import canonical, read_target
 
 HEAD_BYTES = 64 << 10
@@ -38,7 +38,7 @@ class Denied(Exception):
 class Proxy:
     """Serves until its ``with`` block is left; each connection in a thread of its own."""
 
-    def __init__(self, rules: Rules, refused: list[tuple[str, str]]) -> None:
+    def __init__(self, rules: HostRules, refused: list[tuple[str, str]]) -> None:
         self._rules = rules
         self._refused = refused
         self._wake, self._woken = socket.socketpair()

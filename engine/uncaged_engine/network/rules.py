@@ -50,7 +50,7 @@ def read_patterns(entries: Iterable[str]) -> tuple[HostPattern, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class HostRules:
     """What one kind of effect of one bundle may reach. hosts: None means any. bound: the hosts of each secret."""
 
     kind: str
@@ -59,7 +59,7 @@ class Rules:
     bound: tuple[tuple[str, tuple[HostPattern, ...]], ...] = ()
 
     @classmethod
-    def of(cls, kind: str, limits: Mapping[str, object]) -> Rules:
+    def of(cls, kind: str, limits: Mapping[str, object]) -> HostRules:
         hosts, bound = limits.get("hosts"), cast("Mapping[str, list[str]]", limits.get("secrets", {}))
         return cls(
             kind=kind,

@@ -60,7 +60,7 @@ class ScriptBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class ScriptView:
     """The file system as a script gets it. links: symbolic links in the root directory, with their targets.
 
     hidden: directories that are covered. listed: directories that are shown by their entries. entry_links: links among those entries.
@@ -77,7 +77,7 @@ class View:
     entry_links: tuple[tuple[Path, str], ...] = ()
 
 
-def view_of(bounds: ScriptBounds, program: Path) -> View:
+def view_of(bounds: ScriptBounds, program: Path) -> ScriptView:
     """Resolve bounds to existing paths, without those that another one covers."""
     programs = [program, *(bounds.executables or ())]
     prefixes = [prefix for item in programs for prefix in python_prefixes(item)]
@@ -95,7 +95,7 @@ def view_of(bounds: ScriptBounds, program: Path) -> View:
     real = [place for item in programs for place in ways_to(item)]
     read = [*(Path(name) for name in system if Path(name) not in linked), *bounds.read, *prefixes, *programs, *real]
     write = _uncovered(_existing(bounds.write), ())
-    return View(
+    return ScriptView(
         read=_uncovered(_existing(path for path in read if path.parents and path.parent not in linked), write),
         write=write,
         execute=_uncovered(_existing([*execute, *real]), ()),

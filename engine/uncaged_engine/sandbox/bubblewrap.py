@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .interpreter import HIDDEN_NAMES, Interpreter
 
 if TYPE_CHECKING:
-    from .bounds import View
+    from .bounds import ScriptView
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONCOERCECLOCALE": "0", "TZ": "UTC"}
 PYTHON_FLAGS = ("-s", "-P", "-S", "-B")
@@ -68,7 +68,7 @@ def mounts(interpreter: Interpreter) -> list[str]:
 
 def script_command(
     program: Path,
-    view: View,
+    view: ScriptView,
     *,
     disable_userns: bool,
     network: bool,
@@ -110,7 +110,7 @@ def script_command(
     return [*command, "--chdir", "/", "--remount-ro", "/", "--", *arguments]
 
 
-def places_of(view: View, interpreter: Interpreter) -> dict[str, str]:
+def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
     """Return what is mounted where, as bubblewrap's options.
 
     On the way from a directory that may be written to a place in it, each directory is mounted on itself: a mount cannot be renamed, so the
@@ -139,7 +139,7 @@ def _way_to(place: str, places: Mapping[str, str]) -> list[str]:
     return []
 
 
-def _file_system(view: View, places: Mapping[str, str]) -> list[str]:
+def _file_system(view: ScriptView, places: Mapping[str, str]) -> list[str]:
     """Return the options that make the file system, directories before what lies in them."""
     from .bounds import above
 

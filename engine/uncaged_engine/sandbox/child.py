@@ -53,12 +53,12 @@ class _ScanSettings:
 _scan = make_scanner(_ScanSettings())  # type: ignore[arg-type]  # any object with these attributes will do
 
 
-def main(parcel: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> None:
+def main(payload: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> None:
     """Lock down, prove it, and serve until the pipe ends."""
     sys.stdin = sys.stdout = sys.stderr = None  # what a bundle prints is nobody's answer
     sys.__stdin__ = sys.__stdout__ = sys.__stderr__ = None  # type: ignore[misc]  # the same
-    modules = parcel["modules"]
-    settings = parcel["settings"]
+    modules = payload["modules"]
+    settings = payload["settings"]
     open_doors: list[str] = []
     lockdown = load(modules["lockdown"], "lockdown")
     lockdown["follow_parent"](settings)
@@ -76,7 +76,7 @@ def main(parcel: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> N
         speaker.answer(0, 0, b"open", encode({"doors": open_doors}))
         return
     speaker.answer(0, 0, b"locked", b"{}")
-    Server(reader, speaker, settings["answer_bytes"], settings["mark_bytes"]).serve()
+    BundleServer(reader, speaker, settings["answer_bytes"], settings["mark_bytes"]).serve()
 
 
 def load(code: CodeType, name: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Speaker:
             done += posix.write(self._fd, data[done : done + 65536])
 
 
-class Server:
+class BundleServer:
     """Holds the compiled bundle and its generators."""
 
     def __init__(self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, mark_bytes: int) -> None:

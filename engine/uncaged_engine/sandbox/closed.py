@@ -14,7 +14,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import RefusedError, SandboxUnavailable
 
-from .bounds import Identity, View
+from .bounds import Identity, ScriptView
 from .scratch import ScratchUser
 
 MOST_ENTRIES = 2_000
@@ -31,8 +31,8 @@ def allows(status: os.stat_result, user: ScratchUser, bits: int) -> bool:
 
 
 def shown_by_entries(
-    view: View, granted: Collection[Path], user: ScratchUser, identities: Mapping[Path, Identity]
-) -> tuple[View, dict[Path, Identity]]:
+    view: ScriptView, granted: Collection[Path], user: ScratchUser, identities: Mapping[Path, Identity]
+) -> tuple[ScriptView, dict[Path, Identity]]:
     """Replace each granted directory that *user* may not list by what lies in it, for mounts.
 
     Raises:
@@ -78,8 +78,8 @@ def _entries(directory: Path, expected: Identity | None) -> Iterator[tuple[Path,
 
 
 def shown_by_rights(
-    view: View, granted: Collection[Path], user: ScratchUser | None, identities: Mapping[Path, Identity]
-) -> tuple[View, dict[Path, Identity]]:
+    view: ScriptView, granted: Collection[Path], user: ScratchUser | None, identities: Mapping[Path, Identity]
+) -> tuple[ScriptView, dict[Path, Identity]]:
     """Replace each granted directory by what *user* may read in it, for Landlock rules; hidden directories are left out.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from .bounds import View, above
+from .bounds import ScriptView, above
 from .reach import FACTS
 from .watch import ANY_ADDRESS, SOCKET_TABLES, Attempt, Interest, Kind, listening_ports
 
@@ -46,7 +46,7 @@ class Walls:
     script_path, machine_path: the PATH that it has, and the caller's.
     """
 
-    view: View
+    view: ScriptView
     own: tuple[str, ...]
     mounted: bool
     shared_network: bool

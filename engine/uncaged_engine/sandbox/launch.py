@@ -18,7 +18,7 @@ from uncaged_bundles.records import dataclass
 from . import bubblewrap, seccomp
 from .interpreter import find_interpreter
 from .mechanism import Mechanism, landlock_settings
-from .parcel import LOADER, call_numbers, filtered_calls, make_parcel
+from .payload import LOADER, call_numbers, filtered_calls, make_payload
 from .rlimits import RESOURCES, Limit
 
 STDERR_BYTES = 4096
@@ -104,7 +104,7 @@ def launch(
             os.close(fd)
     cpu_s = next((soft for number, soft, _ in limits if number == RESOURCES["cpu"]), None) if mechanism is not None else None
     launched = Launched(process=process, request_fd=request_write, answer_fd=answer_read, stderr_fd=stderr_read, cpu_s=cpu_s)
-    _send(launched, _parcel(mechanism, limits, settings))
+    _send(launched, _payload(mechanism, limits, settings))
     os.set_blocking(request_write, False)
     return launched
 
@@ -153,7 +153,7 @@ def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
         yield file.fileno()
 
 
-def _parcel(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[str, object]) -> bytes:
+def _payload(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[str, object]) -> bytes:
     """Everything that the child needs before it is locked down, in one message."""
     machine = os.uname().machine if mechanism is None else mechanism.machine
     numbers = call_numbers(machine)
@@ -169,7 +169,7 @@ def _parcel(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[
             inside["landlock"] = landlock_settings(mechanism, find_interpreter())
         else:
             inside["parent"] = 0
-    return make_parcel("child", names, inside)
+    return make_payload("child", names, inside)
 
 
 def _foreign_files() -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import SandboxUnavailable
 
-from .bounds import View
+from .bounds import ScriptView
 from .closed import allows
 from .landlock import ALL_FILE_RIGHTS, ALL_NETWORK_RIGHTS, ALL_SCOPES, READ_DIRECTORY, READ_FILE
 from .scratch import ScratchUser
@@ -26,7 +26,7 @@ FACTS = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/fi
 _CAP_DAC_READ_SEARCH = 2
 
 
-def script_landlock(view: View, private: Path, *, network: bool, abi: int) -> dict[str, object]:
+def script_landlock(view: ScriptView, private: Path, *, network: bool, abi: int) -> dict[str, object]:
     """Rights by path, in the form that `landlock.restrict` takes."""
     rules: list[tuple[Path, int]] = [(path, READ) for path in (*view.read, *(link for link, _ in view.links))]
     rules += [(path, READ_DIRECTORY) for path in view.listed]
@@ -41,13 +41,13 @@ def script_landlock(view: View, private: Path, *, network: bool, abi: int) -> di
     return {"abi": abi, "rules": limited, **denied}
 
 
-def execute_landlock(view: View, *, abi: int) -> dict[str, object]:
+def execute_landlock(view: ScriptView, *, abi: int) -> dict[str, object]:
     """Inside bubblewrap's walls, where the kernel has Landlock: only listed programs run, not what lies beside them."""
     rules = [(str(path), EXECUTE) for path in (*view.execute, Path("/nix/store"))]  # there programs have loaders of their own
     return {"abi": abi, "rules": rules, "files": EXECUTE, "network": 0, "scopes": 0}
 
 
-def carries(view: View, program: Path, directory: Path, granted: Collection[Path], user: ScratchUser) -> bool:
+def carries(view: ScriptView, program: Path, directory: Path, granted: Collection[Path], user: ScratchUser) -> bool:
     """Whether the script's user needs the capability to pass through closed directories (only as root, only where nothing is mounted).
 
     With it, `shown_by_rights` keeps closed what the modes close.

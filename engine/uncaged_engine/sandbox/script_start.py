@@ -17,14 +17,14 @@ from pathlib import Path
 from uncaged_bundles.errors import RefusedError, SandboxUnavailable
 
 from . import bubblewrap, seccomp
-from .bounds import DEFAULT_PATH, ScriptBounds, View, find_program, view_of
+from .bounds import DEFAULT_PATH, ScriptBounds, ScriptView, find_program, view_of
 from .closed import shown_by_entries, shown_by_rights
 from .hidden import OWN, Walls
 from .interpreter import find_interpreter
 from .launch import kill_group
 from .mechanism import INSTALL, SCRIPT_ABI, Mechanism, known_landlock_abi
 from .mounted import Hold
-from .parcel import LOADER, call_numbers, make_parcel
+from .payload import LOADER, call_numbers, make_payload
 from .reach import carries, execute_landlock, script_landlock
 from .rlimits import count_tasks, script_limits
 from .scratch import ScratchUser, scratch_user
@@ -67,7 +67,7 @@ def start_script(
     try:
         if private is not None and os.geteuid() == 0:
             os.chown(private, user.uid, user.gid)
-        shown, parcel = _parcel(
+        shown, payload = _payload(
             argv,
             program,
             view,
@@ -80,7 +80,7 @@ def start_script(
             watch=watch_path is not None,
         )
         with Hold(_accounts(user), bubblewrap.places_of(shown, find_interpreter()), shown.links) as hold:
-            process, tree_fd, listener = _start(mechanism, shown, bounds, hold=hold, parcel=parcel, prepare=prepare)
+            process, tree_fd, listener = _start(mechanism, shown, bounds, hold=hold, payload=payload, prepare=prepare)
     except BaseException:
         if private is not None:
             shutil.rmtree(private, ignore_errors=True)  # the supervisor removes it, too
@@ -108,10 +108,10 @@ def private_directory() -> Path:
     return Path(tempfile.mkdtemp(prefix="uncaged-script-", dir="/tmp"))
 
 
-def _parcel(
+def _payload(
     argv: Sequence[str],
     program: Path,
-    view: View,
+    view: ScriptView,
     bounds: ScriptBounds,
     *,
     mechanism: Mechanism,
@@ -120,7 +120,7 @@ def _parcel(
     user: ScratchUser,
     private: Path | None,
     watch: bool,
-) -> tuple[View, bytes]:
+) -> tuple[ScriptView, bytes]:
     """Return the view with closed directories opened, and what the stage is told: what to become, as whom, and which walls to raise."""
     root = os.geteuid() == 0
     home = str(private or "/tmp")  # noqa: S108 - a private one, inside
@@ -161,16 +161,16 @@ def _parcel(
     elif bounds.executables is not None and (abi := known_landlock_abi(mechanism.machine)):
         modules.append("landlock")
         settings["landlock"] = execute_landlock(view, abi=abi)
-    return view, make_parcel("stage", modules, settings)
+    return view, make_payload("stage", modules, settings)
 
 
 def _start(
     mechanism: Mechanism,
-    view: View,
+    view: ScriptView,
     bounds: ScriptBounds,
     *,
     hold: Hold,
-    parcel: bytes,
+    payload: bytes,
     prepare: Callable[[int], None] | None,
 ) -> tuple[subprocess.Popen[bytes], int | None, int | None]:
     """Start the stage and wait until it says that the walls stand.
@@ -179,21 +179,21 @@ def _start(
         The process, for bubblewrap a descriptor of the process whose end is everybody's end, and if the script is watched, the
         descriptor at which its filter shows calls.
     """
-    parcel_read, parcel_write = os.pipe()
+    payload_read, payload_write = os.pipe()
     status_read, status_write = (end.detach() for end in socket.socketpair())
     info_read, info_write = os.pipe()
-    passed = (parcel_read, status_write, info_write, hold.read_fd)
+    passed = (payload_read, status_write, info_write, hold.read_fd)
     try:
         process = _begin(_command(mechanism, view, bounds, passed, hold=hold), passed)
     except SandboxUnavailable:
-        for fd in (parcel_write, status_read, info_read):
+        for fd in (payload_write, status_read, info_read):
             os.close(fd)
         raise
     finally:
         for fd in passed:
             os.close(fd)
     with socket.socket(fileno=status_read) as status, os.fdopen(info_read, "rb", buffering=0) as info:
-        first = _process_1(info.fileno()) if mechanism.program is not None else None  # before the parcel, so that it cannot have ended yet
+        first = _process_1(info.fileno()) if mechanism.program is not None else None  # before the payload, so that it cannot have ended yet
         tree_fd = None
         if first is not None:
             with suppress(ProcessLookupError):  # it is gone by now; why is read below
@@ -204,14 +204,14 @@ def _start(
                 if prepare is not None:
                     prepare(first)
         except BaseException:
-            for fd in (parcel_write, *(() if tree_fd is None else (tree_fd,))):
+            for fd in (payload_write, *(() if tree_fd is None else (tree_fd,))):
                 os.close(fd)
             kill_group(process)
             process.communicate()
             raise
         hold.release()
-        with suppress(BrokenPipeError), os.fdopen(parcel_write, "wb", buffering=0) as pipe:
-            pipe.write(parcel)
+        with suppress(BrokenPipeError), os.fdopen(payload_write, "wb", buffering=0) as pipe:
+            pipe.write(payload)
         word, listener = _receive_within(status, START_TIMEOUT_S)
     if word == b"ok":
         return process, tree_fd, listener
@@ -242,10 +242,10 @@ def _begin(command: list[str], passed: tuple[int, ...]) -> subprocess.Popen[byte
         raise SandboxUnavailable(f"a script's sandbox cannot be started: {exc}") from exc
 
 
-def _command(mechanism: Mechanism, view: View, bounds: ScriptBounds, passed: tuple[int, ...], *, hold: Hold) -> list[str]:
-    parcel, status, info, accounts = passed
+def _command(mechanism: Mechanism, view: ScriptView, bounds: ScriptBounds, passed: tuple[int, ...], *, hold: Hold) -> list[str]:
+    payload, status, info, accounts = passed
     interpreter = find_interpreter()
-    stage = [str(interpreter.executable), *bubblewrap.PYTHON_FLAGS, "-c", LOADER, str(parcel), str(status)]
+    stage = [str(interpreter.executable), *bubblewrap.PYTHON_FLAGS, "-c", LOADER, str(payload), str(status)]
     if mechanism.program is None:
         return stage
     return bubblewrap.script_command(

@@ -47,7 +47,7 @@ STARTING = ("execve", "prctl", "seccomp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ArgumentCheck:
     """A condition on the low 32 bits of one argument; those that are looked at have no more.
 
     values: the argument is one of these. other_than: it is none of these. none_of: none of these bits is set.
@@ -59,15 +59,15 @@ class Check:
     none_of: int = 0
 
 
-READING_ONLY: Mapping[str, Check] = {
-    "open": Check(argument=1, none_of=WRITING_FLAGS),
-    "openat": Check(argument=2, none_of=WRITING_FLAGS),
-    "fcntl": Check(argument=1, values=(1, 2, 3, 1030)),  # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+READING_ONLY: Mapping[str, ArgumentCheck] = {
+    "open": ArgumentCheck(argument=1, none_of=WRITING_FLAGS),
+    "openat": ArgumentCheck(argument=2, none_of=WRITING_FLAGS),
+    "fcntl": ArgumentCheck(argument=1, values=(1, 2, 3, 1030)),  # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class FilterRules:
     """Which calls pass: a list, a list with conditions, and what the rest comes to.
 
     allowed: pass always. checked: pass if the condition holds, else EPERM. refused: always EPERM. absent: ENOSYS.
@@ -76,20 +76,22 @@ class Rules:
     """
 
     allowed: Sequence[str] = ()
-    checked: Mapping[str, Check] = field(default_factory=dict)
+    checked: Mapping[str, ArgumentCheck] = field(default_factory=dict)
     refused: Sequence[str] = ()
     absent: Sequence[str] = ()
-    watched: Mapping[str, Check | None] = field(default_factory=dict)
+    watched: Mapping[str, ArgumentCheck | None] = field(default_factory=dict)
     rest: int = REFUSE
 
 
-CELL = Rules(allowed=(*COMPUTING, *LOOKING), checked=READING_ONLY)
-CELL_STARTING = Rules(allowed=(*COMPUTING, *LOOKING, *STARTING), checked={**READING_ONLY, "prlimit64": Check(argument=0, values=(0,))})
+CELL = FilterRules(allowed=(*COMPUTING, *LOOKING), checked=READING_ONLY)
+CELL_STARTING = FilterRules(
+    allowed=(*COMPUTING, *LOOKING, *STARTING), checked={**READING_ONLY, "prlimit64": ArgumentCheck(argument=0, values=(0,))}
+)
 
 NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
 SET_ID_BITS = 0o6000
 TYPING_FOR_OTHERS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
-SCRIPT = Rules(
+SCRIPT = FilterRules(
     refused=(
         *(
             "mount",
@@ -122,17 +124,17 @@ SCRIPT = Rules(
     ),
     absent=("clone3", "openat2"),
     checked={
-        "clone": Check(argument=0, none_of=NAMESPACE_FLAGS),
-        "ioctl": Check(argument=1, other_than=TYPING_FOR_OTHERS),
-        "chmod": Check(argument=1, none_of=SET_ID_BITS),
-        "fchmod": Check(argument=1, none_of=SET_ID_BITS),
-        "fchmodat": Check(argument=2, none_of=SET_ID_BITS),
-        "fchmodat2": Check(argument=2, none_of=SET_ID_BITS),
-        "mknod": Check(argument=1, none_of=SET_ID_BITS),
-        "mknodat": Check(argument=2, none_of=SET_ID_BITS),
-        "creat": Check(argument=1, none_of=SET_ID_BITS),
-        "open": Check(argument=2, none_of=SET_ID_BITS),
-        "openat": Check(argument=3, none_of=SET_ID_BITS),
+        "clone": ArgumentCheck(argument=0, none_of=NAMESPACE_FLAGS),
+        "ioctl": ArgumentCheck(argument=1, other_than=TYPING_FOR_OTHERS),
+        "chmod": ArgumentCheck(argument=1, none_of=SET_ID_BITS),
+        "fchmod": ArgumentCheck(argument=1, none_of=SET_ID_BITS),
+        "fchmodat": ArgumentCheck(argument=2, none_of=SET_ID_BITS),
+        "fchmodat2": ArgumentCheck(argument=2, none_of=SET_ID_BITS),
+        "mknod": ArgumentCheck(argument=1, none_of=SET_ID_BITS),
+        "mknodat": ArgumentCheck(argument=2, none_of=SET_ID_BITS),
+        "creat": ArgumentCheck(argument=1, none_of=SET_ID_BITS),
+        "open": ArgumentCheck(argument=2, none_of=SET_ID_BITS),
+        "openat": ArgumentCheck(argument=3, none_of=SET_ID_BITS),
     },
     rest=ALLOW,
 )
@@ -141,7 +143,7 @@ SCRIPT = Rules(
 AF_INET, AF_INET6 = 2, 10
 
 
-_FROM_HERE = Check(argument=0, values=(0xFFFFFF9C,))
+_FROM_HERE = ArgumentCheck(argument=0, values=(0xFFFFFF9C,))
 """AT_FDCWD: paths below an open directory, as in a walk of a tree, are not looked at."""
 _OPENING = {"open": None, "openat": _FROM_HERE, "creat": None, "truncate": None, "mkdir": None, "mkdirat": _FROM_HERE}
 _EXECUTING = {"execve": None, "execveat": None}
@@ -149,28 +151,28 @@ _LOOKING_AT = {
     **dict.fromkeys(("stat", "lstat", "access", "readlink", "chdir", "statfs")),
     **dict.fromkeys(("newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), _FROM_HERE),
 }
-_REACHING = {"connect": None, "sendto": Check(argument=4, other_than=(0,)), "socket": Check(argument=2, values=(4,))}
+_REACHING = {"connect": None, "sendto": ArgumentCheck(argument=4, other_than=(0,)), "socket": ArgumentCheck(argument=2, values=(4,))}
 """``socket``: of the kernel's own tables of sockets (NETLINK_SOCK_DIAG)."""
 
 
-def script_rules(*, network: bool, mounted: bool, watch: bool = False) -> Rules:
+def script_rules(*, network: bool, mounted: bool, watch: bool = False) -> FilterRules:
     """The rules for a script.
 
     Args:
         network: internet sockets are allowed. mounted: the file system and the network of others are out of sight, as with
             bubblewrap; named local sockets are allowed then. watch: calls that a wall may refuse are shown to the engine.
     """
-    watched: dict[str, Check | None] = {**_OPENING, **_EXECUTING} if watch else {}
+    watched: dict[str, ArgumentCheck | None] = {**_OPENING, **_EXECUTING} if watch else {}
     if mounted:  # without network its namespace has nothing to reach
         more = {**_LOOKING_AT, **({} if network else _REACHING)} if watch else {}
         return replace(SCRIPT, watched={**watched, **more})
     if watch and not network:
         watched["socket"] = None  # the engine answers it with EPERM
     families = (AF_INET, AF_INET6) if network or watch else ()
-    return replace(SCRIPT, checked={**SCRIPT.checked, "socket": Check(argument=0, values=families)}, watched=watched)
+    return replace(SCRIPT, checked={**SCRIPT.checked, "socket": ArgumentCheck(argument=0, values=families)}, watched=watched)
 
 
-def assemble(rules: Rules, machine: str) -> bytes:
+def assemble(rules: FilterRules, machine: str) -> bytes:
     """Return the BPF program, eight bytes an instruction.
 
     Args:
@@ -196,17 +198,17 @@ def assemble(rules: Rules, machine: str) -> bytes:
     return b"".join(program)
 
 
-def _watched(condition: Check | None) -> list[bytes]:
+def _watched(condition: ArgumentCheck | None) -> list[bytes]:
     """The instructions that show a call to the engine, or let it pass where the condition does not hold."""
     return [_return(NOTIFY)] if condition is None else _decided(condition, [_return(NOTIFY)], [_return(ALLOW)])
 
 
-def _checked(check: Check, passing: list[bytes]) -> list[bytes]:
+def _checked(check: ArgumentCheck, passing: list[bytes]) -> list[bytes]:
     """The instructions that refuse a call unless the condition holds."""
     return _decided(check, passing, [_return(REFUSE)])
 
 
-def _decided(check: Check, passing: list[bytes], failing: list[bytes]) -> list[bytes]:
+def _decided(check: ArgumentCheck, passing: list[bytes], failing: list[bytes]) -> list[bytes]:
     """The instructions that decide one call; every path returns."""
     body = [_load(_ARGUMENTS + 8 * check.argument)]
     if check.none_of:

@@ -29,13 +29,13 @@ class Ended(BaseException):
     """The engine asked for the end, or is gone."""
 
 
-def main(parcel: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> None:
+def main(payload: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> None:
     """Become the script, or write to the status pipe why not; ``ok`` means that the walls stand."""
     reader.close()
     posix.set_inheritable(status_fd, False)
-    settings = parcel["settings"]
-    lockdown = _load(parcel["modules"]["lockdown"], "lockdown")
-    landlock = _load(parcel["modules"]["landlock"], "landlock") if "landlock" in parcel["modules"] else None
+    settings = payload["settings"]
+    lockdown = _load(payload["modules"]["lockdown"], "lockdown")
+    landlock = _load(payload["modules"]["landlock"], "landlock") if "landlock" in payload["modules"] else None
     try:
         if landlock is not None and settings["supervise"]:
             supervise(settings, lockdown, landlock, status_fd)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from ..network.connection import Backend, Lookup, Seat, system_lookup
-from ..network.problems import Stopped, Unheard, WebProblem
+from ..network.connection import Backend, Lookup, NetworkSession, system_lookup
+from ..network.problems import RequestCancelled, StaleConnection, WebProblem
 from ..network.proxies import proxy_for
-from ..network.rules import HostPattern, Rules, read_patterns
+from ..network.rules import HostPattern, HostRules, read_patterns
 from ..network.target import read_target, redirect_target
 
 __all__ = [
     "Backend",
     "HostPattern",
+    "HostRules",
     "Lookup",
-    "Rules",
-    "Seat",
-    "Stopped",
-    "Unheard",
+    "NetworkSession",
+    "RequestCancelled",
+    "StaleConnection",
     "WebProblem",
     "proxy_for",
     "read_patterns",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from uncaged_bundles.storage.runtime import runtime_directory
 
-from ..processes.edge import EDGE
 from ..processes.leftovers import MARK, kill_leftovers, ledger_of, start_recorded
+from ..processes.loop_thread import LOOP_THREAD
 from ..processes.programs import MAX_STDERR_BYTES, Finished, has_ended, run_program, signal_group
 from ..processes.shortage import full_disk, named_in
 
 __all__ = [
-    "EDGE",
+    "LOOP_THREAD",
     "MARK",
     "MAX_STDERR_BYTES",
     "Finished",

@@ -40,7 +40,7 @@ class FlowSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LimitSettings:
     """bundle_s: how long a generator may compute between two effects. agent_s: how long one answer of an agent may take.
     agents: how many of them work at once, over all stores of the user on this machine. max_cost: US dollars per thread."""
 
@@ -99,7 +99,7 @@ class Config:
     models: Mapping[str, AgentSettings] = field(default_factory=dict)
     model: str | None = None
     extractor: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: LimitSettings = field(default_factory=LimitSettings)
     keys: Path | None = field(default=None, compare=False)
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSettings | None = None

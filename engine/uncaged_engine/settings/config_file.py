@@ -14,22 +14,22 @@ from uncaged_bundles.errors import DamagedError, UsageError
 from uncaged_bundles.storage.document import load_yaml
 from uncaged_bundles.urls import UrlError, read_target
 
-from .config import AgentSettings, Config, FlowSettings, Limits, SearchSettings, SecretSource
+from .config import AgentSettings, Config, FlowSettings, LimitSettings, SearchSettings, SecretSource
 
 CREDENTIAL_KEY = re.compile(r"(?i)(key|token|secret|password|passwd)$")
 
 
-class Section(BaseModel):
+class StrictSection(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 
 
-class AgentSection(Section):
+class AgentSection(StrictSection):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     use: str
 
 
-class ModelSection(Section):
+class ModelSection(StrictSection):
     use: Literal["anthropic", "openai"]
     model: str | None = None
     base_url: str | None = None
@@ -39,7 +39,7 @@ class ModelSection(Section):
     options: dict[str, object] = {}
 
 
-class FlowSection(Section):
+class FlowSection(StrictSection):
     agent: str | None = None
     roles: dict[str, str] = {}
     max_rounds: Annotated[int | None, Field(ge=0)] = None
@@ -47,7 +47,7 @@ class FlowSection(Section):
     test_command: str | None = None
 
 
-class LimitsSection(Section):
+class LimitsSection(StrictSection):
     max_rounds: Annotated[int, Field(ge=0)] = 10
     max_steps: Annotated[int, Field(ge=0)] = 10_000
     agents: Annotated[int, Field(ge=1, le=1000)] = 4
@@ -60,13 +60,13 @@ class LimitsSection(Section):
     history_characters: Annotated[int, Field(ge=1000)] = 60_000
 
 
-class SearchSection(Section):
+class SearchSection(StrictSection):
     use: Literal["searxng"]
     url: str
     key: str | None = None
 
 
-class RatesSection(Section):
+class RatesSection(StrictSection):
     """US dollars per million tokens."""
 
     input: Annotated[float, Field(ge=0)]
@@ -85,13 +85,13 @@ class PriceSection(RatesSection):
     above: AboveSection | None = None
 
 
-class SecretSection(Section):
+class SecretSection(StrictSection):
     env: str | None = None
     file: str | None = None
     keyring: str | None = None
 
 
-class ConfigSection(Section):
+class ConfigSection(StrictSection):
     agents: dict[str, AgentSection] = {}
     agent: str | None = None
     roles: dict[str, str] = {}
@@ -150,7 +150,7 @@ def explain(error: ValidationError) -> Iterator[str]:
 
 
 def known_keys(location: tuple[int | str, ...]) -> list[str]:
-    sections: dict[str, type[Section]] = {
+    sections: dict[str, type[StrictSection]] = {
         "flows": FlowSection,
         "limits": LimitsSection,
         "models": ModelSection,
@@ -210,7 +210,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
         model=section.model,
         extractor=section.extractor,
         flows={name: FlowSettings(**flow.model_dump()) for name, flow in section.flows.items()},
-        limits=Limits(
+        limits=LimitSettings(
             max_rounds=limits.max_rounds,
             max_steps=limits.max_steps,
             agents=limits.agents,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from uncaged_effects.web.client import KEPT, Client, Clients, Way
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.network.connection import Seat
-from uncaged_engine.network.problems import Stopped
-from uncaged_engine.network.rules import Rules
+from uncaged_engine.network.connection import NetworkSession
+from uncaged_engine.network.problems import RequestCancelled
+from uncaged_engine.network.rules import HostRules
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def clients() -> Iterator[Clients]:
 
 
 def way(number: int = 0) -> Way:
-    return Way(rules=Rules(kind=f"kind-{number}"), secure=False, proxy=None, ca_file=None, ca_directory=None)
+    return Way(rules=HostRules(kind=f"kind-{number}"), secure=False, proxy=None, ca_file=None, ca_directory=None)
 
 
 def used(clients: Clients, number: int = 0, cancel: Cancel | None = None, *, cut: bool = False) -> Client:
@@ -45,7 +45,7 @@ def test_a_client_is_used_again_by_its_like(clients: Clients) -> None:
 def test_a_client_that_was_cut_is_not_used_again(clients: Clients) -> None:
     """Even if whoever was cut had just got all that it wanted."""
     first = used(clients, cut=True)
-    assert first.seat.is_cut
+    assert first.session.is_cut
     assert used(clients) is not first
 
 
@@ -67,12 +67,12 @@ def test_only_so_many_are_kept(clients: Clients) -> None:
 
 def test_a_late_cut_does_not_reach_the_next() -> None:
     """A kill that comes when its request is over must not end somebody else's."""
-    seat = Seat()
-    cut_first = seat.begin(time.monotonic() + 60)
-    seat.end()
-    cut_second = seat.begin(time.monotonic() + 60)
+    session = NetworkSession()
+    cut_first = session.begin(time.monotonic() + 60)
+    session.end()
+    cut_second = session.begin(time.monotonic() + 60)
     cut_first()
-    assert seat.left_s() > 0
+    assert session.left_s() > 0
     cut_second()
-    with pytest.raises(Stopped):
-        seat.left_s()
+    with pytest.raises(RequestCancelled):
+        session.left_s()

@@ -14,7 +14,7 @@ from uncaged_effects.fetch import FetchHandler
 from uncaged_effects.web.page import Page
 from uncaged_engine.door.outcomes import Void
 from uncaged_engine.effect_kinds import handler_for
-from uncaged_engine.network.problems import Stopped
+from uncaged_engine.network.problems import RequestCancelled
 
 PAGE = """<!doctype html>
 <html><head><title> A &amp;
@@ -193,13 +193,13 @@ def test_each_step_of_the_work_looks_at_the_time() -> None:
 
     def check() -> None:
         if stops:
-            raise Stopped
+            raise RequestCancelled
 
     page = Page("<p>one <b>two</b></p>", "https://a.example/", check)
     assert page.markdown() == "one **two**"
     stops.append(True)
     for work in (page.markdown, lambda: Page("text", "https://a.example/", check), lambda: Page("<p>", "https://a.example/", check)):
-        with pytest.raises(Stopped):
+        with pytest.raises(RequestCancelled):
             work()
 
 

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 import pytest
 from testbed.webserver import Seen, serving, text
 from uncaged_engine.network.proxy import HEAD_BYTES, TIMEOUT_S, Proxy
-from uncaged_engine.network.rules import Rules, read_patterns
+from uncaged_engine.network.rules import HostRules, read_patterns
 
 
 @contextmanager
 def proxy(*hosts: str, private: bool = False) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """A running proxy's port, and what it refused."""
     refused: list[tuple[str, str]] = []
-    with Proxy(Rules(kind="script", hosts=read_patterns(hosts), private=private), refused) as running:
+    with Proxy(HostRules(kind="script", hosts=read_patterns(hosts), private=private), refused) as running:
         listening = socket.create_server(("127.0.0.1", 0))
         port = listening.getsockname()[1]
         running.serve(listening)

@@ -6,13 +6,13 @@ import ipaddress
 
 import pytest
 from uncaged_engine.network.problems import WebProblem
-from uncaged_engine.network.rules import Rules
+from uncaged_engine.network.rules import HostRules
 from uncaged_engine.network.target import read_target
 
 
 def allows(hosts: list[str], url: str) -> bool:
     try:
-        Rules.of("http", {"hosts": hosts, "private": True}).check(read_target(url))
+        HostRules.of("http", {"hosts": hosts, "private": True}).check(read_target(url))
     except WebProblem as exc:
         assert exc.kind == "policy"
         return False
@@ -50,14 +50,14 @@ def test_an_entry_means_exactly_what_it_says(entry: str, inside: list[str], outs
 
 def test_no_hosts_and_an_empty_list_are_different_things() -> None:
     """Without the key any host may be asked, as the sentence says that a person agreed to; an empty list names none."""
-    Rules.of("http", {}).check(read_target("https://example.com:8443/"))
+    HostRules.of("http", {}).check(read_target("https://example.com:8443/"))
     assert not allows([], "https://example.com/")
 
 
 def test_a_refusal_says_what_to_add() -> None:
     """The very entry, port and all."""
     with pytest.raises(WebProblem, match=r'add "127\.0\.0\.1:8123" to "fetch": \{"hosts"'):
-        Rules.of("fetch", {"hosts": ["127.0.0.1"]}).check(read_target("http://127.0.0.1:8123/x"))
+        HostRules.of("fetch", {"hosts": ["127.0.0.1"]}).check(read_target("http://127.0.0.1:8123/x"))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_refusal_says_what_to_add() -> None:
 def test_an_entry_that_is_no_host_is_told(entry: str) -> None:
     """Whatever a slip of the pen makes of it, it never means more than was written."""
     with pytest.raises(WebProblem, match=r"in the policy: .* is no host") as caught:
-        Rules.of("http", {"hosts": [entry]})
+        HostRules.of("http", {"hosts": [entry]})
     assert caught.value.kind == "policy"
 
 
@@ -87,7 +87,7 @@ def test_an_entry_that_is_no_host_is_told(entry: str) -> None:
 )
 def test_what_a_name_turns_out_to_be_is_checked(policy: dict[str, object], address: str, words: str | None) -> None:
     """Private addresses need `private`; those that give away a machine's credentials have to be named one by one besides."""
-    rules = Rules.of("http", policy)
+    rules = HostRules.of("http", policy)
     if words is None:
         rules.check_address("h.example", ipaddress.ip_address(address))
         return
@@ -112,5 +112,5 @@ def test_what_a_name_turns_out_to_be_is_checked(policy: dict[str, object], addre
 )
 def test_a_secret_goes_in_clear_only_where_a_port_says_so(entry: str, url: str, bound: bool) -> None:
     """An entry without a port means https, so that a redirect to http gives nothing away."""
-    assert Rules.of("http", {"secrets": {"KEY": [entry]}}).binds("KEY", read_target(url)) is bound
-    assert not Rules.of("http", {"secrets": {"KEY": [entry]}}).binds("OTHER", read_target(url))
+    assert HostRules.of("http", {"secrets": {"KEY": [entry]}}).binds("KEY", read_target(url)) is bound
+    assert not HostRules.of("http", {"secrets": {"KEY": [entry]}}).binds("OTHER", read_target(url))

@@ -19,7 +19,7 @@ from uncaged_effects.script import ScriptHandler
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.sandbox import closed
-from uncaged_engine.sandbox.bounds import View
+from uncaged_engine.sandbox.bounds import ScriptView
 from uncaged_engine.sandbox.closed import allows, shown_by_rights
 from uncaged_engine.sandbox.script import ScratchUser
 from uncaged_templates.recipes import flows
@@ -160,7 +160,7 @@ def test_a_tree_too_large_to_look_through_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.setattr(closed, "MOST_WALKED", 2)
     for number in range(4):
         (tmp_path / str(number)).write_text("")
-    view = View(read=(tmp_path,), write=(), execute=(), links=())
+    view = ScriptView(read=(tmp_path,), write=(), execute=(), links=())
     with pytest.raises(SandboxUnavailable, match="too large to be looked through"):
         shown_by_rights(view, (tmp_path,), ScratchUser(uid=64001, gid=64001), {})
 

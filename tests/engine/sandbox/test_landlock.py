@@ -19,7 +19,7 @@ from pathlib import PosixPath
 from uncaged_engine.sandbox import landlock, lockdown
 from uncaged_engine.sandbox.interpreter import find_interpreter
 from uncaged_engine.sandbox.mechanism import Mechanism, landlock_settings
-from uncaged_engine.sandbox.parcel import call_numbers
+from uncaged_engine.sandbox.payload import call_numbers
 mechanism, place = eval(sys.argv[1]), sys.argv[2]
 numbers = call_numbers(mechanism.machine)
 lockdown.syscall(numbers["prctl"], lockdown.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

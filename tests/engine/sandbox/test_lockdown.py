@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from uncaged_engine.sandbox.interpreter import HIDDEN_NAMES, find_interpreter
-from uncaged_engine.sandbox.parcel import filtered_calls
+from uncaged_engine.sandbox.payload import filtered_calls
 
 TRY = """
 import os, sys
 from uncaged_engine.sandbox import lockdown
-from uncaged_engine.sandbox.parcel import call_numbers, filtered_calls
+from uncaged_engine.sandbox.payload import call_numbers, filtered_calls
 machine = os.uname().machine
 doors = {"read": ["/etc/passwd", "/nonexistent"], "write": [sys.argv[1]],
          "socket": call_numbers(machine)["socket"], "calls": filtered_calls(machine)}

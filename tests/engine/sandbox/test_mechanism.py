@@ -18,7 +18,7 @@ BARE = """
 import os, sys
 from uncaged_bundles.errors import SandboxUnavailable
 from uncaged_engine.sandbox import lockdown, seccomp
-from uncaged_engine.sandbox.parcel import call_numbers
+from uncaged_engine.sandbox.payload import call_numbers
 machine = os.uname().machine
 numbers = call_numbers(machine)
 rules = seccomp.Rules(refused=sys.argv[2].split(","), rest=seccomp.ALLOW,

@@ -16,7 +16,7 @@ from uncaged_engine.sandbox.seccomp import (
     KILL_PROCESS,
     REFUSE,
     SCRIPT,
-    Rules,
+    FilterRules,
     assemble,
     script_rules,
 )
@@ -47,7 +47,7 @@ def decide(program: bytes, number: int, arguments: Sequence[int] = (), *, arch: 
                 raise AssertionError(f"unknown instruction {code:#x}")
 
 
-def decision(rules: Rules, name: str, *arguments: int, machine: str) -> int | None:
+def decision(rules: FilterRules, name: str, *arguments: int, machine: str) -> int | None:
     number = number_of(name, machine)
     return None if number is None else decide(assemble(rules, machine), number, arguments, arch=audit_arch(machine))
 
@@ -108,7 +108,7 @@ def test_the_first_filter_lets_the_interpreter_start_and_no_more(machine: str) -
 
 
 @pytest.mark.parametrize("rules", [CELL, CELL_STARTING, SCRIPT])
-def test_another_architecture_is_killed(rules: Rules) -> None:
+def test_another_architecture_is_killed(rules: FilterRules) -> None:
     """A call in the numbering of another architecture ends the process: its numbers mean other things."""
     assert decide(assemble(rules, "x86_64"), 0, arch=0x40000003) == KILL_PROCESS  # i386
     assert decide(assemble(rules, "aarch64"), 63, arch=audit_arch("x86_64")) == KILL_PROCESS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, Limits, SecretSource
+from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, LimitSettings, SecretSource
 from uncaged_engine.settings.loading import load
 
 FULL = """
@@ -46,7 +46,7 @@ def test_a_full_file_means_what_it_says(store: Store) -> None:
         agent="mine",
         roles={"reviewer": "demo"},
         flows={"solve-issue": FlowSettings(agent="demo", roles={"coder": "mine"}, max_rounds=30, max_steps=99, test_command="make check")},
-        limits=Limits(max_rounds=12, max_steps=500, bundle_s=2, agent_s=90.5, history_chars=5000),
+        limits=LimitSettings(max_rounds=12, max_steps=500, bundle_s=2, agent_s=90.5, history_chars=5000),
         sandbox="landlock",
         secrets={"MINE": SecretSource(env="MY_TOKEN"), "OTHER": SecretSource(file=store.root / "keys" / "other")},
         environment=("MY_EDITOR",),

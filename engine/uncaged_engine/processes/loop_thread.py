@@ -12,7 +12,7 @@ from ..door.effects import Cancel
 T = TypeVar("T")
 
 
-class Edge:
+class LoopThread:
     """The loop and its thread; started on first use, there as long as the process is."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Edge:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="edge", daemon=True).start()
+                threading.Thread(target=self._loop.run_forever, name="event-loop", daemon=True).start()
             return self._loop
 
 
@@ -41,5 +41,5 @@ def _tell(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
     loop.call_soon_threadsafe(event.set)
 
 
-EDGE = Edge()
+LOOP_THREAD = LoopThread()
 """One for all threads of a worker."""

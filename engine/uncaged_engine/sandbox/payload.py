@@ -27,7 +27,7 @@ _CALLS = (
 _FILTERED = ("truncate", "ftruncate", "rename", "renameat2", "link", "linkat", "ioctl", "connect", "bind", "kill", "tgkill")
 
 
-def make_parcel(main: str, modules: Iterable[str], settings: Mapping[str, object]) -> bytes:
+def make_payload(main: str, modules: Iterable[str], settings: Mapping[str, object]) -> bytes:
     """Pack the message that LOADER reads.
 
     Args:
