@@ -69,11 +69,20 @@ def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str
         NotFoundError: there is no workspace, or the branch is gone.
     """
     git, workspace = _git(store, view, environment)
-    name = workspace.branch
-    after = git.run("rev-parse", "--quiet", "--verify", f"refs/heads/{name}^{{commit}}", accept=(0, 1)).decode().strip()
+    after = _head(git, workspace)
     if not after:
-        raise NotFoundError(f"the branch {name} of thread {view.summary.thread_id} does not exist in {workspace.repository}")
+        raise NotFoundError(f"the branch {workspace.branch} of thread {view.summary.thread_id} does not exist in {workspace.repository}")
     return _compare(git, git.line("merge-base", "HEAD", after), after, None)
+
+
+def is_merged(store: Store, view: ThreadView, environment: Mapping[str, str]) -> bool:
+    """Return whether nothing is left to merge: the checkout holds the branch's commits, or the branch or its repository is gone."""
+    try:
+        git, workspace = _git(store, view, environment)
+        after = _head(git, workspace)
+        return not after or git.line("merge-base", "HEAD", after) == after
+    except UncagedError:
+        return True
 
 
 def merge(store: Store, view: ThreadView, found: FileChanges, environment: Mapping[str, str]) -> Merged:
@@ -119,6 +128,11 @@ def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tupl
     if not Path(workspace.repository).is_dir():
         raise UncagedError(f"the repository {workspace.repository} of thread {thread} is gone")
     return Git(directory=workspace.repository, environment=environment), workspace
+
+
+def _head(git: Git, workspace: Workspace) -> str:
+    """Return the commit at the thread's branch; empty if the branch is gone."""
+    return git.run("rev-parse", "--quiet", "--verify", f"refs/heads/{workspace.branch}^{{commit}}", accept=(0, 1)).decode().strip()
 
 
 def _compare(git: Git, before: str, after: str, step: int | None) -> FileChanges:

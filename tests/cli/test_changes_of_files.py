@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from testbed.bundles import source
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +87,32 @@ def test_a_branch_is_merged_after_it_was_shown(command: Command, repository: Pat
     assert (done.returncode, "into trunk" in done.stdout) == (0, True), done.stderr
     assert (repository / "words.txt").read_text() == "one\nTWO\n"
     assert "nothing was changed" in command("thread", "merge", "latest", "--yes").stdout
+
+
+def test_a_merged_branch_is_not_offered_again(command: Command, repository: Path, tmp_path: Path) -> None:
+    """A thread whose result names its branch offers the merge until the checkout holds it."""
+    body = """
+    step = yield {"role": {"name": "writer"}}
+    step = yield {"role": {"name": "closer"}}
+    return {"success": True, "message": "done", "data": {"branch": step["content"].split()[0]}}
+"""
+    names = {
+        name: {"description": "Works.", "systemPrompt": prompt, "extractPrompt": "Say done.", "schema": {"type": "object"}}
+        for name, prompt in (("writer", "Write."), ("closer", "Commit."))
+    }
+    policy = {"role": {"workspace": "write"}}
+    (tmp_path / "named.py").write_bytes(source("named", body, kind="workflow", roles=names, policy=policy))
+    agent = tmp_path / "named.sh"
+    agent.write_text("#!/bin/sh\ngit branch --show-current\n" + AGENT.replace("TWO", "THREE").partition("\n")[2])
+    agent.chmod(0o755)
+    assert command("add", "named", str(tmp_path / "named.py"), "--accept").returncode == 0
+    done = command("run", "named", "--workspace", str(repository), "--agent", f"command:{agent}")
+    offer = f"git -C {repository} merge uncaged/named/"
+    assert (done.returncode, offer in done.stderr) == (0, True), done.stderr + done.stdout
+    assert offer in command("thread", "show", "latest").stderr, "the control"
+    assert command("thread", "merge", "latest", "--yes").returncode == 0
+    shown = command("thread", "show", "latest")
+    assert (shown.returncode, "merge uncaged" in shown.stderr, "uncaged/named/" in shown.stdout) == (0, False, True), shown.stderr
 
 
 def test_a_thread_without_a_commit_has_nothing_to_merge(command: Command, repository: Path) -> None:

@@ -78,7 +78,8 @@ def ending(
     report: Path | None = None,
     failure: BundleFailure | None = None,
     only_branch: str | None = None,
-    steps: int = 0,
+    last_outside: int = 0,
+    is_merged: bool = False,
 ) -> Ending:
     """Return what to say about a thread.
 
@@ -91,7 +92,9 @@ def ending(
         used: how much of each limit was used up, as far as it is known.
         undecided: effects that may have been performed, about which a person has to decide; *message* names them.
         report: what the worker wrote when it left the thread because of a bug of ours.
-        failure: the error with which its bundle ended. steps: how many it finished.
+        failure: the error with which its bundle ended.
+        last_outside: the last step whose outcome the bundle did not make itself: only from there on can a fork come to anything else.
+        is_merged: the checkout holds the branch already, or the branch is gone.
         only_branch: the only branch that the result may name; None for any. An imported thread's result may name another's.
     """
     result = (end or {}).get("result")
@@ -117,7 +120,8 @@ def ending(
             wants_fields=wants_fields,
             used=used,
             undecided=bool(undecided),
-            steps=steps,
+            last_outside=last_outside,
+            is_merged=is_merged,
         ),
         details=() if failure is None else tuple(_failure_lines(failure)),
     )
@@ -166,7 +170,8 @@ def _next_commands(
     wants_fields: bool,
     used: Mapping[str, float],
     undecided: bool,
-    steps: int,
+    last_outside: int,
+    is_merged: bool,
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
     resume = f"{program} resume {thread_id}{f' {_raised(end or {}, used)}' if status == 'limit' else ''}"
@@ -174,12 +179,13 @@ def _next_commands(
     match status:
         case "completed" if successful:
             git = f"git -C {shlex.quote(repository)}" if repository else "git"
-            return (f"{git} merge {shlex.quote(branch)}",) if branch else ()
-        case "completed":
-            again = (f"{program} fork {thread_id} --at {steps - 1}",) if steps else ()
-            return (f"{program} thread {thread_id} --full", *again)
-        case "failed":
-            return (f"{program} fork {thread_id} --at {max(steps - 1, 0)}",)
+            return (f"{git} merge {shlex.quote(branch)}",) if branch and not is_merged else ()
+        case "failed" if _is_replay_failure(end):
+            return (f"{program} verify {thread_id}",)
+        case "completed" | "failed":
+            look = (f"{program} thread {thread_id} --full",) if status == "completed" or not last_outside else ()
+            again = (f"{program} fork {thread_id} --at {last_outside - 1}",) if last_outside else ()
+            return (*look, *again)
         case "corrupt":
             return (f"{program} verify {thread_id}", f"{program} fork {thread_id} --at N")
         case "paused" if last_void == "environment":
@@ -192,6 +198,12 @@ def _next_commands(
             return (f"{program} thread {thread_id} --follow",)
         case _:
             return (f"{program} thread {thread_id}",)
+
+
+def _is_replay_failure(end: Mapping[str, object] | None) -> bool:
+    """Whether the bundle did not yield what the journal holds: a fork replays the same lines."""
+    error = (end or {}).get("error")
+    return isinstance(error, Mapping) and error.get("kind") == "replay"
 
 
 def _raised(end: Mapping[str, object], used: Mapping[str, float]) -> str:

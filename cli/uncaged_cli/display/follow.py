@@ -108,8 +108,8 @@ class JsonView:
         jsonout.line({"event": "end", "exitCode": ending.exit_code, "thread": thread})
 
 
-def ending_of(view: ThreadView, store: Store) -> Ending:
-    """Return the last words for a thread as it is now on disk."""
+def ending_of(view: ThreadView, store: Store, *, is_merged: bool = False) -> Ending:
+    """Return the last words for a thread as it is now on disk. is_merged: as for `ending`."""
     story = Story()
     for record in view.records:
         story.hear(record)
@@ -126,7 +126,8 @@ def ending_of(view: ThreadView, store: Store) -> Ending:
         report=report_of(view.summary, store.run),
         only_branch=own_branch(view.start) if view.summary.imported else None,
         failure=view.failure,
-        steps=view.summary.steps,
+        last_outside=story.last_outside,
+        is_merged=is_merged,
     )
 
 

@@ -44,10 +44,14 @@ class OpenStep:
 
 
 class Story:
-    """What is known of a thread after the records heard so far."""
+    """What is known of a thread after the records heard so far.
+
+    last_outside: the last step whose outcome came from outside of the bundle, which makes the same of everything before it again; 0: none.
+    """
 
     def __init__(self) -> None:
         self.steps = 0
+        self.last_outside = 0
         self.open: OpenStep | None = None
         self.last_void = ""
         self.is_paused = False
@@ -114,6 +118,8 @@ class Story:
             row = self._row("done", record, label, value_summary(record.get("outcome")))
         if "sub" not in record:
             self.steps, self.open, self.last_void = self.steps + 1, None, ""
+            if _is_from_outside(record):
+                self.last_outside = _whole(record.get("seq"))
         return row
 
     def _row(self, mark: Mark, record: Record, label: str, detail: str, *, timed: bool = True) -> Row:
@@ -136,6 +142,12 @@ class Story:
         if isinstance(number, int) and isinstance(inner, list) and 0 <= number < len(inner):
             return effect_label(*intended(inner[number]))
         return self.open.label
+
+
+def _is_from_outside(record: Record) -> bool:
+    """Whether another try could have had another outcome; what the policy or the contract refuses is refused again."""
+    error = record.get("error")
+    return record.get("by") != "bundle" and not (isinstance(error, Mapping) and error.get("kind") in ("policy", "yield"))
 
 
 def role_summary(record: Record) -> str:

@@ -58,6 +58,10 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
         jsonout.document({**summary_of(view), "start": view.start, "records": view.records})
         return 0
     last, full = ending_of(view, engine.store), full or verbose
+    if last.branch is not None and last.branch == (view.start.get("workspace") or {}).get("branch"):
+        from uncaged_agents.changes import is_merged
+
+        last = ending_of(view, engine.store, is_merged=is_merged(engine.store, view, os.environ))
     worktree = engine.store.work / view.summary.thread_id
     for line in portrait(view, last, full=full, worktree=worktree if worktree.is_dir() else None):
         result(*line)

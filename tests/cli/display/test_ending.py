@@ -79,7 +79,7 @@ def test_any_result_is_taken(result: object) -> None:
 @pytest.mark.parametrize(
     ("status", "last_void", "words"),
     [
-        ("failed", "", ["fork 01T --at 0"]),
+        ("failed", "", ["thread 01T --full"]),
         ("limit", "", ["resume 01T --max-rounds N"]),
         ("unknown", "", ["resume 01T --redo", "resume 01T --skip"]),
         ("killed", "killed", ["resume 01T"]),
@@ -92,6 +92,32 @@ def test_any_result_is_taken(result: object) -> None:
 def test_each_status_has_its_next_command(status: str, last_void: str, words: list[str]) -> None:
     """The next useful command is named for every way in which a thread stops."""
     assert end_as(status, last_void=last_void).commands == tuple(f"uncaged-workflow {word}" for word in words)
+
+
+@pytest.mark.parametrize(
+    ("status", "end", "last_outside", "words"),
+    [
+        ("failed", {"error": {"kind": "bundle", "message": "x"}}, 3, ["fork 01T --at 2"]),
+        ("failed", {"error": {"kind": "bundle", "message": "x"}}, 1, ["fork 01T --at 0"]),
+        ("failed", {"error": {"kind": "bundle", "message": "x"}}, 0, ["thread 01T --full"]),
+        ("failed", {"error": {"kind": "replay", "message": "x"}}, 3, ["verify 01T"]),
+        ("completed", {"result": {"success": False}}, 2, ["thread 01T --full", "fork 01T --at 1"]),
+        ("completed", {"result": {"success": False}}, 0, ["thread 01T --full"]),
+    ],
+)
+def test_a_fork_is_offered_where_it_can_come_to_anything_else(
+    status: str, end: Mapping[str, object], last_outside: int, words: list[str]
+) -> None:
+    """A bundle does the same with the same outcomes: without one from outside, and where it does not replay, no fork is offered."""
+    last = ending(thread_id="01T", status=status, end=end, message="", last_void="", repository=None, last_outside=last_outside)
+    assert last.commands == tuple(f"uncaged-workflow {word}" for word in words)
+
+
+def test_a_branch_that_is_merged_needs_no_merge() -> None:
+    """The branch is still named, and the command is not."""
+    end = {"end": "completed", "result": {"success": True, "data": {"branch": "uncaged/x/1"}}}
+    last = ending(thread_id="01T", status="completed", end=end, message="", last_void="", repository=None, is_merged=True)
+    assert (last.branch, last.commands) == ("uncaged/x/1", ())
 
 
 def test_a_bug_of_ours_is_told_apart_from_an_interruption() -> None:

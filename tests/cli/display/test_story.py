@@ -160,3 +160,20 @@ def test_labels_say_what_an_effect_is_about() -> None:
     assert effect_label("http", {"method": "GET", "url": "u", "label": "block 1 of 2"}) == "block 1 of 2: http GET u"
     assert effect_label("null", None) == "null"
     assert effect_label("all", [1]) == "all"
+
+
+def test_the_last_step_from_outside_is_known() -> None:
+    """Steps that the bundle made itself, parts of a step and voids do not count: the same bundle makes them again."""
+    story = Story()
+    heard: list[tuple[dict[str, object], int]] = [
+        ({"seq": 1, "intent": {"now": {}}, "timestamp": 1}, 0),
+        ({"seq": 1, "outcome": 5, "timestamp": 2}, 1),
+        ({"seq": 2, "role": "coder", "content": "x", "meta": {}, "by": "model", "timestamp": 3}, 2),
+        ({"seq": 3, "sub": 0, "outcome": 5, "timestamp": 3}, 2),
+        ({"seq": 3, "role": "report", "content": "x", "meta": {}, "by": "bundle", "timestamp": 4}, 2),
+        ({"seq": 4, "error": {"kind": "policy", "message": "refused"}, "timestamp": 5}, 2),
+        ({"seq": 5, "error": {"kind": "timeout", "message": "late"}, "timestamp": 5}, 5),
+    ]
+    for record, expected in heard:
+        story.hear(record)
+        assert story.last_outside == expected
