@@ -1,24 +1,26 @@
-"""A thread's life cycle is this table: in a state, an event leads to a state or is refused.
+"""State machine of a thread: one table from a state and an event to the next state.
 
-The state itself is never stored: `status` derives it from what the journal ends with and from who holds its lock.
+The state itself is never stored: `status` runs the machine over what the journal ends with and whether its lock is held.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Final, Literal
 
 from uncaged_bundles.records import dataclass
 
 State = Literal["running", "paused", "waiting", "interrupted", "unknown", "completed", "failed", "killed", "limit", "corrupt"]
-Event = Literal["pause", "resume", "kill", "answer", "return", "raise", "cut", "lack", "wait", "crash", "remove", "fork"]
+Event = Literal["pause", "resume", "answer", "kill", "remove", "fork", "return", "raise", "cut", "lack", "wait", "crash", "doubt", "damage"]
+Target = State | Literal["gone", "same"]
 
 COMMANDS: tuple[Event, ...] = ("pause", "resume", "kill", "answer", "remove", "fork")
-"""Events that a person causes; the others happen to a thread while it runs."""
+"""Events that a person causes; the others happen to a thread, or are found when its journal is read."""
 
-GONE = "gone"
-SAME = "same"
+GONE: Final = "gone"
+SAME: Final = "same"
 
-TABLE: dict[State, dict[Event, str]] = {
+TABLE: dict[State, dict[Event, Target]] = {
     "running": {
         "pause": "paused",
         "kill": "killed",
@@ -29,17 +31,39 @@ TABLE: dict[State, dict[Event, str]] = {
         "wait": "waiting",
         "crash": "interrupted",
         "fork": SAME,
+        "damage": "corrupt",
     },
-    "paused": {"resume": "running", "kill": "killed", "remove": GONE, "fork": SAME},
-    "waiting": {"answer": "running", "pause": "paused", "kill": "killed", "remove": GONE, "fork": SAME},
-    "interrupted": {"resume": "running", "pause": "paused", "kill": "killed", "remove": GONE, "fork": SAME},
-    "unknown": {"resume": "running", "kill": "killed", "remove": GONE, "fork": SAME},
-    "completed": {"remove": GONE, "fork": SAME},
-    "failed": {"remove": GONE, "fork": SAME},
-    "killed": {"resume": "running", "remove": GONE, "fork": SAME},
-    "limit": {"resume": "running", "remove": GONE, "fork": SAME},
+    "paused": {"resume": "running", "kill": "killed", "remove": GONE, "fork": SAME, "doubt": "unknown", "damage": "corrupt"},
+    "waiting": {
+        "answer": "running",
+        "pause": "paused",
+        "kill": "killed",
+        "lack": "paused",
+        "remove": GONE,
+        "fork": SAME,
+        "doubt": "unknown",
+        "damage": "corrupt",
+    },
+    "interrupted": {
+        "resume": "running",
+        "pause": "paused",
+        "kill": "killed",
+        "remove": GONE,
+        "fork": SAME,
+        "doubt": "unknown",
+        "damage": "corrupt",
+    },
+    "unknown": {"resume": "running", "kill": "killed", "remove": GONE, "fork": SAME, "damage": "corrupt"},
+    "completed": {"remove": GONE, "fork": SAME, "damage": "corrupt"},
+    "failed": {"remove": GONE, "fork": SAME, "damage": "corrupt"},
+    "killed": {"resume": "running", "remove": GONE, "fork": SAME, "damage": "corrupt"},
+    "limit": {"resume": "running", "remove": GONE, "fork": SAME, "damage": "corrupt"},
     "corrupt": {"remove": GONE, "fork": SAME},
 }
+"""A command that has no cell is refused. Anything else that has none leaves the state as it is."""
+
+END_EVENTS: dict[str, Event] = {"completed": "return", "failed": "raise", "killed": "kill", "limit": "cut"}
+"""The event that each word of an end record tells of."""
 
 NEXT_STEP: dict[State, str] = {
     "running": "pause or kill it first",
@@ -62,6 +86,7 @@ class Facts:
     end: the word of an end record that nothing followed. paused, waiting: the last control that is still in force.
     lacking: the last line is a void of the environment.
     undecided: an effect may have been performed, and only a person can decide about it.
+    unsettled: the engine itself noted that it does not know what became of an effect.
     """
 
     end: str | None = None
@@ -72,30 +97,38 @@ class Facts:
     unsettled: bool = False
     corrupt: bool = False
 
+    def events(self, *, locked: bool) -> Iterator[Event]:
+        """Yield what happened to a thread that ran, in the order in which it counts."""
+        if self.end is not None:
+            yield END_EVENTS.get(self.end, "damage")
+        elif not locked:  # a worker that holds the lock goes on, whatever stopped it before
+            yield from (event for event, holds in self._stops() if holds)
+            yield "crash"
+            if self.unsettled or (self.undecided and not self.lacking):  # a lack counts first; `resume` asks for the decision
+                yield "doubt"
+        if self.corrupt:
+            yield "damage"
+
+    def _stops(self) -> tuple[tuple[Event, bool], ...]:
+        """What stopped it in order; a pause that came while a question was put is still in force."""
+        return ("wait", self.waiting), ("pause", self.paused), ("lack", self.lacking)
+
 
 def status(facts: Facts, *, locked: bool) -> State:
-    """The state of a thread, from its journal and from whether somebody holds the journal's lock."""
-    if facts.corrupt:
-        return "corrupt"
-    if facts.end is not None:
-        return _ended(facts.end)
-    if locked:
-        return "running"
-    if (facts.undecided and not facts.lacking) or facts.unsettled:
-        return "unknown"
-    if facts.paused or facts.lacking:  # before waiting: a pause that came while the question was put is still in force
-        return "paused"
-    if facts.waiting:
-        return "waiting"
-    return "interrupted"
+    """Return the state of a thread, from what its journal says at its end and from whether its lock is held."""
+    state: State = "running"
+    for event in facts.events(locked=locked):
+        state = after(state, event)
+    return state
 
 
-def _ended(word: str) -> State:
-    match word:
-        case "completed" | "failed" | "killed" | "limit":
-            return word
-        case _:
-            return "corrupt"
+def after(state: State, event: Event) -> State:
+    """Return the state to which an event leads; the same one where the table has no other."""
+    match TABLE[state].get(event, SAME):
+        case "same" | "gone":
+            return state
+        case other:
+            return other
 
 
 def allowed(state: State, event: Event) -> bool:
@@ -125,4 +158,6 @@ _PAST: dict[Event, str] = {
     "lack": "paused",
     "wait": "set waiting",
     "crash": "interrupted",
+    "doubt": "left in doubt",
+    "damage": "damaged",
 }

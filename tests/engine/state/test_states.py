@@ -6,7 +6,7 @@ from itertools import product
 from typing import get_args
 
 import pytest
-from uncaged_engine.state.states import COMMANDS, GONE, NEXT_STEP, SAME, TABLE, Event, Facts, State, allowed, refusal, status
+from uncaged_engine.state.states import COMMANDS, GONE, NEXT_STEP, SAME, TABLE, Event, Facts, State, after, allowed, refusal, status
 
 STATES: tuple[State, ...] = get_args(State)
 EVENTS: tuple[Event, ...] = get_args(Event)
@@ -21,11 +21,33 @@ def test_the_table_names_every_state_and_leads_nowhere_else() -> None:
 
 
 def test_every_state_can_be_reached() -> None:
-    """From a running thread each state comes about, but `unknown` and `corrupt`, which are found and not caused."""
+    """From a running thread the events lead to each state."""
     reached: set[str] = {"running"}
     while new := {target for state in STATES if state in reached for target in TABLE[state].values()} - reached:
         reached |= new
-    assert set(STATES) - reached == {"unknown", "corrupt"}
+    assert reached - {SAME, GONE} == set(STATES)
+
+
+def test_an_event_without_a_cell_leaves_the_state() -> None:
+    """What happens to a thread that has ended, or that is corrupt, changes nothing but by the table."""
+    assert [after(state, "crash") for state in STATES] == ["interrupted" if state == "running" else state for state in STATES]
+    assert {after(state, "damage") for state in STATES} == {"corrupt"}
+    assert after("completed", "remove") == "completed", "a thread that is gone has no state"
+
+
+@pytest.mark.parametrize("cell", [(state, event) for state in STATES for event in TABLE[state] if event not in (*COMMANDS, "damage")])
+def test_the_code_follows_the_table(cell: tuple[State, Event], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell that is changed changes what a journal comes to: no state is decided beside the table."""
+    flags = product([False, True], repeat=5)
+    every = [
+        (Facts(paused=a, waiting=b, lacking=c, undecided=d, unsettled=e), locked) for a, b, c, d, e in flags for locked in (False, True)
+    ]
+    every += [(Facts(end=word), locked) for word in ("completed", "failed", "limit") for locked in (False, True)]
+    before = [status(facts, locked=locked) for facts, locked in every]
+    state, event = cell
+    monkeypatch.setitem(TABLE[state], event, "killed")
+    changed = [(facts, locked) for (facts, locked), former in zip(every, before, strict=True) if status(facts, locked=locked) != former]
+    assert changed
 
 
 def test_resumable_states_are_the_documented_ones() -> None:
