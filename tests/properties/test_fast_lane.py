@@ -29,7 +29,7 @@ from uncaged_engine.journal.journal import Journal
 from uncaged_engine.settings.loading import load
 from uncaged_engine.steps.driver import Driver
 from uncaged_engine.steps.fast_lane import FastLane
-from uncaged_engine.steps.request import Request, Surroundings
+from uncaged_engine.steps.request import Request, WorkerContext
 
 pytestmark = pytest.mark.slow
 
@@ -159,8 +159,8 @@ def drive(store: Store, cells: Cells, placed: Placed, recorder: Recorder, resume
         recorder.note("publish", dict(event))
 
     journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
-    around = Surroundings(store=store, cells=cells, clock_ms=clock_ms, publish=publish)
-    driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(resume=resume), config=load(store), around=around)
+    worker = WorkerContext(store=store, cells=cells, clock_ms=clock_ms, publish=publish)
+    driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(resume=resume), config=load(store), worker=worker)
     recorder.driver = driver
     with closing(driver):
         try:

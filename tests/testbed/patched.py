@@ -47,11 +47,11 @@ def late_intent() -> None:
     written = loop._write_intent
     resolve = loop._resolve
 
-    def late(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[commands.Command, Any, Any]:
+    def late(turn: loop._Turn, kind: str, body: object, context: loop.LoopContext) -> Generator[commands.Command, Any, Any]:
         if turn.reopened:
-            return (yield from resolve(turn, kind, body, desk))
-        outcome = yield commands.Perform(turn.seq, kind, body, 1, desk.now_ms())
-        yield from written(turn, kind, desk.now_ms(), is_refused=False)
+            return (yield from resolve(turn, kind, body, context))
+        outcome = yield commands.Perform(turn.seq, kind, body, 1, context.now_ms())
+        yield from written(turn, kind, context.now_ms(), is_refused=False)
         return outcome
 
     loop._resolve = late
@@ -106,8 +106,8 @@ def no_attempt_line() -> None:
     """What is performed again leaves no word of it."""
     resolve = loop._resolve
 
-    def silent(turn: loop._Turn, kind: str, body: object, desk: loop.Desk) -> Generator[commands.Command, Any, Any]:
-        steps = resolve(turn, kind, body, desk)
+    def silent(turn: loop._Turn, kind: str, body: object, context: loop.LoopContext) -> Generator[commands.Command, Any, Any]:
+        steps = resolve(turn, kind, body, context)
         reply: object = None
         while True:
             try:

@@ -1,1 +1,1 @@
-"""The locked-down process of a bundle: it is asked, replayed, and replaced when it dies."""
+"""Sandbox process of a bundle: requests, replay, and replacement when it dies."""

@@ -1,1 +1,1 @@
-"""What was used up, what that cost, and when it is too much."""
+"""Prices of models, and limits on what a thread may spend."""

@@ -1,1 +1,1 @@
-"""The step loop, and the one thread of execution that makes its commands real."""
+"""Step loop of a thread, and the driver that executes its commands."""

@@ -1,4 +1,4 @@
-"""What the step loop can ask of whoever executes it is one of these commands, and each says what it is answered with."""
+"""Commands of the step loop to its driver, each with the type of its answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..door.outcomes import Outcome
 
 @dataclass(slots=True)  # not frozen, like all here that each step makes anew: freezing triples what that costs
 class Write:
-    """Append an open record; answered with the sealed line. flush: nothing goes on before it is on disk."""
+    """Append an open record; the answer is the sealed line. flush: bring it to disk before the answer."""
 
     body: bytes
     flush: bool = False
@@ -20,19 +20,19 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Bring what was written to disk."""
+    """Bring everything that was appended to disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Move the largest of some fields to a blob; answered with the fields that are left and the note of it."""
+    """Move the largest of some fields to a blob; the answer is the other fields and a note of the blob."""
 
     fields: Mapping[str, object]
 
 
 @dataclass(slots=True)
 class Ask:
-    """Send the outcome of step *seq* into the bundle; answered with a StepProgress."""
+    """Send the outcome of step *seq* to the bundle; the answer is a StepProgress."""
 
     seq: int
     line: bytes
@@ -42,18 +42,18 @@ class Ask:
 class StepProgress:
     """How far a thread is after an `Ask`.
 
-    said: what the bundle yields now, or its end. seq: the last finished step; higher than that of the `Ask` if steps were finished on the
-    way. outcome: of the effect in *said*, if its intent is on disk and it was performed already.
+    reply: the bundle's next effect, or its end. seq: the last finished step; higher than that of the `Ask` if the fast lane finished more.
+    outcome: of the effect in *reply*, if its intent is on disk and it has been performed already.
     """
 
-    said: BundleReply
+    reply: BundleReply
     seq: int
     outcome: Outcome | None = None
 
 
 @dataclass(slots=True)
 class Perform:
-    """Perform an effect; answered with an Outcome. intended_ms: the time of its first intent."""
+    """Perform an effect; the answer is an Outcome. intended_ms: the time of its first intent."""
 
     seq: int
     kind: str

@@ -1,8 +1,8 @@
-"""One operating-system thread executes one flow thread's loop: the only place where the loop's commands become real.
+"""Driver of one flow thread: an operating-system thread that executes the commands of the step loop.
 
-Rule 1: the journal's lock is ours from before the first command until after the last.
+Rule 1: the driver holds the journal's lock from before the first command until after the last.
 Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the loop early; the journal stays as it is, to be resumed.
-Rule 3: a word from outside is obeyed, or refused because the thread was left; it is never taken and then forgotten.
+Rule 3: a pause or kill is obeyed, or refused because the thread was left; it is never accepted and then lost.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from .commands import Ask, Command, Flush, Perform, Spill, StepProgress, Write
 from .fast_lane import FastLane
 from .loop import Position, run_loop
 from .performer import Performer
-from .request import Request, Surroundings
+from .request import Request, WorkerContext
 
 
 class Driver:
-    """Drives one thread. `pause` and `kill` may be called from other threads."""
+    """Driver of one thread. `pause` and `kill` may be called from other threads."""
 
-    def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, around: Surroundings) -> None:
+    def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, worker: WorkerContext) -> None:
         self.thread = thread
         self._since_s = 0.0
         self._doing: Perform | None = None
@@ -55,9 +55,9 @@ class Driver:
         self._journal = journal
         self._request = request
         self._config = config
-        self._around = around
-        self._bundle = around.cells.bundle
-        self._blobs = Blobs(around.store.blobs)
+        self._worker = worker
+        self._bundle = worker.cells.bundle
+        self._blobs = Blobs(worker.store.blobs)
         self._limits: dict[str, float] = {}
         self._max_rounds = self._max_steps = 0
         self._spending: Spending | None = None
@@ -65,7 +65,7 @@ class Driver:
         self._stop: str | None = None
         self._left = False
         self._steering = threading.Lock()
-        self.info = InfoLog(around.store.info_path(self._bundle.hash, thread), around.clock_ms)
+        self.info = InfoLog(worker.store.info_path(self._bundle.hash, thread), worker.clock_ms)
         self._performer: Performer | None = None
 
     def run(self) -> str:
@@ -76,8 +76,8 @@ class Driver:
         Raises:
             Anything that is a bug of the engine.
         """
-        journal, thread, around = self._journal, self.thread, self._around
-        journal.on_flush = lambda size: around.publish(thread, {"flushed": size})
+        journal, thread, worker = self._journal, self.thread, self._worker
+        journal.on_flush = lambda size: worker.publish(thread, {"flushed": size})
         self.info.note("7WQ2NHC5", f"worker {os.getpid()} of engine {__version__} takes it up, {len(journal.history.steps)} steps done")
         try:
             word = self._drive_or_fail()
@@ -86,21 +86,21 @@ class Driver:
         except (UncagedError, OSError) as exc:  # an OSError outside of an effect: what was written before could not be read
             why = os_problem(exc, journal.path) if isinstance(exc, OSError) else str(exc)
             self.info.note("4TQ8ZJ1M", f"left: {why}")
-            around.publish(thread, {"left": "interrupted", **journal.note(why).document()})
+            worker.publish(thread, {"left": "interrupted", **journal.note(why).document()})
             return self._leave("interrupted")
         finally:
-            journal.on_flush = _nobody
+            journal.on_flush = _ignore
 
     def accept(self) -> None:
-        """Take the thread over: what the caller asked for is on disk when this returns.
+        """Accept the request: its resume record is on disk when this returns.
 
         Raises:
-            RefusedError: somebody else was quicker, and the thread's state forbids it by now.
+            RefusedError: the thread's state forbids it, perhaps because of a request that came first.
         """
         resume, history = self._request.resume, self._journal.history
         if resume is None and history.end is None and history.paused:
             raise RefusedError(f"thread {self.thread} was paused just now; {NEXT_STEP['paused']}")
-        store, bundle = self._around.store, self._bundle.hash
+        store, bundle = self._worker.store, self._bundle.hash
         state = status(facts_of(history, store, bundle), locked=False)
         if history.end is not None if resume is None else not allowed(state, "resume"):
             raise RefusedError(state_refusal(state, "resume", self.thread))
@@ -112,18 +112,18 @@ class Driver:
             self._journal.flush()
 
     def _refuse_unbound(self, resume: Mapping[str, Any]) -> None:
-        """Refuse a thread from elsewhere until a person bound it here: nothing of a stranger's choice is used."""
+        """Refuse an imported thread until a person has bound it: its agents, workspace and limits are a stranger's choice."""
         origin = ThreadOrigin.of(self._journal.path)
         if origin is not None and "binding" not in resume and origin.binding(self._journal.history) is None:
             raise RefusedError(unbound(self.thread))
 
     def close(self) -> None:
-        """Give the journal's lock back."""
+        """Close the journal, which releases its lock."""
         self._journal.close()
 
     @property
     def doing(self) -> str | None:
-        """What it performs, in words."""
+        """Describe the effect under way, or return None."""
         command = self._doing
         if command is None or not self._queued:
             return _described(command) if command is not None else None
@@ -131,24 +131,25 @@ class Driver:
 
     @property
     def since_ms(self) -> int:
-        """When it began to, as the clock stands now: one that was set meanwhile makes it neither longer nor shorter."""
+        """Return when the effect under way began, computed from a monotonic clock, so that setting the clock does not matter."""
         return self.now_ms() - round((time.monotonic() - self._since_s) * 1000) if self._doing else 0
 
     @property
     def queued(self) -> int:
-        """How many of its agents wait for others of this machine to be done."""
+        """Return how many agents of the effect wait for a free slot on this machine."""
         return self._queued
 
     @property
     def flushed_bytes(self) -> int:
+        """Return the durable size of the journal."""
         return self._journal.flushed_bytes
 
-    def was_asked(self, resume: object) -> bool:
-        """Whether it was this very request that the thread was taken up for; who lost our answer sends it again."""
+    def has_same_request(self, resume: object) -> bool:
+        """Tell whether the driver was started by an equal request: a client that lost the answer repeats its request."""
         return resume == self._request.resume
 
     def pause(self) -> None:
-        """Stop before the next effect, or in one that stops for a pause; on disk when this returns.
+        """Stop before the next effect, or in one that supports a pause; the pause is on disk when this returns.
 
         Raises:
             NotFoundError: the thread was left just now.
@@ -168,7 +169,7 @@ class Driver:
         self._cancel.pause()
 
     def kill(self) -> None:
-        """Stop now: what is in flight is cancelled. Raises: NotFoundError: the thread was left just now."""
+        """Stop now and cancel the effect under way. Raises: NotFoundError: the thread was left just now."""
         with self._steering:
             self._require_driven()
             self._stop = "kill"
@@ -179,7 +180,7 @@ class Driver:
             raise NotFoundError(f"thread {self.thread} was left just now")
 
     def _leave(self, word: str) -> str:
-        """Nobody is listened to from here on. A kill that came after the loop's last look is carried out here."""
+        """Refuse pauses and kills from here on. A kill that arrived after the loop's last check is executed here."""
         with self._steering:
             self._left = True
         if self._stop != "kill" or word in lines.ENDS:
@@ -196,10 +197,10 @@ class Driver:
             return "killed"
         return word
 
-    # The loop's desk: answers from memory.
+    # The LoopContext: answers from memory.
 
     def now_ms(self) -> int:
-        return self._around.clock_ms()
+        return self._worker.clock_ms()
 
     def stop_word(self) -> str | None:
         return self._stop
@@ -248,7 +249,7 @@ class Driver:
         journal, bundle = self._journal, self._bundle
         history = journal.history
         start = start_of(journal.path, self._blobs.expand_record(history.start), history)
-        options = {} if "imported" in start else start["parameters"]["options"]  # a stranger's limits bind nobody here
+        options = {} if "imported" in start else start["parameters"]["options"]  # limits of another machine do not apply
         own = {"maxJournalBytes": self._config.limits.max_journal_bytes, "bundleSeconds": self._config.limits.bundle_s}
         self._limits = own | {name: options[name] for name in LIMITS if name in options} | history.limits
         self._max_rounds, self._max_steps = int(self._limits["maxRounds"]), int(self._limits["maxSteps"])
@@ -262,18 +263,18 @@ class Driver:
         if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
             raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
         self._performer = self._new_performer(start, self._spending)
-        self._performer.take_over(history)
-        session = self._seat(start)
+        self._performer.restore(history)
+        session = self._new_session(start)
         try:
-            said = session.begin(history)
-            return self._execute(said, history, session)
+            reply = session.begin(history)
+            return self._execute(reply, history, session)
         finally:
             session.close()
 
     def _new_performer(self, start: Mapping[str, Any], spending: Spending) -> Performer:
-        around, request = self._around, self._request
+        worker, request = self._worker, self._request
         return Performer(
-            store=around.store,
+            store=worker.store,
             bundle=self._bundle,
             config=self._config,
             thread=self.thread,
@@ -283,23 +284,23 @@ class Driver:
             directory=request.directory,
             cancel=self._cancel,
             spending=spending,
-            progress=self._heard,
-            clock_ms=around.clock_ms,
+            progress=self._report_progress,
+            clock_ms=worker.clock_ms,
         )
 
-    def _heard(self, fields: Mapping[str, object]) -> None:
-        """Followers are told; who waits for a place among the agents is counted. Parts of one effect speak at the same time."""
+    def _report_progress(self, fields: Mapping[str, object]) -> None:
+        """Publish the progress of an effect and count its queued agents. Parts of one effect report in parallel."""
         if isinstance(fields.get("queued"), bool):
             with self._counting:
                 self._queued += 1 if fields["queued"] else -1
-        self._around.publish(self.thread, {"progress": fields})
+        self._worker.publish(self.thread, {"progress": fields})
 
     @property
     def _is_timed(self) -> bool:
         return self._spending is not None and self._spending.timed
 
     def _timed(self, command: Write) -> bytes:
-        """The line to write; where time is limited it states how long the thread has run. What the bundle gets does not."""
+        """Add the running time where time is limited; not to steps, which the bundle gets."""
         spending = self._spending
         if spending is None or not spending.timed or lines.shape_of(command.body)[0] == "step":
             return command.body
@@ -310,9 +311,9 @@ class Driver:
             raise EngineBug(f"thread {self.thread} performs before its journal was read")
         return self._performer
 
-    def _seat(self, start: Mapping[str, Any]) -> BundleSession:
+    def _new_session(self, start: Mapping[str, Any]) -> BundleSession:
         return BundleSession(
-            cells=self._around.cells,
+            cells=self._worker.cells,
             slot=self._slot,
             journal=self._journal,
             thread=self.thread,
@@ -323,17 +324,17 @@ class Driver:
             alone=self._limits["bundleSeconds"] > self._config.limits.bundle_s,
         )
 
-    def _execute(self, said: BundleReply, history: History, session: BundleSession) -> str:
-        """Hand the loop's commands to journal, handlers and cell until it returns."""
+    def _execute(self, reply: BundleReply, history: History, session: BundleSession) -> str:
+        """Execute the loop's commands until it returns."""
         position = Position(
             steps=len(history.steps),
             rounds=history.rounds,
             pending=history.pending,
             answered=history.answer is not None,
         )
-        loop = run_loop(position, said, self)
+        loop = run_loop(position, reply, self)
         journal = self._journal
-        lane = FastLane(desk=self, journal=journal, session=session, perform=self._perform, clock_ms=self._around.clock_ms)
+        lane = FastLane(context=self, journal=journal, ask=session.ask, perform=self._perform, clock_ms=self._worker.clock_ms)
         answer: object = None
         while True:
             try:
@@ -372,5 +373,5 @@ def _kind(exc: UncagedError) -> str:
     return "replay" if isinstance(exc, ReplayError) else "bundle"
 
 
-def _nobody(_size: int) -> None:
-    """The followers are gone."""
+def _ignore(_size: int) -> None:
+    """Publish nothing: the thread was left."""

@@ -5,13 +5,12 @@ property test drives random histories through both and compares. Any other effec
 the loop: untouched, or performed and not yet written.
 
 Rule 1: a step is ordinary if the loop would write a plain intent for it and perform it at once: no stop, limit, refusal, role or output.
-Rule 2: nothing is checked here that the loop checks otherwise; a check that fails hands over, and the loop finds out why.
+Rule 2: the lane decides nothing. A check that fails hands the effect over, and the loop finds the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from ..cells.reply import BundleReply
 from ..door.outcomes import Answer, Outcome
@@ -19,63 +18,63 @@ from ..journal import lines
 from ..journal.codec import CodecError, decode
 from ..journal.journal import Journal
 from .commands import Perform, StepProgress
-from .loop import Desk, limit_reached
+from .loop import LoopContext, limit_reached
 
 BY_LOOP = frozenset(("role", "output"))
 """Kinds that count as rounds; an output is not performed at all."""
 
 
-class BundleSession(Protocol):
-    """The bundle's side."""
-
-    def ask(self, seq: int, line: bytes) -> BundleReply: ...
-
-
 class FastLane:
-    """Takes one thread's ordinary steps. Used by that thread's driver only."""
+    """Shortcut of one thread. Used by that thread's driver only."""
 
     def __init__(
-        self, *, desk: Desk, journal: Journal, session: BundleSession, perform: Callable[[Perform], Outcome], clock_ms: Callable[[], int]
+        self,
+        *,
+        context: LoopContext,
+        journal: Journal,
+        ask: Callable[[int, bytes], BundleReply],
+        perform: Callable[[Perform], Outcome],
+        clock_ms: Callable[[], int],
     ) -> None:
-        """Args: perform: executes the loop's command of that name."""
-        self._desk = desk
+        """Args: ask, perform: execute the loop's commands of these names."""
+        self._desk = context
         self._journal = journal
-        self._session = session
+        self._ask = ask
         self._perform = perform
         self._clock_ms = clock_ms
 
     def ask(self, seq: int, line: bytes) -> StepProgress:
-        """Send the outcome of step *seq*, and finish the steps that follow as long as they are ordinary."""
-        append, ask, clock_ms = self._journal.append, self._session.ask, self._clock_ms
+        """Send the outcome of step *seq*, and finish the next steps as long as they are ordinary."""
+        append, send, clock_ms = self._journal.append, self._ask, self._clock_ms
         while True:
             # crash here: the fast lane's outcome on disk, not yet sent; replay sends it
-            said = ask(seq, line)
-            effect = self._ordinary(said, seq)
+            reply = send(seq, line)
+            effect = self._ordinary(reply, seq)
             if effect is None:
-                return StepProgress(said, seq)
+                return StepProgress(reply, seq)
             intended_ms = clock_ms()
-            append(lines.intent(seq + 1, said.body, intended_ms), flush=True)
+            append(lines.intent(seq + 1, reply.body, intended_ms), flush=True)
             # crash here: the fast lane's intent is open, and whether it was performed is unknown
             outcome = self._perform(Perform(seq + 1, *effect, 1, intended_ms))
             if type(outcome) is not Answer or len(outcome.fields) != 1 or "outcome" not in outcome.fields:
-                return StepProgress(said, seq, outcome)
+                return StepProgress(reply, seq, outcome)
             body = lines.step(seq + 1, outcome.fields, clock_ms())
             if len(body) > lines.SPILL_BYTES:
-                return StepProgress(said, seq, outcome)
+                return StepProgress(reply, seq, outcome)
             seq, line = seq + 1, append(body)
 
-    def _ordinary(self, said: BundleReply, steps: int) -> tuple[str, object] | None:
-        """Return kind and body of an effect that nothing stands in the way of, or None."""
-        desk = self._desk
-        if said.word != "effect" or desk.stop_word() is not None or len(said.body) > lines.SPILL_BYTES:
+    def _ordinary(self, reply: BundleReply, steps: int) -> tuple[str, object] | None:
+        """Return kind and body of an effect that may be performed at once, or None."""
+        context = self._desk
+        if reply.word != "effect" or context.stop_word() is not None or len(reply.body) > lines.SPILL_BYTES:
             return None
         try:
-            effect = decode(said.body)
+            effect = decode(reply.body)
         except CodecError:
             return None
         if type(effect) is not dict or len(effect) != 1:
             return None
         [(kind, body)] = effect.items()
-        if kind in BY_LOOP or desk.refusal(kind) is not None or limit_reached(desk, kind, steps=steps, rounds=0) is not None:
+        if kind in BY_LOOP or context.refusal(kind) is not None or limit_reached(context, kind, steps=steps, rounds=0) is not None:
             return None
         return kind, body

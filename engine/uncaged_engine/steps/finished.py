@@ -1,4 +1,4 @@
-"""The records of a thread's finished steps are read from its journal once each, however often and by whomever they are asked for."""
+"""Cache of the records of a thread's finished steps, each read from the journal once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..state.observe import parse_records
 
 
 class FinishedSteps:
-    """The steps of a journal that is ours, so that nothing in it changes but its end."""
+    """Finished steps of a journal whose lock this process holds, so that only its end changes."""
 
     def __init__(self, journal: Journal, blobs: Blobs) -> None:
         self._journal = journal
@@ -22,10 +22,10 @@ class FinishedSteps:
         self._records: list[dict[str, Any]] = []
         self._known_bytes = 0
         self._origin = ThreadOrigin.of(journal.path)
-        self._lock = threading.Lock()  # parts of one effect ask at the same time
+        self._lock = threading.Lock()  # parts of one effect ask in parallel
 
     def records(self) -> Sequence[dict[str, Any]]:
-        """All of them so far, in order; unflushed ones included, sub-steps not."""
+        """Return all of them in order, unflushed ones included, sub-steps excluded."""
         with self._lock:
             data = self._journal.read(self._known_bytes)
             whole = data[: data.rfind(b"\n") + 1]
@@ -38,4 +38,5 @@ class FinishedSteps:
 
 
 def is_finished_step(line: bytes) -> bool:
+    """Tell whether a line is a step, and no sub-step."""
     return lines.shape_of(line)[0] == "step" and not lines.is_sub_step(line)

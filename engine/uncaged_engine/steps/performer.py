@@ -1,7 +1,7 @@
-"""Whoever asks for an effect gets exactly one outcome, however often it has to be tried and whatever stands inside it.
+"""Execution of effects through their handlers: retries, parts, usage and prices. Every effect gets exactly one outcome.
 
-A failure that the effect's own ``retry`` covers is tried again after a growing pause, each try an attempt line of its own. Effects inside
-an effect are sub-steps: each has a line and a flush of its own, and is not performed again when the whole is.
+A failure that the effect's ``retry`` covers is retried after a growing pause, with an attempt line for each. Effects inside an effect are
+sub-steps: each has its own line and flush, and is not repeated when the whole effect is.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from .commands import Perform
 from .finished import FinishedSteps
 
 OURS = frozenset({"retry", "label"})
-"""What may stand in any effect and is not its handler's: how often it is tried again, and a few words about it for people."""
+"""Keys of any effect that its handler does not get: the retry policy, and a label for people."""
 MAX_TIMES = 20
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
 LONGEST_ASKED_S = 600.0
-"""An answer whose sender wants a longer pause is final."""
+"""An answer that asks for a longer pause is final."""
 NO_RECORDS: Mapping[int, Mapping[str, object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often a failed effect is tried again, and for which kinds of error (none named: all)."""
+    """Retry policy of an effect: how often, and for which kinds of error (none named: all)."""
 
     times: int
     on: frozenset[str]
@@ -83,7 +83,7 @@ class Retry:
         return error if not self.on or str(error.get("kind")) in self.on else None
 
     def delay_s(self, outcome: Outcome, tried: int) -> float:
-        """Return the pause before try *tried* + 1: it doubles from try to try, and is never shorter than the other side asked for."""
+        """Return the pause before try *tried* + 1: it doubles from try to try, and is at least as long as the other side asked for."""
         growing: float = min(self.pause_s * 2 ** (tried - 1), LONGEST_PAUSE_S)
         return max(growing, outcome.later.after_s) if isinstance(outcome, Answer) and outcome.later is not None else growing
 
@@ -92,10 +92,10 @@ NO_RETRY = Retry(times=0, on=frozenset(), pause_s=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
-    """What an earlier owner of the thread left of the effect that comes next, and of no other.
+class _Leftover:
+    """State of the next effect as an earlier owner of the thread left it.
 
-    doubt: whether it may have been performed. answer: what a person answered to it. done: the records of its finished parts, by index.
+    doubt: whether it may have been performed. answer: a person's answer to it. done: the records of its finished parts, by index.
     """
 
     doubt: Doubt
@@ -104,7 +104,7 @@ class _Taken:
 
 
 class Performer:
-    """Performs one thread's effects through their handlers."""
+    """Performer of one thread's effects, and their recorder."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Performer:
         self._blobs = Blobs(store.blobs)
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
-        self._taken: _Taken | None = None
+        self._leftover: _Leftover | None = None
         self._begun_parts: set[int] = set()  # of the effect under way: begun, and without an outcome
         self._intended_ms = 0
         self._paths: dict[str, object] = {}
@@ -153,28 +153,28 @@ class Performer:
             clock_ms=clock_ms,
         )
 
-    def take_over(self, history: History) -> None:
-        """Remember what the journal holds for the effect that comes next: a note, an answer, sub-steps, and when it was intended."""
+    def restore(self, history: History) -> None:
+        """Read from the history the state of the next effect: note, answer, finished parts, and the time of its first intent."""
         self._note, pending = history.note, history.pending
         self._paths = dict(history.paths)
         if pending is not None:
             records = [json.loads(self._blobs.expand(line)) for line in pending.subs]
             done = {int(record["sub"]): record for record in records}
-            self._taken = _Taken(doubt=Doubt.about(pending, self._store, self._thread), answer=history.answer, done=done)
+            self._leftover = _Leftover(doubt=Doubt.about(pending, self._store, self._thread), answer=history.answer, done=done)
             self._intended_ms = pending.intended_ms
 
     def rule(self, kind: str, body: object) -> Rule:
-        """What happens to the effect that an earlier owner left behind; one of a kind unknown here is not performed, so it may be tried."""
+        """Return the recovery rule of the open effect. One of an unknown kind may be tried, because nothing here can perform it."""
         try:
-            if self._taken is not None and any(self._taken.doubt.names(kind, body, self._bundle)):
+            if self._leftover is not None and any(self._leftover.doubt.names(kind, body, self._bundle)):
                 return "ask"
             rule = self._handler(kind).rule(body, self._bundle)
         except NotFoundError:
             return "repeat"
-        return "repeat" if rule == "ask" else rule  # nothing of it is left to ask about
+        return "repeat" if rule == "ask" else rule  # nothing of it is in doubt
 
     def perform(self, command: Perform) -> Outcome:
-        """One outcome for one effect; anything raised from here is a bug of the engine."""
+        """Perform one effect. Any exception but a broken journal is a bug of the engine."""
         self._intended_ms = command.intended_ms
         self._begun_parts.clear()
         context = self._context(command.seq, command.kind, command.attempt)
@@ -187,11 +187,11 @@ class Performer:
         if isinstance(outcome, Void):
             outcome = self._voided(outcome)
         if command.kind == "role":
-            self._note = None  # it was said for the next prompt
+            self._note = None  # a note is for one prompt
         return outcome
 
     def _voided(self, void: Void) -> Void:
-        """The void with the parts that had begun; what only a pause cut off is asked again by `resume`."""
+        """Add the parts that had begun to a void; a pause becomes an `environment` void, so that `resume` repeats the effect."""
         if self._begun_parts:
             void = replace(void, begun=True, parts=tuple(sorted(self._begun_parts)))
         if void.word == "killed" and self._cancel.only_paused:
@@ -199,7 +199,7 @@ class Performer:
         return void
 
     def _try(self, kind: str, body: object, context: EffectContext, part: int | None = None) -> Outcome:
-        """Enter the handler, as often as the effect's ``retry`` says. A void says that it had begun, unless the handler knows better."""
+        """Call the handler, with the effect's retries. A void counts as begun unless the handler says otherwise."""
         retry, bare = NO_RETRY, body
         if isinstance(body, dict) and not OURS.isdisjoint(body):
             asked = Retry.of(body)
@@ -217,14 +217,14 @@ class Performer:
             try:
                 outcome = self._priced(handler.perform(bare, context))
             except JournalBroken:
-                raise  # nothing can be written behind the intent, a void neither
+                raise  # no void can be written either
             except (EnvironmentLacks, StorageError) as exc:
                 had_begun = exc.begun if isinstance(exc, EnvironmentLacks) else True
                 outcome = Void(word="environment", message=str(exc), begun=had_begun)
             except OSError as exc:  # a full or broken disk, no process to be had: the machine's fault, wherever the handler met it
                 place = self._store.work if exc.errno in shortage.CODES else ""  # a write says not where it failed
                 outcome = Void(word="environment", message=f"{kind}: {os_problem(exc, place)}; correct that, then resume")
-            if isinstance(outcome, Void) and tried >= context.attempt:  # a try before this one was sent
+            if isinstance(outcome, Void) and tried >= context.attempt:  # an earlier attempt was sent
                 return replace(outcome, begun=True)
             error = retry.error(outcome) if tried < retry.times else None
             if error is None or not isinstance(outcome, (Answer, Failure)):
@@ -236,7 +236,7 @@ class Performer:
                 return Void(word="killed", message="killed while it waited to be tried again")
 
     def perform_part(self, context: EffectContext, index: int, kind: str, body: object) -> Outcome:
-        """Perform one effect inside another; its line is on disk when this returns."""
+        """Perform a part of an effect; its line is on disk when this returns."""
         seq = context.seq
         refused = refusal(self._bundle.descriptor.policy, kind)
         if refused is not None:
@@ -255,7 +255,7 @@ class Performer:
         return outcome
 
     def _begin_part(self, kind: str, body: object, context: EffectContext, index: int) -> Outcome:
-        """Perform a part; it counts as begun from here until its line is on disk, unless it says that it had not begun."""
+        """Perform a part. It counts as begun until its line is on disk, unless its void says otherwise."""
         self._begun_parts.add(index)
         outcome = self._try(kind, body, context, index)
         if isinstance(outcome, Wait) or (isinstance(outcome, Void) and not outcome.begun):
@@ -263,7 +263,7 @@ class Performer:
         return outcome
 
     def _context(self, seq: int, kind: str, attempt: int, part: int | None = None) -> EffectContext:
-        taken = self._taken if self._taken is not None and self._taken.doubt.pending.seq == seq else None
+        leftover = self._leftover if self._leftover is not None and self._leftover.doubt.pending.seq == seq else None
         return EffectContext(
             thread=self._thread_context,
             recorder=self,
@@ -275,13 +275,13 @@ class Performer:
             intended_ms=self._intended_ms,
             cancel=self._cancel,
             note=self._note,
-            answer=taken.answer if taken is not None and part is None else None,
-            done=taken.done if taken is not None else NO_RECORDS,
+            answer=leftover.answer if leftover is not None and part is None else None,
+            done=leftover.done if leftover is not None else NO_RECORDS,
             numbers=count(attempt + 1),
         )
 
     def _priced(self, outcome: Outcome) -> Outcome:
-        """The same outcome; what it used up has its cost, where a price is known."""
+        """Add the cost to an outcome's usage, where the price is known."""
         if isinstance(outcome, Answer):
             if "usage" in outcome.fields and isinstance(usage := outcome.fields["usage"], Mapping):
                 return replace(outcome, fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
@@ -290,7 +290,7 @@ class Performer:
         return outcome
 
     def report_progress(self, context: EffectContext, fields: Mapping[str, object]) -> None:
-        """Tell followers, and count what the effect says that it used up so far."""
+        """Publish progress, and count the usage that it reports."""
         usage, child = fields.get("usage"), fields.get("child")
         if isinstance(usage, Mapping):
             used = priced(usage, self._config.prices)
@@ -302,7 +302,7 @@ class Performer:
         self._progress({"seq": context.seq, "kind": context.kind, **fields})
 
     def record_attempt(self, context: EffectContext, fields: Mapping[str, object]) -> None:
-        """Append and flush the line of an attempt that follows."""
+        """Append and flush the line of the next attempt."""
         seq, number = context.seq, next(context.numbers)
         line = lines.attempt(seq, number, fields, self._clock_ms())
         if len(line) > lines.SPILL_BYTES:
@@ -311,7 +311,7 @@ class Performer:
         self._spending.check()
 
     def _remember_paths(self, found: Mapping[str, object]) -> Mapping[str, object]:
-        """Parts of one effect may ask at the same time; the first use counts."""
+        """Record the first use of each granted path, under a lock because parts run in parallel."""
         with self._remembering:
             fresh = {entry: first for entry, first in found.items() if entry not in self._paths}
             if fresh:

@@ -1,4 +1,4 @@
-"""What a driver is given: what a caller asked for, and what all threads of its worker share."""
+"""Inputs of a driver: the caller's request, and the services of its worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..cells.shared import Cells
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a caller asked for when it had the thread driven.
+    """Request of a caller to drive a thread.
 
     environment, directory: the caller's; kept in memory only. resume: the fields of a resume control, None for a first start.
     """
@@ -26,8 +26,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What all threads of a worker share."""
+class WorkerContext:
+    """Services that all threads of a worker share."""
 
     store: Store
     cells: Cells

@@ -31,7 +31,7 @@ from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
 from ..state.states import refusal
 from ..steps.driver import Driver
-from ..steps.request import Request, Surroundings
+from ..steps.request import Request, WorkerContext
 from . import address
 from .hub import Hub
 from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack
@@ -64,7 +64,7 @@ class Server:
         self._hub = Hub()
         self._drivers: dict[ThreadId, Driver] = {}
         self._lock = threading.Lock()
-        self._around: Surroundings | None = None
+        self._around: WorkerContext | None = None
         self._slots = 0
         self._killing = 0
         self._release = release
@@ -234,7 +234,7 @@ class Server:
         with self._lock:
             driving = self._drivers.get(thread)
         if driving is not None:
-            if message.get("resume") is not None and not driving.was_asked(message["resume"]):
+            if message.get("resume") is not None and not driving.has_same_request(message["resume"]):
                 raise RefusedError(refusal("running", "resume", thread))  # somebody else was quicker, and asked for something else
             _send(connection, {"ok": True, "already": True})
             return
@@ -248,7 +248,7 @@ class Server:
         try:
             self._store.note_taken_up(self._hash, thread)  # locked, and nothing written yet: see `state.index`
             # crash here: named as locked, and nothing written; the next reader finds the lock free
-            driver = Driver(thread=thread, slot=self._slots, journal=journal, request=request, config=load(self._store), around=around)
+            driver = Driver(thread=thread, slot=self._slots, journal=journal, request=request, config=load(self._store), worker=around)
             driver.accept()
         except BaseException:
             journal.close()
@@ -305,12 +305,12 @@ class Server:
         self._is_draining = True
         self._release()
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> WorkerContext:
         if self._around is None:
             bundle = self._store.load_bundle(self._hash, KNOWN)
             begun, self._begun = self._begun, None
             cells = start_cells(bundle, load(self._store).sandbox, begun=begun)
-            self._around = Surroundings(store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish)
+            self._around = WorkerContext(store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish)
         return self._around
 
     def _wake(self) -> None:

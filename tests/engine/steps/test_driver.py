@@ -18,7 +18,7 @@ from uncaged_engine.journal.journal import Journal
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import summarise
 from uncaged_engine.steps.driver import Driver
-from uncaged_engine.steps.request import Request, Surroundings
+from uncaged_engine.steps.request import Request, WorkerContext
 
 LEFT = {"waiting": {"wait": True}, "paused": {"lack": "a tool"}}
 """Effects that a thread is left with, and how it stands then."""
@@ -32,9 +32,9 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
     def take(*plan: object) -> tuple[Placed, Driver]:
         placed = place(store, PLANNED, params={"plan": list(plan)})
         cells = start_cells(placed.bundle, "auto", begun=None)
-        around = Surroundings(store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None)
+        worker = WorkerContext(store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None)
         journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
-        driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(), config=load(store), around=around)
+        driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(), config=load(store), worker=worker)
         begun.extend((driver, cells))
         return placed, driver
 
@@ -105,7 +105,7 @@ def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(store: Sto
         journal=Journal.open(placed.path, placed.bundle.hash, placed.thread),
         request=Request(),
         config=load(store),
-        around=first._around,
+        worker=first._worker,
     )
     with closing(again), pytest.raises(RefusedError, match="was paused just now"):
         again.accept()
@@ -118,5 +118,5 @@ def test_whoever_lost_the_answer_asks_again_and_nobody_else_is_taken_for_him(
     """A resume with another note, or another limit, is not the one that the thread was taken up for."""
     _, driver = begin()
     driver._request = Request(resume={"note": "be careful"})
-    assert driver.was_asked({"note": "be careful"})
-    assert not driver.was_asked({})
+    assert driver.has_same_request({"note": "be careful"})
+    assert not driver.has_same_request({})

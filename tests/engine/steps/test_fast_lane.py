@@ -44,7 +44,7 @@ def lane_of(journal: Journal, session: Session, performed: list[Perform]) -> Fas
         performed.append(command)
         return Answer(fields={"outcome": command.seq})
 
-    return FastLane(desk=Table(), journal=journal, session=session, perform=perform, clock_ms=lambda: NOW_MS)
+    return FastLane(context=Table(), journal=journal, ask=session.ask, perform=perform, clock_ms=lambda: NOW_MS)
 
 
 def test_ordinary_steps_are_finished_one_after_the_other(journal: Journal) -> None:

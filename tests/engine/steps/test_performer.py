@@ -134,7 +134,7 @@ def test_what_an_earlier_owner_finished_inside_an_effect_is_not_performed_again(
 ) -> None:
     """Sub-steps that have a line are taken from there; the others are performed."""
     journal.append(lines.step(1, {"sub": 1, "outcome": "from before"}, NOW_MS))
-    performer.take_over(journal.reread(placed.bundle.hash, placed.thread))
+    performer.restore(journal.reread(placed.bundle.hash, placed.thread))
     outcome = performer.perform(Perform(1, "all", {"effects": [{"null": {"value": n}} for n in range(3)]}, 2, NOW_MS))
     assert outcome == Answer(fields={"outcome": [{"outcome": 0}, {"outcome": "from before"}, {"outcome": 2}]})
     assert sorted(record["sub"] for record in added(placed)) == [0, 1, 2]  # type: ignore[type-var]
