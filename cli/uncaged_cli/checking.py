@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.clean import shorten
+
 from .display import jsonout
-from .display.clean import shorten
 from .display.screen import Styled, result
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from uncaged_bundles.clean import clean_line
 from uncaged_bundles.errors import SandboxUnavailable, UncagedError
 
 from .catalog import is_installed, nearest
-from .display.clean import clean_line
 from .display.sizes import spell_bytes
 
 if TYPE_CHECKING:

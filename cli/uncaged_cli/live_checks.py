@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.clean import clean_line
 from uncaged_bundles.errors import UncagedError
 
 from .checks import Check
-from .display.clean import clean_line
 from .display.costs import spell_spent
 from .display.durations import spell
 

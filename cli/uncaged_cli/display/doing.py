@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .clean import clean_line
+from uncaged_bundles.clean import clean_line
+
 from .costs import money
 
 SEPARATOR = " · "

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from uncaged_bundles.clean import clean_line
 from uncaged_bundles.contract import Graph
-
-from .clean import clean_line
 
 START, END = "__start__", "__end__"
 SHOWN = {START: "start", END: "end"}

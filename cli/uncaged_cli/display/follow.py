@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.ids import ThreadId
+from uncaged_engine.threads.ending import Ending, ending
+from uncaged_engine.threads.story import Record, Story
 
 from . import jsonout
-from .ending import Ending, ending
 from .listing import summary_document
 from .plain import Heard, PlainView, View
 from .screen import is_terminal, next_step, note
-from .story import Record, Story
 
 if TYPE_CHECKING:
     from uncaged_bundles.storage.store import Store

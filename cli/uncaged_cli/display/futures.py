@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.clean import shorten
+from uncaged_engine.threads.story import Row, Story
+
 from . import jsonout
-from .clean import shorten
 from .screen import Styled, result
-from .story import Row, Story
 
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from uncaged_engine.threads.ending import UNSUCCESSFUL
+
 from .costs import spell_spent
 from .durations import ago
-from .ending import UNSUCCESSFUL
 from .screen import Piece, Styled, status
 from .table import render, unique_prefixes
 

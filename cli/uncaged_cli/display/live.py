@@ -11,15 +11,15 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
+from uncaged_bundles.clean import clean, shorten
+from uncaged_engine.threads.ending import Ending
+from uncaged_engine.threads.story import OpenStep, Record
 
-from .clean import clean, shorten
 from .doing import SEPARATOR, Doing
 from .durations import spell
-from .ending import Ending
 from .opening import opening
 from .plain import Heard, ending_lines, kept_line, row_pieces
 from .screen import Piece, next_step
-from .story import OpenStep, Record
 from .unfolded import unfolded
 
 REFRESHES_PER_S = 8

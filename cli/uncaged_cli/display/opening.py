@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from .clean import clean_line
+from uncaged_bundles.clean import clean_line
 
 
 def opening(start: Mapping[str, object]) -> str:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
-from .clean import columns, shorten
+from uncaged_bundles.clean import columns, shorten
+from uncaged_engine.threads.ending import Ending
+from uncaged_engine.threads.story import OpenStep, Record, Row
+
 from .doing import Doing, spell_usage
 from .durations import spell
-from .ending import Ending
 from .opening import opening
 from .screen import STATUS_COLOURS, Piece, Styled, next_step, text_width, write
-from .story import OpenStep, Record, Row
 from .unfolded import unfolded
 
 MARK_COLOURS = {"done": "green", "failed": "red", "void": "yellow", "attempt": "yellow", "control": "blue"}

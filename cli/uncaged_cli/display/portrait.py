@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .clean import shorten
+from uncaged_bundles.clean import shorten
+from uncaged_engine.threads.ending import Ending
+from uncaged_engine.threads.story import Story
+
 from .costs import spell_spent
 from .durations import clock_time
-from .ending import Ending
 from .opening import opening
 from .plain import ending_lines, row_pieces
 from .screen import Piece, Styled, status, text_width
-from .story import Story
 from .unfolded import unfolded
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from shlex import quote
 from typing import TextIO
 
 import click
+from uncaged_bundles.clean import clean
 from uncaged_bundles.records import dataclass
-
-from .clean import clean
 
 
 @dataclass(frozen=True, slots=True)

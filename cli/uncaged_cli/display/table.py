@@ -6,7 +6,8 @@ import itertools
 import textwrap
 from collections.abc import Sequence
 
-from .clean import clean_line, columns, shorten
+from uncaged_bundles.clean import clean_line, columns, shorten
+
 from .screen import Piece, Styled
 
 GAP = "  "

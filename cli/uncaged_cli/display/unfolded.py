@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from uncaged_engine.threads.story import Record
+
 from .doing import spell_usage
 from .durations import spell
-from .story import Record
 
 INDENT = " " * 8
 

@@ -8,9 +8,9 @@ import textwrap
 from collections.abc import Mapping
 
 import click
+from uncaged_bundles.clean import clean_line
 
 from ..display import jsonout
-from ..display.clean import clean_line
 from ..display.drawing import as_text, edges_of_table
 from ..display.durations import clock_time
 from ..display.screen import Styled, result, width_of

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
+from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import UncagedError
 
 from ..display import jsonout
-from ..display.clean import shorten
 from ..display.screen import Styled, note, result
 from ..given.arguments import flow_argument, json_option
 from ..session import open_engine

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import NotFoundError
+from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
 
 from ..display import jsonout
-from ..display.ending import EXIT_CODES, UNSUCCESSFUL
 from ..display.listing import listing, short_ids, summary_document
 from ..display.screen import next_step, note, result, text_width, width_of
 from ..given.arguments import complete_flows, full_option, json_option

@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 from uncaged_cli.display.doing import Doing
-from uncaged_cli.display.ending import Ending
 from uncaged_cli.display.live import LiveView, MovingLine, spell_seconds
 from uncaged_cli.display.plain import Heard
-from uncaged_cli.display.story import OpenStep, Row
+from uncaged_engine.threads.ending import Ending
+from uncaged_engine.threads.story import OpenStep, Row
 
 STEP = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=1_000)
 

@@ -6,12 +6,12 @@ import io
 from dataclasses import replace
 
 import pytest
-from uncaged_cli.display.clean import columns
-from uncaged_cli.display.ending import Ending
+from uncaged_bundles.clean import columns
 from uncaged_cli.display.plain import Heard, PlainView, row_pieces
 from uncaged_cli.display.screen import Piece
-from uncaged_cli.display.story import OpenStep, Row
 from uncaged_cli.display.unfolded import unfolded
+from uncaged_engine.threads.ending import Ending
+from uncaged_engine.threads.story import OpenStep, Row
 
 ROW = Row(mark="done", seq="2", label="coder", detail="phase-done: " + "word " * 39 + "word", duration_ms=3_210, by="repair")
 ENDING = Ending(word="completed", exit_code=0, message="fixed", branch="uncaged/x", commands=("git merge uncaged/x",))

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from uncaged_cli.display.clean import clean, clean_line, columns, shorten
+from uncaged_bundles.clean import clean, clean_line, columns, shorten
 
 ATTACKS = {
     "colour": ("\x1b[31mred\x1b[0m", "red"),

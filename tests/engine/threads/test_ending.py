@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from uncaged_cli.display.ending import Ending, ending
+from uncaged_engine.threads.ending import Ending, ending
 
 
 def end_as(

@@ -9,12 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.clean import clean, clean_line, shorten
 from uncaged_bundles.errors import EngineBug
 
-from .clean import clean, clean_line, shorten
-
 if TYPE_CHECKING:
-    from uncaged_engine.state.failure import BundleFailure
+    from ..state.failure import BundleFailure
 
 EXIT_CODES: Mapping[str, int] = {
     "completed": 0,

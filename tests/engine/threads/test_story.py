@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from uncaged_cli.display.story import Row, Story, role_summary, value_summary
 from uncaged_engine.journal.labels import effect_label
+from uncaged_engine.threads.story import Row, Story, role_summary, value_summary
 
 
 def tell(*records: Mapping[str, object]) -> tuple[Story, list[Row]]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from uncaged_engine.journal.labels import effect_label, intended
+from uncaged_bundles.clean import clean_line
 
-from .clean import clean_line
+from ..journal.labels import effect_label, intended
 
 Record = Mapping[str, object]
 Mark = Literal["done", "failed", "void", "attempt", "control"]
