@@ -145,8 +145,8 @@ def _payload(
         "carry": carry,
         "supervise": private is not None,
         "watch": watch,
-        "filter": seccomp.assemble(
-            seccomp.script_rules(network=bounds.network, mounted=mechanism.name == "bubblewrap", watch=watch), mechanism.machine
+        "filter": seccomp.script_filter(
+            network=bounds.network, mounted=mechanism.name == "bubblewrap", watch=watch, machine=mechanism.machine
         ),
         "limits": script_limits(
             memory_bytes=bounds.memory_bytes, cpu_s=bounds.cpu_s, file_bytes=bounds.file_bytes, tasks=bounds.processes + others + 1
