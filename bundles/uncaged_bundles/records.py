@@ -176,8 +176,8 @@ class _StandardFields:
 
         found = {}
         for one in owner.__record__:
-            given = {"default": one.default, "default_factory": one.factory}
-            made: Any = dataclasses.field(compare=one.compare, **{key: value for key, value in given.items() if value is not _MISSING})
+            defaults = {"default": one.default, "default_factory": one.factory}
+            made: Any = dataclasses.field(compare=one.compare, **{key: value for key, value in defaults.items() if value is not _MISSING})
             made.name, made.type, made.kw_only = one.name, owner.__annotations__.get(one.name, ""), owner.__dataclass_params__.kw_only
             made._field_type = dataclasses._FIELD  # type: ignore[attr-defined]  # the mark of an ordinary field
             found[one.name] = made

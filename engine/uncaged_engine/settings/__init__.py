@@ -1,1 +1,1 @@
-"""What a person set: the config file, secrets and keys, and the variables that travel."""
+"""Settings of the person: config file, secrets, keys, and the environment variables passed on to other processes."""

@@ -1,4 +1,4 @@
-"""An agent's settings are checked key by key, and a slip names the nearest right word."""
+"""Checks of one agent's settings, key by key. An error names the nearest known key."""
 
 from __future__ import annotations
 

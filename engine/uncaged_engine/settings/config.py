@@ -1,6 +1,6 @@
-"""What a person set for all flows of a store is known before anything runs, and costs nothing when nothing was set.
+"""Configuration of a store as plain dataclasses, with their defaults.
 
-The values live here as plain dataclasses; ``config_file`` checks ``config.yaml`` with pydantic, and only when that file says something.
+``config_file`` checks ``config.yaml`` with pydantic; it is loaded only when that file has content.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEYS = "keys"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """One entry under ``agents`` or ``models``: what to use, and its own settings (``secret:NAME`` still unresolved)."""
+    """Entry under ``agents`` or ``models``. use: the kind. settings: of that kind, ``secret:NAME`` still unresolved."""
 
     use: str
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSettings:
-    """What differs for one flow."""
+    """Overrides for one flow; None keeps the store's value."""
 
     agent: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -41,8 +41,11 @@ class FlowSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    """bundle_s: how long a generator may compute between two effects. agent_s: how long one answer of an agent may take.
-    agents: how many of them work at once, over all stores of the user on this machine. max_cost: US dollars per thread."""
+    """Default limits of a thread.
+
+    bundle_s: time limit of a generator's computation between two effects. agent_s: time limit of one answer of an agent.
+    agents: number of agents that work at once, over all stores of the user on this machine. max_cost: US dollars per thread.
+    """
 
     max_rounds: int = 10
     max_steps: int = 10_000
@@ -58,7 +61,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """What the search effect asks. use: the kind of service. key: ``secret:NAME``, for one that wants a key."""
+    """Service of the search effect. use: its kind. key: ``secret:NAME``, for a service that requires a key."""
 
     use: str
     url: str
@@ -67,14 +70,14 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSource:
-    """Where a secret's value comes from: a variable of the caller's environment, a file, or the system's keyring (service, user)."""
+    """Source of a secret's value: a variable of the caller's environment, a file, or the system's keyring (service, user)."""
 
     env: str | None = None
     file: Path | None = None
     keyring: tuple[str, str] | None = None
 
     def __str__(self) -> str:
-        """Words for people; never the value."""
+        """Return the source in words, never the value."""
         if self.keyring is not None:
             return f"the system keyring, {'/'.join(self.keyring)}"
         return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
@@ -82,13 +85,13 @@ class SecretSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """All of ``config.yaml``; the defaults are what a store without that file gets.
+    """Content of ``config.yaml``; the defaults apply to a store without that file.
 
-    agent: name of the default agent, or None to have one chosen. roles, flows: exceptions from it.
-    models: what the llm effect may ask, by name. model: the one that it asks when it names none. extractor: the one that takes data out
-    of an agent's answer when the agent cannot.
-    environment: further variables of the caller that agents may see. consent: coding programs on PATH that a person said yes to
-    (or no, with ``not`` before the name).
+    agent: name of the default agent; None selects one. roles, flows: overrides of it.
+    models: models of the llm effect by name. model: its default. extractor: the model that extracts data from an agent's answer when the
+    agent cannot.
+    environment: further variables of the caller that agents may see. consent: coding programs on PATH that a person accepted
+    (or declined, with ``not`` before the name).
     """
 
     path: Path | None = None
@@ -110,11 +113,11 @@ class Config:
     test_command: str | None = None
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return what a client sends to the worker: what children may see, and the variables that secrets come from."""
+        """Return the variables that a client sends to the worker: those of child processes, and the sources of secrets."""
         sources = [source.env for source in self.secrets.values() if source.env is not None]
         leading = KEYRING if any(source.keyring is not None for source in self.secrets.values()) else ()
         return select(environment, (*CARRIED, *self.environment, *KEY_VARIABLES, *sources, *leading))
 
     def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return what an agent's process may see; a secret is not among it unless ``environment`` names its variable too."""
+        """Return the variables of an agent's process; a secret only if ``environment`` names its variable too."""
         return select(environment, (*CARRIED, *self.environment))

@@ -1,4 +1,4 @@
-"""A ``config.yaml`` that passes here holds no unknown key, no duplicate key and no credential in clear."""
+"""Reader of ``config.yaml``. Refuses unknown keys, duplicate keys and credentials in clear text."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SearchSection(StrictSection):
 
 
 class RatesSection(StrictSection):
-    """US dollars per million tokens."""
+    """Prices in US dollars per million tokens."""
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
@@ -76,7 +76,7 @@ class RatesSection(StrictSection):
 
 
 class AboveSection(RatesSection):
-    """For requests with more input than *tokens*."""
+    """Prices of requests with more input than *tokens*."""
 
     tokens: Annotated[int, Field(ge=1)]
 
@@ -135,7 +135,7 @@ def parse_config(data: bytes, path: Path) -> Config:
 
 
 def explain(error: ValidationError) -> Iterator[str]:
-    """Say each problem with its dotted key, and for an unknown key the nearest known one."""
+    """Yield each problem with its dotted key, and for an unknown key the nearest known one."""
     for item in error.errors():
         where = ".".join(str(part) for part in item["loc"])
         if item["type"] in ("model_type", "dict_type"):
@@ -163,7 +163,7 @@ def known_keys(location: tuple[int | str, ...]) -> list[str]:
 
 
 def dangling(section: ConfigSection) -> Iterator[str]:
-    """Secrets with no source or two; variables' names that cannot be ones; models that are named and not there."""
+    """Yield problems that no schema finds: secrets with no source or two, invalid variable names, unknown models."""
     for name, source in section.secrets.items():
         if [source.env, source.file, source.keyring].count(None) != 2:
             yield f"secrets.{name}: give exactly one of env (a variable's name), file (a path) and keyring (SERVICE/USER)"
@@ -185,7 +185,7 @@ def dangling(section: ConfigSection) -> Iterator[str]:
 
 
 def clear_credentials(value: object, where: str) -> Iterator[str]:
-    """A value under a key such as ``apiKey`` must be ``secret:NAME``: config files get copied, shown and committed."""
+    """Yield each credential in clear text; ``secret:NAME`` is required, since config files get copied, shown and committed."""
     if not isinstance(value, Mapping):
         return
     for key, inner in value.items():
@@ -233,7 +233,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
 
 
 def source_of(section: SecretSection, directory: Path) -> SecretSource:
-    """Where a secret comes from; a service's name may have slashes in it, a user's has none."""
+    """Return a secret's source. A keyring service's name may contain slashes, a user's may not."""
     if section.keyring is not None:
         service, _, user = section.keyring.rpartition("/")
         return SecretSource(keyring=(service, user))

@@ -1,4 +1,4 @@
-"""Keys that a person handed to the store are files for its owner only; nothing ever prints one."""
+"""API keys in the store, one file each, readable by the owner only. No function prints a value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CHARACTERS = 16_384
 
 
 def source_of(name: str, directory: Path | None, environment: Mapping[str, str]) -> SecretSource | None:
-    """Where a secret that config does not name comes from: a well-known variable that is set, else the store's own key."""
+    """Return the source of a secret that config does not name: a well-known variable that is set, else the store's own key."""
     if name in KEY_VARIABLES and environment.get(name):
         return SecretSource(env=name)
     if directory is not None and _NAME.fullmatch(name) and (directory / name).is_file():
@@ -30,7 +30,7 @@ def names(directory: Path) -> list[str]:
 
 
 def put(directory: Path, name: str, value: str) -> Path:
-    """Keep a key.
+    """Write a key to the store.
 
     Raises:
         UsageError: the name is not in capitals, or the value is empty, too long, or has a line break.

@@ -1,4 +1,4 @@
-"""A store without a config file costs nothing to read, and one with a config file is read by the one that checks it."""
+"""Loading of a store's configuration. The YAML reader is imported only for a config file with content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def load(store: Store) -> Config:
     """Read the store's ``config.yaml``; a missing or blank file is the default.
 
     Raises:
-        UsageError: the file is not what it should be; the message has the path, the dotted key and the nearest known one.
+        UsageError: the file is invalid; the message has the path, the dotted key and the nearest known one.
     """
     try:
         data = store.config_path.read_bytes()

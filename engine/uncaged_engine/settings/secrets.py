@@ -1,4 +1,4 @@
-"""``secret:NAME`` becomes a value only here, and a value that was handed out is taken out again of whatever is written down."""
+"""Resolution of ``secret:NAME`` references, and redaction of the resolved values in everything that is written to disk."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .system_keyring import read_secret
 
 PREFIX = "secret:"
 MIN_CHARACTERS = 6
-"""Shorter values are not looked for in texts: replacing every ``1`` would wreck an answer and protect nothing."""
+"""Shorter values are not redacted: replacing every ``1`` would destroy a text and protect nothing."""
 
 
 def resolve(value: object, config: Config, environment: Mapping[str, str]) -> tuple[object, dict[str, str]]:
     """Replace each text ``secret:NAME`` inside *value*.
 
     Returns:
-        The value, and the secrets that were put in: value to name, as ``redact`` wants them.
+        The value, and the secrets in it: value to name, the argument of ``redact``.
     Raises:
         EnvironmentLacks: a secret that config does not name, or whose source is unset.
     """
@@ -56,7 +56,7 @@ def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> s
     try:
         value = source.file.read_text("utf-8").strip() if source.file is not None else ""
     except (OSError, UnicodeDecodeError) as exc:
-        raise EnvironmentLacks(f"secret:{name} comes from {source}, which cannot be read ({exc})", remedy="mend it") from exc
+        raise EnvironmentLacks(f"secret:{name} comes from {source}, which cannot be read ({exc})", remedy="correct it") from exc
     if not value:
         raise EnvironmentLacks(f"secret:{name} comes from {source}, which is empty", remedy="fill it")
     return value

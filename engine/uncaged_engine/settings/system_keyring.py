@@ -1,4 +1,4 @@
-"""A secret from the system's keyring is read in a process of its own: from the keyring of whoever started the thread, and in bounded time.
+"""Reader of the system keyring, in a child process with a timeout and the environment of the thread's caller.
 
 `python -m uncaged_engine.settings.system_keyring SERVICE USER` prints ``{"value": …}``, or ``{"problem": word, "message": …}``.
 """
@@ -20,31 +20,31 @@ from .variables import CARRIED, INTERPRETER, KEYRING, select
 
 TIMEOUT_S = 30.0
 KNOWN_FOR_S = 10
-"""A flow that sends many requests does not start a process for each; a value that was replaced is noticed soon."""
+"""Time to live of a cached value: few processes for a flow with many requests, and a replaced value is noticed soon."""
 MAX_MESSAGE_CHARACTERS = 300
 
 
 def read_secret(name: str, service: str, user: str, environment: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> str:
-    """Return what the keyring holds for *user* at *service*; it is the value of the secret *name*.
+    """Return the value of the secret *name*: the keyring's entry for *user* at *service*.
 
     Args:
         environment: the caller's variables, which lead to the caller's keyring.
     Raises:
-        EnvironmentLacks: the library, a keyring, or the entry is not there; says which command mends it.
+        EnvironmentLacks: the library, a keyring, or the entry is missing; the message has the command that adds it.
     """
-    told = tuple(sorted(select(environment, (*CARRIED, *KEYRING)).items()))
+    variables = tuple(sorted(select(environment, (*CARRIED, *KEYRING)).items()))
     try:
-        said = _ask(service, user, told, timeout_s, int(time.monotonic()) // KNOWN_FOR_S)
+        answer = _ask(service, user, variables, timeout_s, int(time.monotonic()) // KNOWN_FOR_S)
     except _Unanswered as exc:
-        said = {"problem": exc.problem, "message": str(exc)}
-    if "value" in said:
-        return said["value"]
-    what, remedy = _explained(name, said["problem"], said["message"], service, user)
+        answer = {"problem": exc.problem, "message": str(exc)}
+    if "value" in answer:
+        return answer["value"]
+    what, remedy = _explained(name, answer["problem"], answer["message"], service, user)
     raise EnvironmentLacks(f"secret:{name} comes from the system keyring ({service}/{user}), {what}", remedy=remedy)
 
 
 def _explained(name: str, problem: str, message: str, service: str, user: str) -> tuple[str, str]:
-    """What is wrong, and the next step."""
+    """Return the problem in words, and the next step."""
     command = (sys.executable, "-m", "keyring")
     match problem:
         case "library":
@@ -64,7 +64,7 @@ def _explained(name: str, problem: str, message: str, service: str, user: str) -
 
 
 class _Unanswered(Exception):
-    """What is not remembered: the next time it may be better."""
+    """Failure of one read; not cached, since the next read may succeed."""
 
     def __init__(self, problem: str, message: str) -> None:
         super().__init__(message)
@@ -87,18 +87,18 @@ def _ask(service: str, user: str, environment: tuple[tuple[str, str], ...], time
     except subprocess.TimeoutExpired:
         raise _Unanswered("time", "no answer") from None  # its chain would hold what was printed
     try:
-        said = json.loads(done.stdout)
-        value = said.get("value")
+        answer = json.loads(done.stdout)
+        value = answer.get("value")
     except (ValueError, AttributeError):
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
         raise _Unanswered("broken", (last or [f"exit code {done.returncode}"])[0][:MAX_MESSAGE_CHARACTERS]) from None
     if isinstance(value, str) and value.strip():
         return {"value": value.strip()}
-    raise _Unanswered(str(said.get("problem", "none")), str(said.get("message", ""))[:MAX_MESSAGE_CHARACTERS])
+    raise _Unanswered(str(answer.get("problem", "none")), str(answer.get("message", ""))[:MAX_MESSAGE_CHARACTERS])
 
 
 def main(service: str, user: str) -> dict[str, str]:
-    """What this process, and it alone, finds in the keyring."""
+    """Return the keyring's answer, as this process prints it."""
     try:
         import keyring
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Which variables of a caller go on to other processes stands here once, for those who start a process before anything else is loaded."""
+"""Names of the caller's variables that other processes get. Imports nothing, since workers are started before anything else is loaded."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ CARRIED = (
     *("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
 )
-"""The variables of the caller that every child process may see; none of them is a credential."""
+"""Variables that every child process may see; none of them is a credential."""
 
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 """Credentials that are secrets of the same name without being configured."""
 
 KEYRING = ("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "PYTHON_KEYRING_BACKEND")
-"""What leads to the caller's keyring, besides what every child may see; carried only where a secret comes from there."""
+"""Further variables for access to the caller's keyring; passed on only if a secret comes from there."""
 
 INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "PYTHONUTF8", "LD_LIBRARY_PATH")
-"""What an interpreter that runs our own code may need."""
+"""Variables of a Python interpreter that runs our own code."""
 
 
 def select(environment: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
