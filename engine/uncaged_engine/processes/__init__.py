@@ -1,1 +1,1 @@
-"""Programs and event loops that the engine starts, and that end with it."""
+"""Child processes and the event loop thread of the engine."""

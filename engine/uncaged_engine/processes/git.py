@@ -1,4 +1,4 @@
-"""Every git process of the engine starts here: clean environment, no hooks, no monitor, no signing, its words kept when it fails."""
+"""Runner of git: clean environment, no hooks, no monitor, no signing. An error carries git's standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOCK_PAUSE_S = 0.05
 SHOWN_CHARACTERS = 2000
 
 PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
-"""The person's own git settings count (what they ignore, which directories they trust); no GIT_* variable of theirs does."""
+"""The person's git settings apply (ignored files, trusted directories); their GIT_* variables do not."""
 
 SETTINGS = {
     "core.hooksPath": "/dev/null",
@@ -44,11 +44,11 @@ IDENTITY = {
 
 
 class WorkspaceError(EnvironmentLacks):
-    """The repository, the disk or git itself stands in the way; a person can mend it and resume."""
+    """Problem with the repository, the disk or git itself; a person can fix it and resume."""
 
 
 class GitError(WorkspaceError):
-    """A git command failed; *words* is what it wrote to standard error."""
+    """Failure of a git command. words: its standard error."""
 
     def __init__(self, message: str, *, words: str, code: int | None) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class GitError(WorkspaceError):
 
 @contextmanager
 def on_disk(path: Path) -> Iterator[None]:
-    """Say an error of the file system as one that a person can mend."""
+    """Raise an error of the file system as a WorkspaceError."""
     try:
         yield
     except OSError as exc:
@@ -67,7 +67,7 @@ def on_disk(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Git:
-    """git as seen from one directory.
+    """Runner of git in one directory.
 
     environment: the caller's. variables: further ones, such as GIT_DIR.
     """
@@ -80,9 +80,9 @@ class Git:
         """Run one command and return its standard output.
 
         Args:
-            more: further variables for this command. accept: exit codes that are answers, not errors.
+            more: further variables for this command. accept: exit codes that are not errors.
         Raises:
-            GitError: another exit code, or it took longer than a quarter of an hour. A lock held by another git is waited for first.
+            GitError: another exit code, or the timeout of a quarter of an hour. The call first waits for a lock held by another git.
             WorkspaceError: there is no git, or the directory is gone.
         """
         return self.speak(*arguments, stdin=stdin, more=more, accept=accept)[0]
@@ -94,7 +94,7 @@ class Git:
     def speak(
         self, *arguments: str, stdin: bytes = b"", more: Mapping[str, str] | None = None, accept: tuple[int, ...] = (0,)
     ) -> tuple[bytes, str]:
-        """As ``run``, and return what it wrote to standard error, too."""
+        """Run one command as ``run`` does and return its standard output and standard error."""
         deadline = time.monotonic() + LOCK_WAIT_S
         while True:
             done = self._start(arguments, stdin, more or {})
@@ -102,8 +102,8 @@ class Git:
             if done.returncode in accept:
                 return done.stdout, words
             if ".lock': File exists" not in words or time.monotonic() > deadline:
-                said = words[:SHOWN_CHARACTERS] or "it said nothing"
-                message = f"git {arguments[0]} failed in {self.directory} (exit {done.returncode}): {said}"
+                problem = words[:SHOWN_CHARACTERS] or "it printed nothing"
+                message = f"git {arguments[0]} failed in {self.directory} (exit {done.returncode}): {problem}"
                 raise GitError(message, words=words, code=done.returncode)
             time.sleep(LOCK_PAUSE_S)
 

@@ -1,6 +1,7 @@
-"""What a killed worker's agents left running can be ended later, and no process that merely got the same number is ever signalled.
+"""Ledger of the processes of agents, to end after a crash those that a killed worker left running.
 
-A process is ours when its number and its start time both stand in the thread's record, or when its environment carries the thread's mark.
+A process is ours if the ledger has its process id and its start time, or if its environment carries the thread's mark; so a process
+that reuses an id gets no signal.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ if TYPE_CHECKING:
     import psutil
 
 MARK = "UNCAGED_WORKFLOW_STEP"
-"""The variable in the environment of everything that an agent starts; its value is the key of the step, ``threadId/seq``."""
+"""Environment variable of all processes that an agent starts; its value is the key of the step, ``threadId/seq``."""
 
 SAME_START_S = 1.0
-"""Start times are computed from the clock at boot, which moves a little."""
+"""Tolerance of start times, which are computed from the clock at boot."""
 
 POLL_S = 0.02
 
 
 def ledger_of(scratch: Path, key: str) -> Path:
-    """The record of a step's processes, in the directory for its thread's private files."""
+    """Return the path of a step's ledger, in the directory for its thread's private files."""
     return scratch / f"processes-{key.rpartition('/')[2]}"
 
 
 def start_recorded(
     argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], scratch: Path, key: str
 ) -> subprocess.Popen[bytes]:
-    """Start *argv* without a shell, as the leader of a session of its own, with three pipes, and put it on record.
+    """Start *argv* without a shell, as the leader of a session of its own, with three pipes, and record it in the ledger.
 
     Args:
         environment: all of it, the mark included. scratch, key: where and for which step it is recorded.
@@ -42,7 +43,7 @@ def start_recorded(
         OSError: it cannot be started.
     """
     ledger = ledger_of(scratch, key)
-    ledger.touch()  # crash after this: the next try knows that there may be leftovers
+    ledger.touch()  # crash after this: the next attempt looks for leftovers
     process = subprocess.Popen(
         list(argv),
         cwd=directory,
@@ -55,7 +56,7 @@ def start_recorded(
     )
     try:
         record_process(ledger, process.pid)
-    except BaseException:  # a full disk: what is not on record must not run
+    except BaseException:  # a full disk: a process that is not recorded must not run
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -64,8 +65,8 @@ def start_recorded(
 
 
 def record_process(ledger: Path, pid: int) -> None:
-    """Add a running process to the record."""
-    import psutil  # 20 ms, which only agents pay
+    """Add a running process to the ledger."""
+    import psutil  # 20 ms, only for agents
 
     try:
         started_s = psutil.Process(pid).create_time()
@@ -76,7 +77,7 @@ def record_process(ledger: Path, pid: int) -> None:
 
 
 def kill_leftovers(scratch: Path, owner: str, *, grace_s: float = 2.0) -> int:
-    """End what is recorded or marked: TERM, after *grace_s* KILL. Return how many processes there were.
+    """End the recorded and marked processes with TERM, after *grace_s* with KILL. Return their number.
 
     Args:
         owner: a step's key, or a thread's id for all of its steps.
@@ -87,7 +88,7 @@ def kill_leftovers(scratch: Path, owner: str, *, grace_s: float = 2.0) -> int:
     found = {process.pid: process for process in (*(process for ledger in ledgers for process in recorded(ledger)), *marked(owner))}
     for process in found.values():
         with suppress(psutil.Error):
-            process.terminate()  # psutil looks again whether the number still belongs to this process
+            process.terminate()  # psutil checks the start time again
     for process in still_running(found.values(), grace_s):
         with suppress(psutil.Error):
             process.kill()
@@ -98,7 +99,7 @@ def kill_leftovers(scratch: Path, owner: str, *, grace_s: float = 2.0) -> int:
 
 
 def still_running(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
-    """Wait for them to end and return those that did not. One that only its parent has not reaped yet has ended."""
+    """Wait for processes to end and return those that still run. A zombie has ended."""
     import psutil
 
     def runs(process: psutil.Process) -> bool:
@@ -114,26 +115,26 @@ def still_running(processes: Iterable[psutil.Process], timeout_s: float) -> list
 
 
 def recorded(ledger: Path) -> Iterator[psutil.Process]:
-    """The processes of the record that still run."""
+    """Yield the processes of a ledger that still run."""
     import psutil
 
     lines = ledger.read_text("utf-8").splitlines() if ledger.exists() else []
     for line in lines:
         pid, _, started_s = line.partition(" ")
-        with suppress(psutil.Error, ValueError):  # it has ended, or a crash tore the line
+        with suppress(psutil.Error, ValueError):  # the process has ended, or a crash tore the line
             process = psutil.Process(int(pid))
             if abs(process.create_time() - float(started_s)) < SAME_START_S:
                 yield process
 
 
 def marked(owner: str) -> Iterator[psutil.Process]:
-    """The processes of this machine that carry the mark, ourselves and what we came from excepted."""
+    """Yield the processes of this machine that carry the mark, except this process and its ancestors."""
     import psutil
 
     own = psutil.Process(os.getpid())
     ours = {own.pid, *(parent.pid for parent in own.parents())}
     for process in psutil.process_iter():
-        with suppress(psutil.Error):  # it has ended meanwhile, or it is somebody else's
+        with suppress(psutil.Error):  # the process has ended meanwhile, or belongs to another user
             mark = process.environ().get(MARK, "") if process.pid not in ours else ""
             if mark == owner or mark.startswith(f"{owner}/"):
                 yield process

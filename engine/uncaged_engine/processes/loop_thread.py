@@ -1,4 +1,4 @@
-"""Libraries that are asynchronous live in one event loop of the process, in a thread of its own, and synchronous callers wait beside it."""
+"""Event loop thread: one per process, for asynchronous libraries with synchronous callers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """The loop and its thread; started on first use, there as long as the process is."""
+    """Event loop in a daemon thread, started at first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], cancel: Cancel) -> T:
-        """Do *work* in the loop and wait for what it comes to.
+        """Run *work* in the loop and return its result.
 
         Args:
-            work: gets an event that is set once somebody asks to stop; it has to end by itself then, and in time.
+            work: gets an event that is set on cancellation; it must then end by itself, and in time.
         """
         loop, stopped = self._running(), asyncio.Event()
-        with cancel.on_request(lambda: _tell(loop, stopped)):
+        with cancel.on_request(lambda: _set(stopped, loop)):
             return asyncio.run_coroutine_threadsafe(work(stopped), loop).result()
 
     def _running(self) -> asyncio.AbstractEventLoop:
@@ -37,9 +37,9 @@ class LoopThread:
             return self._loop
 
 
-def _tell(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+def _set(event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
     loop.call_soon_threadsafe(event.set)
 
 
 LOOP_THREAD = LoopThread()
-"""One for all threads of a worker."""
+"""Shared by all threads of a worker."""

@@ -1,6 +1,6 @@
-"""A program that the engine starts ends in time, and what it started in its own group ends with it.
+"""Runner of programs with a timeout. Ends the program's process group with it.
 
-Each program leads a session of its own. Its exit is noticed before it is reaped: its number is still its own when its group is killed.
+Each program leads a session of its own. Its group is killed after its exit and before it is reaped, so its process id is still its own.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from .leftovers import kill_leftovers, start_recorded
 CHUNK_BYTES = 1 << 16
 MAX_STDERR_BYTES = 1 << 16
 TICK_S = 0.05
-"""How often a system without pidfd is asked whether the program has ended."""
+"""Polling interval on a system without pidfd."""
 DRAIN_S = 1.0
-"""How long after the end of its group a pipe may stay open in hands that we cannot reach."""
+"""Wait for pipes that processes outside of the group hold open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """exit_code: negative for a signal. stdout: up to the cap; stderr: its last part. overlong: stdout went over its cap."""
+    """Result of a program.
+
+    exit_code: negative for a signal. stdout: up to the cap; stderr: its last part. overlong: stdout exceeded its cap.
+    """
 
     exit_code: int
     stdout: bytes
@@ -40,7 +43,7 @@ class Finished:
 
 @dataclass(slots=True, kw_only=True)
 class Streams:
-    """What has been read so far, and what of the input is still to be written."""
+    """Buffers of a program: output so far, and the rest of its input."""
 
     stdin: memoryview
     max_stdout_bytes: int
@@ -81,15 +84,15 @@ def run_program(
     on_stdout: Callable[[bytes], None] | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
 ) -> Finished:
-    """Run *argv* without a shell, feed it *stdin*, and return what came of it.
+    """Run *argv* without a shell, write *stdin* to it, and return its result.
 
-    Over time or cancelled: its group gets TERM, after *grace_s* KILL. Whatever carries the step's mark ends with it in any case.
+    At the timeout or on cancellation its group gets TERM, after *grace_s* KILL. Every process with the step's mark is ended, too.
 
     Args:
-        environment: all of it, the mark included. scratch, key: where and for which step the program is recorded while it may run.
-        on_stdout, on_stderr: get each piece of that stream as it comes; must not block. What they raise ends the program.
+        environment: all of it, the mark included. scratch, key: directory of the ledger, and the step.
+        on_stdout, on_stderr: called with each chunk of that stream; must not block. An exception from them ends the program.
     Raises:
-        OSError: the program could not be started.
+        OSError: the program cannot be started.
     """
     process = start_recorded(argv, directory=directory, environment=environment, scratch=scratch, key=key)
     streams = Streams(
@@ -101,7 +104,7 @@ def run_program(
     )
     exit_code, timed_out = _see_it_through(process, streams, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s)
     cancelled = cancel.requested
-    kill_leftovers(scratch, key)  # what left the group would write into a worktree that is being snapshotted
+    kill_leftovers(scratch, key)  # a process that left the group would write into the worktree during its snapshot
     return Finished(
         exit_code=exit_code,
         stdout=bytes(streams.stdout),
@@ -115,17 +118,17 @@ def run_program(
 def _see_it_through(
     process: subprocess.Popen[bytes], streams: Streams, *, cancel: Cancel, timeout_s: float, grace_s: float
 ) -> tuple[int, bool]:
-    """Attend to it until it and its group are gone.
+    """Serve the program's pipes until it and its group have ended.
 
     Returns:
-        Its exit code, and whether its time was up.
+        The exit code, and whether the timeout ended the program.
     """
     timed_out = False
     wake_read, wake_write = os.pipe()
     try:
         with cancel.on_request(lambda: _wake(wake_write)), selectors.DefaultSelector() as selector:
             timed_out = _attend(process, selector, streams, wake_read=wake_read, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s)
-            signal_group(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the number is its own
+            signal_group(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the id is its own
             _drain(selector, streams)
     finally:
         signal_group(process.pid, signal.SIGKILL)
@@ -149,7 +152,7 @@ def _attend(
     timeout_s: float,
     grace_s: float,
 ) -> bool:
-    """Read and write until the program has ended; True when its time was up."""
+    """Read and write until the program has ended; return whether the timeout ended it."""
     _register(selector, process, streams)
     selector.register(wake_read, selectors.EVENT_READ, None)
     exit_handle = _exit_handle(process.pid)
@@ -190,9 +193,9 @@ def _register(selector: selectors.BaseSelector, process: subprocess.Popen[bytes]
 
 
 def _move(selector: selectors.BaseSelector, streams: Streams, timeout_s: float) -> None:
-    """Wait for something to happen and move the bytes that can be moved."""
+    """Wait for an event and transfer the bytes that are ready."""
     for key, _ in selector.select(timeout_s):
-        if key.data is None:  # the program has ended, or somebody asks to stop it
+        if key.data is None:  # the exit handle or the wake pipe
             continue
         name, pipe = key.data
         try:
@@ -205,7 +208,7 @@ def _move(selector: selectors.BaseSelector, streams: Streams, timeout_s: float) 
                 done = not data
         except BlockingIOError:
             continue
-        except BrokenPipeError:  # it does not want the rest of its input
+        except BrokenPipeError:  # the program closed its input
             done = True
         if done:
             selector.unregister(pipe)
@@ -214,7 +217,7 @@ def _move(selector: selectors.BaseSelector, streams: Streams, timeout_s: float) 
 
 
 def _drain(selector: selectors.BaseSelector, streams: Streams) -> None:
-    """Read what is left in the pipes; a daemon that holds one open is not waited for long."""
+    """Read the rest of the pipes, for at most `DRAIN_S`: a daemon may hold one open."""
     for key in list(selector.get_map().values()):
         if key.data[0] == "stdin":
             selector.unregister(key.fileobj)
@@ -228,7 +231,7 @@ def has_ended(pid: int) -> bool:
 
 
 def _exit_handle(pid: int) -> int | None:
-    """A file descriptor that becomes readable when the program ends, where the system has such a thing."""
+    """Return a file descriptor that becomes readable at the program's exit (pidfd); None if the system has none."""
     if not hasattr(os, "pidfd_open"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Signs that a program failed because of the machine's disk: the system's own words in what it printed, or a disk without space."""
+"""Detection of failures by a full or broken disk, from a program's output and from the file system."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 CODES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 SIGNS = tuple(map(os.strerror, CODES))
 LEAST_BYTES = 16 << 10
-"""With less than this nothing more can be done on a disk."""
+"""A disk with less free space counts as full."""
 
 
 def named_in(*texts: str) -> str | None:
-    """The line in which a program names a full or broken disk."""
+    """Return the line of a program's output that names a full or broken disk; None if there is none."""
     for text in texts:
         for line in text.splitlines():
             if any(sign in line for sign in SIGNS):
@@ -24,7 +24,7 @@ def named_in(*texts: str) -> str | None:
 
 
 def full_disk(places: Iterable[Path]) -> str | None:
-    """The first of some directories whose disk has no room left, in words."""
+    """Return a message for the first directory whose disk is full; None if none is."""
     for place in places:
         with suppress(OSError):
             found = os.statvfs(place)
