@@ -1,1 +1,1 @@
-"""Listeners on loopback: who may speak to them, and whether the client is still there."""
+"""Listeners on loopback: authentication of requests, and detection of disconnected clients."""

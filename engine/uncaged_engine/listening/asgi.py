@@ -1,4 +1,4 @@
-"""ASGI middleware of listeners: the guard before the application, and the end of a client as an event behind it."""
+"""ASGI middleware of listeners: authentication of each request, and an event for a client's disconnect."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 GONE = "uncaged.gone"
-"""The key in a request's scope of an ``anyio.Event`` that is set when its client has hung up before the answer was complete."""
+"""Key in a request's scope of an ``anyio.Event`` that is set if the client disconnects before the response is complete."""
 
 
 def guarded(app: App, guard: Guard) -> App:
-    """Serve only what the guard lets through; everything but the server's own start and stop is refused otherwise."""
+    """Return the application behind the guard. Only the server's lifespan messages pass unchecked."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -41,9 +41,9 @@ def guarded(app: App, guard: Guard) -> App:
 
 
 async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve a request with an event in its scope that says that the client is gone.
+    """Serve a request with an event in its scope that is set at the client's disconnect.
 
-    An application may not look for that while it works. So messages are read here, one ahead of it, and handed on.
+    An application may not receive while it works, so messages are read here, one ahead of it, and passed on.
     """
     gone = anyio.Event()
     sender, receiver = anyio.create_memory_object_stream[Message](0)
@@ -60,7 +60,7 @@ async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
                     return
                 await sender.send(message)
 
-    async def handed_on() -> Message:
+    async def next_message() -> Message:
         try:
             return await receiver.receive()
         except anyio.EndOfStream:
@@ -73,7 +73,7 @@ async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
 
     async with sender, receiver, anyio.create_task_group() as tasks:
         tasks.start_soon(pump)
-        await app({**scope, GONE: gone}, handed_on, answer)
+        await app({**scope, GONE: gone}, next_message, answer)
         tasks.cancel_scope.cancel()
 
 

@@ -1,6 +1,6 @@
-"""Guard of every listener on loopback: a request must bring the store's token, name this listener as its host, and come from no web page.
+"""Guard of listeners on loopback. A request needs the store's token and this listener as its host, and no foreign origin.
 
-Rule 1: the token is a file of the person's, made once; whoever can read it may call, and nobody else on the machine.
+Rule 1: the token is a file that only its owner can read, made once; a request without the token is refused.
 Rule 2: the token is in no address, no log and no error; it is compared in constant time.
 Rule 3: a header that could be read in two ways (twice, or missing) is refused.
 """
@@ -28,7 +28,7 @@ _TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denial:
-    """The HTTP status and the words for a request that is not served."""
+    """Response to a refused request: HTTP status, message, headers."""
 
     status: int
     message: str
@@ -37,13 +37,13 @@ class Denial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """What requests to one listener are compared with. token is never shown."""
+    """Checks of requests to one listener. The token is not in the repr."""
 
     token: str = field(repr=False)
     port: int
 
     def denial(self, headers: Iterable[tuple[bytes, bytes]]) -> Denial | None:
-        """Return why a request with these headers is not served, or None. Names of headers are compared in any case."""
+        """Return the refusal of a request with these headers; None if it passes. Header names are case-insensitive."""
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
@@ -53,20 +53,20 @@ class Guard:
         origins = {b"http://" + host for host in hosts}
         if any(origin not in origins for origin in found.get(b"origin", ())):
             return Denial(status=403, message="web pages of other origins are not served")
-        given = found.get(b"authorization", [])
-        if len(given) != 1 or not hmac.compare_digest(given[0], b"Bearer " + self.token.encode()):
-            said = "the token is missing or wrong; `uncaged-workflow mcp config` says where it is"
-            return Denial(status=401, message=said, headers={"WWW-Authenticate": "Bearer"})
+        authorization = found.get(b"authorization", [])
+        if len(authorization) != 1 or not hmac.compare_digest(authorization[0], b"Bearer " + self.token.encode()):
+            message = "the token is missing or wrong; `uncaged-workflow mcp config` says where it is"
+            return Denial(status=401, message=message, headers={"WWW-Authenticate": "Bearer"})
         return None
 
 
 def token_path(store: Store) -> Path:
-    """Return where the token of all listeners of a store is."""
+    """Return the path of the token of a store's listeners."""
     return store.run / "token"
 
 
 def token_of(store: Store) -> str:
-    """Return the store's token; it is made at the first call, once, whoever calls at the same time.
+    """Return the store's token; the first call makes it, once even among concurrent calls.
 
     Raises:
         DamagedError: the file is a link, belongs to another user, can be read by others, or holds no token.
@@ -82,7 +82,7 @@ def token_of(store: Store) -> str:
 
 
 def _make(path: Path) -> None:
-    """Link a whole file to the name; the first of several makers wins."""
+    """Write the token to a temporary file and link it to its name; the first of several writers wins."""
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
