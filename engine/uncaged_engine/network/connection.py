@@ -1,7 +1,7 @@
-"""A connection goes to an address that was checked, ends at its deadline whatever the server does, and can be cut from any thread.
+"""Network streams to checked addresses, with a deadline, closable from any thread.
 
-The name is looked up once, here, and what was found is what is connected to: a name server that changes its mind between a check
-and a connection changes nothing. TLS and the Host header keep the name.
+A name is looked up once, and the connection goes to the addresses that were checked: a name server that changes its answer between
+check and connection (DNS rebinding) has no effect. TLS and the Host header keep the name.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ from .rules import HostRules
 
 CONNECT_S = 10.0
 Lookup = Callable[[str, int], Sequence[str]]
-"""The addresses of a name; OSError if it has none."""
+"""Returns the addresses of a name; OSError if it has none."""
 
 
 def system_lookup(host: str, port: int) -> Sequence[str]:
-    """As this machine looks up names."""
+    """Look up a name with the resolver of this machine."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class NetworkSession:
-    """What the connections of one client share: one deadline, one way to cut them all, and turns, each of which is one exchange.
+    """Deadline and cancellation of one client's connections, exchange by exchange.
 
-    has_connected: whether this turn made a connection.
+    has_connected: whether this exchange made a connection.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
         self._woken: queue.SimpleQueue[Sequence[str] | OSError | None] | None = None
-        self._turn = 0
+        self._exchange = 0
         self._deadline_s = 0.0
         self.is_cut = False
         self.has_connected = False
 
     def begin(self, deadline_s: float) -> Callable[[], None]:
-        """Begin a turn; returns what cuts it, and does nothing any more once the turn is over."""
+        """Begin an exchange and return the action that cancels it; without effect once the exchange has ended."""
         with self._lock:
-            self._turn += 1
-            turn = self._turn
+            self._exchange += 1
+            exchange = self._exchange
             self._deadline_s = deadline_s
             self.has_connected = False
-        return lambda: self._cut(turn)
+        return lambda: self._cut(exchange)
 
     def end(self) -> None:
         with self._lock:
-            self._turn += 1
+            self._exchange += 1
 
     def left_s(self) -> float:
-        """Seconds until the deadline; raises once it has passed or the turn was cut."""
+        """Return the seconds until the deadline; raise if it has passed or the exchange was cancelled."""
         if self.is_cut:
             raise RequestCancelled
         left_s = self._deadline_s - time.monotonic()
@@ -71,7 +71,7 @@ class NetworkSession:
         return left_s
 
     def look_up(self, lookup: Lookup, host: str, port: int) -> Sequence[str]:
-        """Look a name up, for no longer than there is time: the system's own patience ends later and cannot be cut."""
+        """Look up a name before the deadline, in a thread: the system's own timeout is longer and cannot be cancelled."""
         box: queue.SimpleQueue[Sequence[str] | OSError | None] = queue.SimpleQueue()
 
         def work() -> None:
@@ -81,12 +81,12 @@ class NetworkSession:
                 box.put(exc)
 
         self._woken = box
-        left_s = self.left_s()  # cut before this: told here; after it: the box is filled
+        left_s = self.left_s()  # cancelled before this: raises here; after it: the queue gets None
         threading.Thread(target=work, name="lookup", daemon=True).start()
         try:
             found = box.get(timeout=left_s)
         except queue.Empty:
-            raise WebProblem("timeout", f"the name {host} was not found out in time") from None
+            raise WebProblem("timeout", f"the name {host} was not resolved in time") from None
         finally:
             self._woken = None
         self.left_s()
@@ -107,9 +107,9 @@ class NetworkSession:
         with self._lock:
             self._sockets.discard(connection)
 
-    def _cut(self, turn: int) -> None:
+    def _cut(self, exchange: int) -> None:
         with self._lock:
-            if turn != self._turn:
+            if exchange != self._exchange:
                 return
             self.is_cut = True
             for each in self._sockets:
@@ -119,7 +119,7 @@ class NetworkSession:
 
 
 class Backend(httpcore2.NetworkBackend):
-    """Connects for one client. rules: None for a proxy, which the person chose."""
+    """Network backend of one client. rules: None for a proxy, which the person chose."""
 
     def __init__(self, session: NetworkSession, rules: HostRules | None, lookup: Lookup) -> None:
         self._session = session
@@ -130,7 +130,7 @@ class Backend(httpcore2.NetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ARG002 - ours counts from the beginning of the exchange
+        timeout: float | None = None,  # noqa: ARG002 - the deadline counts from the beginning of the exchange
         local_address: str | None = None,  # noqa: ARG002 - the protocol's signature
         socket_options: Iterable[Any] | None = None,  # noqa: ARG002 - the protocol's signature
     ) -> Stream:
@@ -151,7 +151,7 @@ class Backend(httpcore2.NetworkBackend):
         known = literal(host)
         found = [known] if known is not None else [_plain(text) for text in self._session.look_up(self._lookup, host, port)]
         if self._rules is not None:
-            for address in found:  # all of them: a name that has a private address besides a public one is no accident
+            for address in found:  # all of them: a name with a public and a private address is refused
                 self._rules.check_address(host, address)
         return found
 
@@ -171,7 +171,7 @@ class Backend(httpcore2.NetworkBackend):
 
 
 class Stream(httpcore2.NetworkStream):
-    """One connection; its timeouts are what is left until the deadline, not what the library would set."""
+    """Connection whose timeouts are the time until the deadline; those of the library are ignored."""
 
     def __init__(self, session: NetworkSession, connection: socket.socket) -> None:
         self._session = session
@@ -185,7 +185,7 @@ class Stream(httpcore2.NetworkStream):
             self._session.left_s()
             raise httpcore2.ReadError(exc.strerror or str(exc)) from exc
         if not data:
-            self._session.left_s()  # a connection that was cut must not pass for one that ended
+            self._session.left_s()  # a cancelled connection must not look like the end of the stream
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - see the class
@@ -236,12 +236,12 @@ class Stream(httpcore2.NetworkStream):
 
 
 def _plain(text: str) -> Address:
-    """An address as the system gives it, without the interface that a link-local one names."""
+    """Parse an address of the resolver without the interface of a link-local one."""
     return ipaddress.ip_address(text.partition("%")[0])
 
 
 def _is_readable(connection: socket.socket) -> bool:
-    """Whether the other side of an idle connection has closed it, or says what nobody asked."""
+    """Whether the peer of an idle connection has closed it or sent unexpected bytes."""
     if connection.fileno() < 0:
         return True
     connection.settimeout(0)

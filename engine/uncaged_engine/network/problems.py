@@ -1,4 +1,4 @@
-"""Whatever goes wrong with a request is one of these, and none of them is a bug of the engine."""
+"""Errors of network requests. The bundle gets each of them as a failure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ProblemKind = Literal[
 
 
 class WebProblem(Exception):
-    """The request came to nothing; the bundle hears kind and message."""
+    """Failure of a request; the bundle gets kind and message."""
 
     def __init__(self, kind: ProblemKind, message: str) -> None:
         super().__init__(message)
@@ -30,8 +30,8 @@ class WebProblem(Exception):
 
 
 class StaleConnection(WebProblem):
-    """Nothing came back over a connection that had been used before."""
+    """Missing reply on a reused connection."""
 
 
 class RequestCancelled(Exception):
-    """Somebody asked to stop."""
+    """Cancellation of a request."""

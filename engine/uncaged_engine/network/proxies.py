@@ -1,4 +1,4 @@
-"""Which proxy stands between us and a server is for the caller's variables to say, not for this process's own."""
+"""Choice of an HTTP proxy from the caller's environment variables, never from those of this process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy that the caller's variables name for *url*, if any."""
-    from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # there, but typeshed does not know it
+    """Return the proxy that the caller's variables name for *url*; None without one."""
+    from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # missing in typeshed
 
     parts = urlsplit(url)
     without = environment.get("no_proxy") or environment.get("NO_PROXY")

@@ -1,6 +1,6 @@
-"""A small HTTP proxy that connects only where the policy's rules allow, and to the addresses that they have checked (``web.rules``).
+"""Filtering HTTP proxy for scripts: connects only to hosts that the policy names, at checked addresses (`rules`).
 
-What travels inside an encrypted connection is not looked at.
+The content of an encrypted connection is not inspected.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _FIELD = re.compile(_TOKEN + rb":[\t -~\x80-\xff]*")
 
 
 class Denied(Exception):
-    """The proxy does not connect there; the message says why."""
+    """Refusal of a request; the message has the reason."""
 
 
 class Proxy:
-    """Serves until its ``with`` block is left; each connection in a thread of its own."""
+    """Proxy server with a thread for each connection; its ``with`` block ends all of them."""
 
     def __init__(self, rules: HostRules, refused: list[tuple[str, str]]) -> None:
         self._rules = rules
@@ -57,7 +57,7 @@ class Proxy:
         self._woken.close()
 
     def serve(self, listening: socket.socket) -> None:
-        """Take over a listening socket and return."""
+        """Start to serve a listening socket, which the proxy closes."""
         self._thread = threading.Thread(target=self._accept, args=(listening,), name="script proxy")
         self._thread.start()
 
@@ -118,7 +118,7 @@ class Proxy:
         self._rules.check(target)
         problem = OSError("it has no address")
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        for *_, address in found:  # all of them before the first is used, as for requests
+        for *_, address in found:  # check all addresses before the first connection, as for requests
             self._rules.check_address(target.host, ipaddress.ip_address(str(address[0]).partition("%")[0]))
         for family, kind, protocol, _, address in found:
             server = socket.socket(family, kind, protocol)
@@ -134,7 +134,7 @@ class Proxy:
 
     @contextmanager
     def _kept(self, connection: socket.socket) -> Iterator[None]:
-        """Inside, a connection can be shut down from outside while it is in use."""
+        """Register a connection, so that the end of the proxy shuts it down."""
         with self._lock:
             self._open.add(connection)
         try:
@@ -156,7 +156,7 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def check_head(first: bytes, fields: Sequence[bytes]) -> None:
-    """Refuse a head that another reader could divide differently, such as at a bare line feed: it could hide a second request."""
+    """Refuse a head that another parser could split differently, such as at a bare line feed: request smuggling."""
     if not _REQUEST_LINE.fullmatch(first):
         raise Denied("the request's first line is not METHOD ADDRESS HTTP/1.1")
     if any(not _FIELD.fullmatch(field) for field in fields):
@@ -167,7 +167,7 @@ def check_head(first: bytes, fields: Sequence[bytes]) -> None:
 
 
 def _target_of(method: bytes, text: str) -> Target:
-    """Where a request wants to go: ``host:port`` for a tunnel, else a whole address."""
+    """Return the target of a request: ``host:port`` for a tunnel, else a whole address."""
     if method != b"CONNECT":
         target = read_target(text)
         if target.scheme != "http":
@@ -180,7 +180,7 @@ def _target_of(method: bytes, text: str) -> Target:
 
 
 def _origin_form(method: bytes, target: Target, fields: Sequence[bytes]) -> bytes:
-    """The request as the server wants it: without the host in its first line, and for one request only."""
+    """Return the request in origin form, with ``Connection: close``."""
     kept = [line for line in fields if not line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:", b"host:"))]
     first = b" ".join((method, target.path.encode("ascii"), b"HTTP/1.1"))
     return b"\r\n".join([first, f"Host: {target.authority}".encode("ascii"), *kept, b"Connection: close", b"", b""])
@@ -193,7 +193,7 @@ def _say(client: socket.socket, status: str, text: str) -> None:
 
 
 def _relay(client: socket.socket, server: socket.socket) -> None:
-    """Copy both ways until both sides have ended, or nothing moved for a while."""
+    """Copy in both directions until both sides have closed, or until nothing moved for `TIMEOUT_S`."""
     other = {client: server, server: client}
     while other:
         ready, _, _ = select.select(list(other), [], [], TIMEOUT_S)

@@ -1,8 +1,8 @@
-"""Whether a request may go to a host, an address, and with which secrets, is decided by the granted policy alone.
+"""Host rules of a granted policy: which hosts and addresses a request may reach, and with which secrets.
 
-How hosts are written stands in `uncaged_bundles.hosts`. Without ``hosts`` any host may be asked, with an empty list none. Addresses that
-are not public need ``private`` besides; those next to the machine (link-local, cloud metadata) have to stand in ``hosts`` themselves as
-well. A secret goes only to the hosts that it is bound to; without a port that means https.
+The syntax of hosts is in `uncaged_bundles.hosts`. Without ``hosts`` any host is allowed, with an empty list none. Addresses that are not
+public need ``private`` besides; those next to the machine (link-local, cloud metadata) must be listed in ``hosts``, too. A secret goes
+only to the hosts that it is bound to; an entry without a port means https.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .problems import WebProblem
 
 
 class HostPattern(HostEntry):
-    """An entry of a policy's hosts, held against where a request goes."""
+    """Entry of a policy's hosts that matches targets of requests."""
 
     __slots__ = ()
 
     def covers(self, target: Target, *, clear: bool = True) -> bool:
-        """Whether the entry means *target*. clear: an entry without a port means http as well."""
+        """Whether the entry matches *target*. clear: an entry without a port means http as well."""
         if self.port is None and (target.port != PORTS[target.scheme] or not (clear or target.scheme == "https")):
             return False
         if self.port not in (None, ANY_PORT, target.port):
@@ -51,7 +51,7 @@ def read_patterns(entries: Iterable[str]) -> tuple[HostPattern, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRules:
-    """What one kind of effect of one bundle may reach. hosts: None means any. bound: the hosts of each secret."""
+    """Rules for one effect kind of one bundle. hosts: None means any. bound: the hosts of each secret."""
 
     kind: str
     hosts: tuple[HostPattern, ...] | None = None
@@ -70,7 +70,7 @@ class HostRules:
 
     @property
     def _list(self) -> str:
-        """Where the policy of this kind names hosts."""
+        """The policy's key for the hosts of this kind."""
         return LISTS.get(self.kind, "hosts")
 
     @property
@@ -78,7 +78,7 @@ class HostRules:
         return tuple(name for name, _ in self.bound)
 
     def check(self, target: Target) -> None:
-        """Raises: WebProblem: the policy does not mean this host, or it is an address that may not be reached."""
+        """Raises: WebProblem: the policy does not name this host, or forbids its address."""
         if self.hosts is not None and not any(pattern.covers(target) for pattern in self.hosts):
             entry = target.authority
             raise WebProblem(
@@ -91,7 +91,7 @@ class HostRules:
             self.check_address(target.host, address)
 
     def check_address(self, host: str, address: Address) -> None:
-        """Raises: WebProblem: kind *refused-address*, if what *host* turned out to be may not be reached."""
+        """Raises: WebProblem: kind *refused-address*, if the policy forbids the address of *host*."""
         verdict = judge(address)
         if verdict.reach == "public":
             return
@@ -106,5 +106,5 @@ class HostRules:
             )
 
     def binds(self, name: str, target: Target) -> bool:
-        """Whether the secret *name* may travel to *target*."""
+        """Whether the secret *name* may be sent to *target*."""
         return any(pattern.covers(target, clear=False) for bound, hosts in self.bound if bound == name for pattern in hosts)

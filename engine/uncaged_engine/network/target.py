@@ -1,4 +1,4 @@
-"""Addresses and hosts in requests: read by `uncaged_bundles`, with what is wrong with one raised as a WebProblem."""
+"""Addresses and hosts in requests, parsed by `uncaged_bundles`; errors are raised as WebProblem."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def redirect_target(target: Target, location: str) -> Target:
 
 
 def canonical(host: str) -> str:
-    """Return the one spelling of a host.
+    """Return the canonical spelling of a host.
 
     Raises:
         WebProblem: kind *effect* if it is no host, *refused-address* if it is an address in disguise.
