@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from . import shapes
 from .errors import UsageError
+from .limits import KNOWN_EFFECTS, EffectKinds
 from .names import parse_flow_name
-from .policy import KNOWN_EFFECTS, Policy, parse_policy
+from .policy import Policy, parse_policy
 from .records import dataclass
 from .validation.modules import ALLOWED_MODULES, EFFECT_FOR_MODULE
 
@@ -84,7 +85,7 @@ class Descriptor:
         return self.roles if "role" in self.policy.limits else {}
 
 
-def parse_descriptor(raw: object, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> Descriptor:
+def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) -> Descriptor:
     """Check the literal *raw* key by key.
 
     Raises:

@@ -63,6 +63,16 @@ def asdict(instance: object) -> dict[str, Any]:
     return {one.name: getattr(instance, one.name) for one in cls.__record__}
 
 
+def without_default(cls: Any) -> set[str]:
+    """Return the names of the fields that a constructor has to be given, of a record or a class of `dataclasses`."""
+    if hasattr(cls, "__record__"):
+        return {one.name for one in cls.__record__ if one.default is _MISSING and one.factory is _MISSING}
+    import dataclasses
+
+    missing = dataclasses.MISSING
+    return {one.name for one in dataclasses.fields(cls) if one.default is missing and one.default_factory is missing}
+
+
 def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
     """The class anew, with slots: they cannot be added to one that is there."""
     inherited = {one.name: one for base in reversed(cls.__mro__[1:]) for one in getattr(base, "__record__", ())}

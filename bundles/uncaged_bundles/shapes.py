@@ -45,7 +45,11 @@ def known_keys(value: Mapping[str, object], known: Sequence[str] | frozenset[str
     """Refuse any key of *value* that is not *known*."""
     for key in value:
         if key not in known:
-            raise ShapeError((*path, key), f"unknown key {shown(key)}; known here: {', '.join(sorted(known)) or 'none'}")
+            from difflib import get_close_matches  # only a misspelt key pays for it
+
+            near = get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ShapeError((*path, key), f"unknown key {shown(key)}; known here: {', '.join(sorted(known)) or 'none'}{hint}")
 
 
 def required(value: Mapping[str, object], key: str, path: Path) -> object:
@@ -77,6 +81,12 @@ def whole(value: object, path: Path) -> int:
     return value
 
 
+def number(value: object, path: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ShapeError(path, f"must be a number, not {shown(value)}")
+    return value
+
+
 def positive(value: object, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         raise ShapeError(path, f"must be a positive number, not {shown(value)}")
@@ -87,6 +97,30 @@ def texts(value: object, path: Path) -> list[str]:
     if not isinstance(value, list):
         raise ShapeError(path, f"must be a list of texts, not {shown(value)}")
     return [text(item, (*path, index)) for index, item in enumerate(value)]
+
+
+def items(value: object, path: Path) -> list[object]:
+    if not isinstance(value, list):
+        raise ShapeError(path, f"must be a list, not {shown(value)}")
+    return value
+
+
+def filled(value: object, path: Path) -> str:
+    """Return a text that is not blank."""
+    if not text(value, path).strip():
+        raise ShapeError(path, "is empty")
+    return str(value)
+
+
+def whole_between(least: int, most: int) -> Callable[[object, Path], int]:
+    """Return a check that accepts whole numbers of a range, both ends included."""
+
+    def check(value: object, path: Path) -> int:
+        if not least <= whole(value, path) <= most:
+            raise ShapeError(path, f"must be a whole number from {least} to {most:,}, not {shown(value)}")
+        return whole(value, path)
+
+    return check
 
 
 def one_of(*words: str) -> Callable[[object, Path], str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
-from uncaged_bundles.rights import KEYS
+from uncaged_bundles.limits import RoleLimits
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.agents import AgentFailed, AgentWaits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
@@ -35,7 +35,7 @@ from .workspace import Workspace, last_snapshot
 
 class RoleHandler(Handler):
     kind = "role"
-    limits = frozenset({"workspace", "timeout_s"}) | KEYS
+    limits = RoleLimits
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del body

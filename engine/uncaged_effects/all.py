@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from uncaged_bundles.limits import AllLimits
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
@@ -35,6 +36,7 @@ NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
 
 class AllHandler(Handler):
     kind = "all"
+    limits = AllLimits
     is_composite = True
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:

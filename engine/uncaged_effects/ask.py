@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from uncaged_bundles.limits import AskLimits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Wait
 
@@ -15,6 +16,7 @@ KEYS = frozenset({"question", "schema", "choices"})
 
 class AskHandler(Handler):
     kind = "ask"
+    limits = AskLimits
     recovery: Rule = "repeat"  # to ask a person twice does no harm
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
+from uncaged_bundles.limits import FetchLimits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.services.network import HostRules, RequestCancelled, WebProblem, read_target
@@ -53,7 +54,7 @@ class FetchHandler(Handler):
     kind = "fetch"
     answers: Mapping[str, object] = ANSWER
     recovery: Rule = "repeat"
-    limits = frozenset({"hosts", "private", "maxBytes", "timeout_s"})
+    limits = FetchLimits
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, StorageError, UncagedError
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.limits import FlowLimits
 from uncaged_engine.door.children import DEEPEST, depth_of, derived_id
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
@@ -29,7 +30,7 @@ class FlowHandler(Handler):
     kind = "flow"
     answers: Mapping[str, object] = ANSWER
     recovery: Rule = "repeat"  # the child is found by its id; for one that was removed the rule is `ask`
-    limits: frozenset[str] = frozenset({"names"})
+    limits = FlowLimits
 
     def child(self, key: str, intended_ms: int) -> ThreadId | None:
         return derived_id(key, intended_ms)
@@ -62,8 +63,8 @@ def find_problem(body: object, context: EffectContext) -> Failure | None:
         return Failure.of("effect", 'flow: its body is {"name": text}, perhaps with "prompt", "params" and "maxRounds"')
     if not isinstance(body.get("prompt", ""), str) or not isinstance(body.get("params", {}), Mapping):
         return Failure.of("effect", "flow: prompt is text, params is a mapping")
-    names = context.bundle.descriptor.policy.limits.get("flow", {}).get("names")
-    if isinstance(names, list) and body["name"] not in names:
+    names = FlowLimits.of(context.bundle.descriptor.policy.limits.get("flow", {})).names
+    if names is not None and body["name"] not in names:
         return Failure.of(
             "policy", f'flow: {body["name"]!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}'
         )

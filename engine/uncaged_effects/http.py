@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
+from uncaged_bundles.limits import HttpLimits
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Outcome, TryLater
@@ -35,7 +36,7 @@ ANSWER = {
 class HttpHandler(Handler):
     kind = "http"
     answers: Mapping[str, object] = ANSWER
-    limits = frozenset({"hosts", "secrets", "private", "maxBytes", "timeout_s"})
+    limits = HttpLimits
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_bundles.limits import LlmLimits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.services import secrets
@@ -44,14 +45,14 @@ class Wish:
 class LlmHandler(Handler):
     kind = "llm"
     recovery: Rule = "repeat"  # to ask twice costs money and changes nothing
-    limits = frozenset({"models"})
+    limits = LlmLimits
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         try:
             wish = read_body(body, context)
         except ValueError as exc:
             return Failure.of("effect", f"llm: {exc}")
-        allowed = cast("list[str]", context.bundle.descriptor.policy.limits.get("llm", {}).get("models", []))
+        allowed = list(LlmLimits.of(context.bundle.descriptor.policy.limits.get("llm", {})).models or ())
         name = choose_name(wish.model, allowed, context.config, context.environment)
         if allowed and name not in allowed:
             return Failure.of("policy", f"llm: the policy allows the models {', '.join(allowed)}, not {name!r}")

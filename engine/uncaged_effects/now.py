@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from uncaged_bundles.limits import NowLimits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 
 
 class NowHandler(Handler):
     kind = "now"
+    limits = NowLimits
     answers: Mapping[str, object] = {"type": "integer"}
     recovery: Rule = "repeat"
 

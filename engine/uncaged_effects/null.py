@@ -23,6 +23,7 @@ from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.limits import NullLimits
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
@@ -37,6 +38,7 @@ RULES: dict[str, Rule] = {"repeat": "repeat", "restore": "restore", "ask": "ask"
 
 class NullHandler(Handler):
     kind = "null"
+    limits = NullLimits
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del bundle

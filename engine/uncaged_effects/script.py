@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, RefusedError, SandboxUnavailable, os_problem
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.limits import ScriptLimits
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
@@ -65,7 +65,7 @@ ANSWER = {
 class ScriptHandler(Handler):
     kind = "script"
     answers: Mapping[str, object] = ANSWER
-    limits = KNOWN_EFFECTS["script"]
+    limits = ScriptLimits
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """What can change nothing may run again: it writes nowhere and reaches nobody, or its author says so."""

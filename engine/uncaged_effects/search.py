@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.limits import SearchLimits
 from uncaged_bundles.urls import Target
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
@@ -36,6 +37,7 @@ ANSWER = {
 
 class SearchHandler(Handler):
     kind = "search"
+    limits = SearchLimits
     answers: Mapping[str, object] = ANSWER
     recovery: Rule = "repeat"
 

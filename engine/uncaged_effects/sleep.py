@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from uncaged_bundles.limits import SleepLimits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 
@@ -20,6 +21,7 @@ LONGEST_S = 366 * 24 * 3600
 
 class SleepHandler(Handler):
     kind = "sleep"
+    limits = SleepLimits
     answers: Mapping[str, object] = {"type": "integer"}
     recovery: Rule = "repeat"
 

@@ -97,7 +97,7 @@ class Engine:
         flow = new_flow_name(name) if former is None else former.name
         bundle = read_bundle(source.removeprefix(BOM_UTF8), KNOWN, check_schemas=True)  # what is hashed is what is stored
         before = self.store.load_bundle(former.hash, KNOWN).descriptor.policy if former is not None else None
-        widened = () if self.registry.granted(bundle) else widening(before, bundle.descriptor.policy)
+        widened = () if self.registry.granted(bundle) else widening(before, bundle.descriptor.policy, KNOWN)
         if widened and not accept(widened):
             raise RefusedError(
                 f"{flow} was not added: its policy asks for more and nobody accepted it; read the list above, then add it with --accept"

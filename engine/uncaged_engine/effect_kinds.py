@@ -1,6 +1,7 @@
-"""Effect kinds by name: the handler of each, and the keys that a policy may set for it.
+"""Effect kinds by name: the handler of each, and the limits that a policy may set for it.
 
-The kinds of contract 1 are in the core's own table; those of other distributions are looked up when a policy or a bundle names one.
+The kinds of contract 1 are in a table of the bundles' package; those of other distributions are looked up when a policy or a bundle names
+one.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import cast
 
-from uncaged_bundles.errors import NotFoundError
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
+from uncaged_bundles.limits import KNOWN_EFFECTS, Limits
 
 from . import plugins
 from .door.effects import Handler
@@ -34,16 +35,22 @@ def kinds() -> tuple[str, ...]:
     return plugins.names(group=plugins.EFFECTS)
 
 
-class KnownEffects(Mapping[str, frozenset[str]]):
-    """Effect kind to the keys that a policy may set for it."""
+class KnownEffects(Mapping[str, type[Limits]]):
+    """Limits by effect kind."""
 
-    def __getitem__(self, kind: str) -> frozenset[str]:
+    def __getitem__(self, kind: str) -> type[Limits]:
         if kind in KNOWN_EFFECTS:
             return KNOWN_EFFECTS[kind]
         try:
-            return handler_for(kind).limits
+            limits: object = handler_for(kind).limits
         except NotFoundError as exc:
             raise KeyError(kind) from exc
+        if not (isinstance(limits, type) and issubclass(limits, Limits)):
+            raise EnvironmentLacks(
+                f"the handler of the effect {kind!r} has the limits {limits!r}, which are no subclass of uncaged_bundles.limits.Limits",
+                remedy="update the package that brings it",
+            )
+        return limits
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted({*KNOWN_EFFECTS, *kinds()}))

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import pytest
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.policy import KNOWN_EFFECTS, Policy, is_pure, parse_policy, refusal, widening
+from uncaged_bundles.limits import KNOWN_EFFECTS, Limits
+from uncaged_bundles.policy import Policy, is_pure, parse_policy, refusal, widening
 from uncaged_bundles.shapes import ShapeError
 
 
@@ -38,9 +42,20 @@ def test_a_slip_of_the_pen_is_no_limit(raw: object, message: str) -> None:
 
 
 def test_an_effect_of_another_distribution_has_its_own_keys() -> None:
-    """The shapes of our keys do not bind a foreign effect that uses the same word."""
-    known = {**KNOWN_EFFECTS, "mail": frozenset({"hosts"})}
-    assert parse_policy({"mail": {"hosts": {"smtp": 25}}}, known).limits["mail"] == {"hosts": {"smtp": 25}}
+    """The limits of a foreign effect have the shapes of its own class, and its meaning is told in its own words."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class MailLimits(Limits):
+        meaning = "send mail"
+        hosts: Mapping[str, int]
+
+    known = {**KNOWN_EFFECTS, "mail": MailLimits}
+    parsed = parse_policy({"mail": {"hosts": {"smtp": 25}}}, known)
+    assert parsed.limits["mail"] == {"hosts": {"smtp": 25}}
+    assert widening(None, parsed, known) == ("mail: may send mail; hosts: smtp for 25",)
+    assert widening(None, parsed) == ("mail: may perform the effect 'mail'; hosts: smtp for 25",)
+    with pytest.raises(ShapeError, match=r"policy\.mail\.hosts\.smtp: must be a whole number, not '25'"):
+        parse_policy({"mail": {"hosts": {"smtp": "25"}}}, known)
 
 
 def test_an_absent_kind_is_refused_in_words() -> None:

@@ -7,8 +7,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.fields import shape_of
+from uncaged_bundles.limits import KNOWN_EFFECTS
 from uncaged_engine import plugins
+from uncaged_engine.door.effects import Handler
 from uncaged_engine.effect_kinds import handler_for
 
 TEXT = (Path(__file__).parents[2] / "docs" / "effects.md").read_text("utf-8")
@@ -47,8 +49,18 @@ def test_every_key_of_a_body_is_named(kind: str) -> None:
     assert [key for key in sorted(keys_of(kind)) if f'"{key}"' not in section(kind)] == []
 
 
-@pytest.mark.parametrize("kind", sorted(set(KNOWN_EFFECTS) & set(BUILT_IN)))
+@pytest.mark.parametrize("kind", sorted(KNOWN_EFFECTS))
+def test_the_table_of_kinds_says_what_a_person_is_asked_to_grant(kind: str) -> None:
+    """A row of the table has the kind's meaning in the words of the grant, and its rule where that does not depend on body or policy."""
+    [row] = re.findall(rf"^\| \[`{kind}`\]\(#{kind}\) \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
+    handler = handler_for(kind)
+    assert row[0] == handler.limits.meaning
+    if type(handler).rule is Handler.rule:
+        assert row[1].startswith(f"`{handler.recovery}`")
+
+
+@pytest.mark.parametrize("kind", sorted(KNOWN_EFFECTS))
 def test_every_limit_of_a_policy_is_named(kind: str) -> None:
-    """The policy module, the handler and the docs know the same keys."""
-    assert handler_for(kind).limits == KNOWN_EFFECTS[kind]
-    assert [key for key in sorted(KNOWN_EFFECTS[kind]) if f"`{key}`" not in section(kind)] == []
+    """The section of a kind names each limit that a policy may set; the handler uses the class that validation uses."""
+    assert handler_for(kind).limits is KNOWN_EFFECTS[kind]
+    assert [key for key in sorted(shape_of(KNOWN_EFFECTS[kind]).checks) if f"`{key}`" not in section(kind)] == []

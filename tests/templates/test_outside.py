@@ -21,6 +21,7 @@ from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import read_bundle
+from uncaged_bundles.fields import shape_of
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.services.settings import Config
 
@@ -58,7 +59,7 @@ print(json.dumps({
     "limits": [limits("polite"), limits("curt")],
     "settings": [settings("polite:Hi"), settings("curt:Hi")],
     "refusals": [refusal("polite"), refusal("curt")],
-    "known": sorted(KNOWN["shout"]),
+    "known": [KNOWN["shout"].meaning, *shape_of(KNOWN["shout"]).checks],
 }))
 """
 
@@ -77,7 +78,7 @@ def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
     assert found["loud"] == {"outcome": "HELLO"}
     assert found["too loud"] == {"kind": "refused", "message": "shout: the policy allows 40 characters, not 41"}
     assert found["policy"] == {"role": {}, "shout": {"maxCharacters": 40}}
-    assert found["known"] == ["maxCharacters"]
+    assert found["known"] == ["shout", "maxCharacters"]
     assert found["limits"] == ["told of the policy's tools, not held to it", None]
     assert found["settings"] == [None, {"word": "Hi"}]
     assert found["refusals"][0] is None

@@ -11,27 +11,26 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 from uncaged_bundles.authoring import Workflow
 from uncaged_bundles.errors import BundleError, NotFoundError
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 
 from .workflow import check_built, write_workflow
 
 _TRACE_LINES = 12
 
 
-def build_definition(path: Path, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
+def build_definition(path: Path, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
     """Return the bundle of the workflow that the Python file *path* defines.
 
     The file's directory (for a module of a package: the directory of the outermost package) is importable while it is loaded.
     The workflow is the one named ``workflow``, or else the only one.
 
     Args:
-        known_effects: effect kinds that the workflow's policy may name, with their limit keys.
+        known_effects: effect kinds that the workflow's policy may name.
     Raises:
         NotFoundError: there is no such file.
         BundleError: the file does not load, defines no workflow, or one that cannot be built.

@@ -11,8 +11,8 @@ from uncaged_bundles.authoring import Role, Workflow
 from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.contract import CONTRACT
 from uncaged_bundles.errors import BundleError, UsageError
+from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 from uncaged_bundles.names import parse_flow_name
-from uncaged_bundles.policy import KNOWN_EFFECTS
 from uncaged_bundles.validation.validate import read_bundle
 
 from .carrying.alike import check_alike
@@ -30,18 +30,18 @@ _OURS = "# Carried from uncaged-workflow: what the moderator sees, and the drive
 _THEIRS = "# Carried from the definition."
 
 
-def build_workflow(workflow: Workflow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
+def build_workflow(workflow: Workflow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
     """Return the bundle of *workflow*, validated.
 
     Args:
-        known_effects: effect kinds that its policy may name, with their limit keys.
+        known_effects: effect kinds that its policy may name.
     Raises:
         BundleError: something in the definition cannot be a bundle; the message names it and its place.
     """
     return check_built(write_workflow(workflow), workflow.name, known_effects)
 
 
-def check_built(source: bytes, name: str, known_effects: Mapping[str, frozenset[str]]) -> bytes:
+def check_built(source: bytes, name: str, known_effects: EffectKinds) -> bytes:
     """Return *source* if it is a valid bundle; BundleError names *name*, the definition that it was built from."""
     try:
         read_bundle(source, known_effects, check_schemas=True)

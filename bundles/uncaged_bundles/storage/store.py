@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ..errors import DamagedError, NotFoundError, UsageError
 from ..ids import THREAD_ID_LENGTH, BundleHash, ThreadId, bundle_hash, is_bundle_hash, is_thread_id, parse_bundle_hash, parse_thread_id
-from ..policy import KNOWN_EFFECTS
+from ..limits import KNOWN_EFFECTS, EffectKinds
 from ..records import dataclass
 from . import order
 from .files import read_if_there, sync_directory, write_atomically
@@ -174,7 +174,7 @@ class Store:
             text = yaml.safe_dump(dict(bundle.descriptor.raw), sort_keys=False, allow_unicode=True, width=120)
             write_atomically(copy, text.encode())
 
-    def load_bundle(self, hash: BundleHash, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> Bundle:
+    def load_bundle(self, hash: BundleHash, known_effects: EffectKinds = KNOWN_EFFECTS) -> Bundle:
         """The bundle with this hash, its bytes hashed and validated again.
 
         Raises:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NoReturn
 
 from .. import shapes
 from ..contract import CLAIMS, Descriptor, parse_descriptor
 from ..errors import BundleError
 from ..ids import BundleHash, bundle_hash
-from ..policy import KNOWN_EFFECTS
+from ..limits import KNOWN_EFFECTS, EffectKinds
 from ..records import dataclass
 from .findings import Finding
 from .literal import find_descriptor, flaw_in_literal, node_at, repeated_key
@@ -43,12 +43,12 @@ class Bundle:
         return self.descriptor.policy.trusted
 
 
-def read_bundle(source: bytes, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS, *, check_schemas: bool = False) -> Bundle:
+def read_bundle(source: bytes, known_effects: EffectKinds = KNOWN_EFFECTS, *, check_schemas: bool = False) -> Bundle:
     """Validate a bundle's bytes without executing them.
 
     Args:
         source: the file, at most 1 MiB.
-        known_effects: effect kinds that a policy may name, with their limit keys.
+        known_effects: effect kinds that a policy may name.
         check_schemas: check role schemas and parameters as JSON Schema too, and the policy's hosts (slow; done once, when a bundle is
             added).
     Raises:
@@ -95,7 +95,7 @@ def _parse(text: str) -> ast.Module:
         raise BundleError(f"line 1, column 1: not Python that can be read: {exc or 'it ' + _NESTED}") from exc
 
 
-def _read_descriptor(tree: ast.Module, text: str, known_effects: Mapping[str, frozenset[str]], *, check_schemas: bool) -> Descriptor:
+def _read_descriptor(tree: ast.Module, text: str, known_effects: EffectKinds, *, check_schemas: bool) -> Descriptor:
     literal = find_descriptor(tree)
     if isinstance(literal, Finding):
         hint = f"; {BUILD_FIRST}" if _must_be_built(tree) else ""

@@ -53,8 +53,10 @@ def coloured(line: str) -> Piece:
 
 
 def _policy(old: Bundle, new: Bundle) -> tuple[str, ...]:
-    gained = widening(old.descriptor.policy, new.descriptor.policy)
-    lost = widening(new.descriptor.policy, old.descriptor.policy)
+    from uncaged_engine.effect_kinds import KNOWN
+
+    gained = widening(old.descriptor.policy, new.descriptor.policy, KNOWN)
+    lost = widening(new.descriptor.policy, old.descriptor.policy, KNOWN)
     return (*(f"+ {sentence}" for sentence in gained), *(f"- {backwards(sentence)}" for sentence in lost))
 
 

@@ -32,12 +32,13 @@ def command(flow: str, as_json: bool) -> None:
     """Show the flow (or the bundle with that hash): description, version, policy in words, roles, parameters."""
     from uncaged_bundles.policy import widening
     from uncaged_bundles.rights import Rights
+    from uncaged_engine.effect_kinds import KNOWN
 
     engine = open_engine()
     entry, bundle_hash = find_version(engine.registry, flow)
     descriptor = engine.bundle(bundle_hash).descriptor
     name = entry.name if entry else None
-    allowed = widening(None, descriptor.policy) or (PURE,)
+    allowed = widening(None, descriptor.policy, KNOWN) or (PURE,)
     if as_json:
         jsonout.document(
             {

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol
 
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.limits import Limits
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -218,8 +219,8 @@ class Handler(ABC):
     """Handler of one effect kind; an entry point of the group ``uncaged_workflow.effects`` names the class."""
 
     kind: str
-    limits: frozenset[str] = frozenset()
-    """The keys that a policy may set for this kind."""
+    limits: type[Limits] = Limits
+    """What a policy may set for this kind, and what the kind may do in words."""
     recovery: Rule = "ask"
     answers: Mapping[str, object] = MappingProxyType({})
     is_composite: bool = False

@@ -17,6 +17,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from ..door.preparing import NewThread, RunOptions
+from ..effect_kinds import KNOWN
 from ..journal import durable
 from ..journal.blobs import Blobs
 from ..journal.origin import unbound
@@ -117,7 +118,7 @@ def _sentences(new: NewThread, start: Mapping[str, Any], history: History, field
         yield f"the {kind} {key!r} from elsewhere: {_short(value)}"
     yield from describe(new, fields)
     yield "limits: " + ", ".join(f"{name} {value:.15g}" for name, value in fields["limits"].items())
-    yield from (f"by its policy: {sentence}" for sentence in widening(None, bundle.descriptor.policy))
+    yield from (f"by its policy: {sentence}" for sentence in widening(None, bundle.descriptor.policy, KNOWN))
 
 
 def _short(value: object) -> str:

@@ -9,18 +9,21 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from uncaged_bundles import shapes
 from uncaged_bundles.authoring import END, START, Role, View, Workflow
 from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.builders.workflow import write_workflow
 from uncaged_bundles.carried.workflow import follow_table
 from uncaged_bundles.errors import BundleError
+from uncaged_bundles.limits import KNOWN_EFFECTS, Limits
 from uncaged_bundles.validation.validate import read_bundle
 
 NAMES = ("planner", "coder", "reviewer")
@@ -256,8 +259,12 @@ def test_a_definition_that_makes_no_bundle_is_refused(changes: dict[str, Any], m
 def test_effects_of_other_distributions_can_be_allowed() -> None:
     """Which effects a policy may name is for the engine to say."""
     workflow = define(policy={"role": {}, "shout": {"maxCharacters": 9}})
-    known = {"role": frozenset[str](), "shout": frozenset({"maxCharacters"})}
-    assert build_workflow(workflow, known) == write_workflow(workflow)
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class ShoutLimits(Limits):
+        max_characters: Annotated[int | None, shapes.whole, "maxCharacters"] = None
+
+    assert build_workflow(workflow, {**KNOWN_EFFECTS, "shout": ShoutLimits}) == write_workflow(workflow)
 
 
 DEFINITION = """\

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.ids import bundle_hash
+from uncaged_bundles.limits import Limits
 from uncaged_bundles.validation.validate import MAX_SOURCE_BYTES, read_bundle
 
 MakeSource = Callable[..., bytes]
@@ -18,6 +20,11 @@ LITERAL = "descriptor = {'contract': 1, 'name': 'demo', 'description': '', 'kind
 RUN = "def run(input, options):\n    yield {'null': {}}\n"
 OPEN_BRACKETS = "(" * 300
 ROLE = {"description": "", "systemPrompt": "", "extractPrompt": "", "schema": {"type": "objekt"}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailLimits(Limits):
+    to: list[str]
 
 
 def refusal(source: str | bytes) -> str:
@@ -168,7 +175,7 @@ def test_schemas_are_checked_when_asked(make_source: MakeSource) -> None:
 def test_a_foreign_effect_is_known_when_the_caller_knows_it(make_source: MakeSource) -> None:
     """Other distributions bring effects; without them the policy is refused by name."""
     source = make_source(policy={"mail": {"to": ["a@b.c"]}})
-    assert read_bundle(source, {"mail": frozenset({"to"})}).descriptor.policy.limits == {"mail": {"to": ["a@b.c"]}}
+    assert read_bundle(source, {"mail": MailLimits}).descriptor.policy.limits == {"mail": {"to": ["a@b.c"]}}
     assert "descriptor.policy.mail: 'mail' is not an effect" in refusal(source)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from uncaged_bundles.carried import block as carried_block
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 from uncaged_bundles.validation.validate import Bundle
 
 from ..recipes.described import describe
@@ -27,7 +27,7 @@ _HEAD = "# The block flow {name!r}, as uncaged-workflow built it from its JSON: 
 _SECRET = re.compile(r"secret:([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)")
 
 
-def build_block(flow: BlockFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
+def build_block(flow: BlockFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
     """Return the bundle of a block flow, validated."""
     descriptor = describe(flow, kind="block", policy=policy_of(flow))
     constants = {"steps": flow.steps, "variables": flow.variables, "expressions": flow.expressions}

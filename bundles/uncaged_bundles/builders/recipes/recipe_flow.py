@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 from uncaged_bundles.validation.validate import Bundle
 
 from ..blocks.block import block_flow_of, build_block
@@ -37,7 +37,7 @@ class Built:
     active: bool = True
 
 
-def build_flow(flow: RecipeFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> Built:
+def build_flow(flow: RecipeFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> Built:
     """Return the bundle of a flow; BundleError says what is wrong with it."""
     match flow:
         case ScriptFlow():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from uncaged_bundles import hosts, shapes
 from uncaged_bundles.hosts import HOST_NETWORK
-from uncaged_bundles.policy import tolerated
+from uncaged_bundles.limits import tolerated
 from uncaged_bundles.shapes import Path, ShapeError
 
 from ..inference.inference import infer_commands

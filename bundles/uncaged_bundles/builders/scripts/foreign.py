@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 
 from ..recipes.described import describe
 from ..recipes.flows import ForeignFlow
@@ -12,7 +10,7 @@ from ..text.literal import write_literal
 from ..workflow import check_built
 
 
-def build_foreign(flow: ForeignFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
+def build_foreign(flow: ForeignFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
     """Return the bundle that keeps such a flow."""
     descriptor = describe(flow, kind=flow.kind, policy={}, unsupported=flow.language)
     kept: dict[str, object] = {"language": flow.language, "text": flow.text}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from uncaged_bundles.carried import script as carried_script
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 
 from ..recipes.described import describe
 from ..recipes.flows import ScriptFlow
@@ -17,7 +15,7 @@ from .task_check import parse_script
 _HEAD = "# The script flow {name!r}, as uncaged-workflow built it: change it with 'uncaged-workflow edit {name}', which builds it again."
 
 
-def build_script(flow: ScriptFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
+def build_script(flow: ScriptFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
     """Return the bundle of a script flow, validated; a Python script that does not parse is refused."""
     if flow.language == "python":
         parse_script(flow.body, flow.name)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from uncaged_bundles.carried import task as carried_task
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.policy import KNOWN_EFFECTS
+from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 
 from ..recipes.described import describe
 from ..recipes.flows import TaskFlow
@@ -19,7 +17,7 @@ END = "# The end of the script."
 _HEAD = "# The task flow {name!r}, as uncaged-workflow built it: change it with 'uncaged-workflow edit {name}', which builds it again."
 
 
-def build_task(flow: TaskFlow, known_effects: Mapping[str, frozenset[str]] = KNOWN_EFFECTS) -> bytes:
+def build_task(flow: TaskFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
     """Return the bundle of a task flow, validated.
 
     Raises:
