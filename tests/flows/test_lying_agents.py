@@ -11,8 +11,8 @@ from testbed.repositories import git, make_repository
 from testbed.steering import settle
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
-from uncaged_cli.display.follow import ending_of
 from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.threads.ending import ending_of
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def test_a_committer_that_reports_a_commit_that_does_not_exist_is_not_believed(s
         assert f"commitSha: there is no commit '{'0' * 40}'" in attempt["problem"]
     error = next(record["error"] for record in view.records if record.get("error", {}).get("role") == "committer")
     assert error["kind"] == "extraction"
-    last = ending_of(view, store)
+    last = ending_of(view, store, Path.cwd())
     assert (last.exit_code, last.branch, last.commands) == (
         3,
         None,

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.threads.ending import Ending, ending
+from uncaged_engine.threads.ending import Ending, ending_of
 from uncaged_engine.threads.story import Record, Story
 
 from . import jsonout
@@ -20,8 +20,7 @@ from .plain import Heard, PlainView, View
 from .screen import is_terminal, next_step, note
 
 if TYPE_CHECKING:
-    from uncaged_bundles.storage.store import Store
-    from uncaged_engine.api import Engine, ThreadSummary, ThreadView
+    from uncaged_engine.api import Engine, ThreadView
 
 EXIT_INTERRUPTED = 130
 UNCOUNTED = "the limit of money does not count what has no known price: name it under `prices` in config.yaml, or set --max-tokens"
@@ -53,7 +52,7 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool 
                 elif event.kind == "status":
                     status = event.body
             final = stopped(engine.thread(thread_id), status)
-            last = ending_of(final, engine.store)
+            last = ending_of(final, engine.store, Path.cwd())
             view.ending(last, summary_of(final))
             if final.summary.spent.unpriced and limits_money(final.start, final.records):
                 note(UNCOUNTED)
@@ -108,60 +107,11 @@ class JsonView:
         jsonout.line({"event": "end", "exitCode": ending.exit_code, "thread": thread})
 
 
-def ending_of(view: ThreadView, store: Store, *, is_merged: bool = False) -> Ending:
-    """Return the last words for a thread as it is now on disk. is_merged: as for `ending`."""
-    story = Story()
-    for record in view.records:
-        story.hear(record)
-    return ending(
-        thread_id=view.summary.thread_id,
-        status=view.summary.status,
-        end=view.end,
-        message=view.summary.message,
-        last_void=story.last_void,
-        repository=repository_elsewhere(view.start, Path.cwd()),
-        wants_fields="fields" in story.wait,
-        used={"maxCost": view.summary.spent.cost, "maxTokens": view.summary.spent.tokens},
-        undecided=view.summary.undecided,
-        report=report_of(view.summary, store.run),
-        only_branch=own_branch(view.start) if view.summary.imported else None,
-        failure=view.failure,
-        last_outside=story.last_outside,
-        is_merged=is_merged,
-    )
-
-
 def limits_money(start: Record, records: Iterable[Record]) -> bool:
     """Whether a thread has a limit of money, from its beginning or since it was resumed."""
     parameters = start.get("parameters")
     options = parameters.get("options") if isinstance(parameters, Mapping) else None
     return (isinstance(options, Mapping) and "maxCost" in options) or any("maxCost" in record for record in records if "control" in record)
-
-
-def report_of(summary: ThreadSummary, directory: Path) -> Path | None:
-    """Return the worker's report about the bug that interrupted a thread, if that is what did it."""
-    if summary.status != "interrupted":
-        return None
-    for path in sorted(directory.glob(f"report-*-{summary.thread_id}.txt"), reverse=True):
-        written_ms = path.name.split("-")[1]
-        if written_ms.isdecimal() and int(written_ms) >= summary.updated_ms:
-            return path
-    return None
-
-
-def repository_elsewhere(start: Mapping[str, object], directory: Path) -> str | None:
-    """Return the thread's repository when *directory* is not inside it."""
-    workspace = start.get("workspace")
-    repository = workspace.get("repository") if isinstance(workspace, Mapping) else None
-    if not isinstance(repository, str) or directory.is_relative_to(repository):
-        return None
-    return repository
-
-
-def own_branch(start: Mapping[str, object]) -> str:
-    """Return the branch on which a thread works here; empty if it has none."""
-    workspace = start.get("workspace")
-    return str(workspace.get("branch")) if isinstance(workspace, Mapping) else ""
 
 
 def summary_of(view: ThreadView) -> Mapping[str, object]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from uncaged_bundles.errors import RefusedError
+from uncaged_engine.threads.ending import ending_of
 
 from ..display import jsonout
-from ..display.follow import ending_of
 from ..display.screen import next_step, note, result
 from ..given.arguments import json_option, threads_argument
 from ..session import open_engine
@@ -26,7 +28,7 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
             raise RefusedError(f"thread {thread_id} is {last.body['status']}: it came to that before it could be killed")
         if not as_json:
             result(f"killed {thread_id}")
-            killed = ending_of(engine.thread(thread_id), engine.store)
+            killed = ending_of(engine.thread(thread_id), engine.store, Path.cwd())
             if killed.message:
                 note(killed.message)
             for command_line in killed.commands:

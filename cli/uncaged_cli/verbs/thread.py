@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
+from uncaged_engine.threads.ending import ending_of
 
 from ..display import jsonout
 from ..display.changes import SHORT_COMMIT, changes_document, show_changes
-from ..display.follow import ending_of, follow, summary_of
+from ..display.follow import follow, summary_of
 from ..display.portrait import portrait
 from ..display.screen import next_step, note, result
 from ..given.arguments import complete_threads, json_option, thread_argument, threads_argument, verbose_option
@@ -57,11 +59,11 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
     if as_json:
         jsonout.document({**summary_of(view), "start": view.start, "records": view.records})
         return 0
-    last, full = ending_of(view, engine.store), full or verbose
+    last, full = ending_of(view, engine.store, Path.cwd()), full or verbose
     if last.branch is not None and last.branch == (view.start.get("workspace") or {}).get("branch"):
         from uncaged_agents.changes import is_merged
 
-        last = ending_of(view, engine.store, is_merged=is_merged(engine.store, view, os.environ))
+        last = ending_of(view, engine.store, Path.cwd(), is_merged=is_merged(engine.store, view, os.environ))
     worktree = engine.store.work / view.summary.thread_id
     for line in portrait(view, last, full=full, worktree=worktree if worktree.is_dir() else None):
         result(*line)

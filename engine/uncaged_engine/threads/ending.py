@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.clean import clean, clean_line, shorten
 from uncaged_bundles.errors import EngineBug
 
+from .story import Story
+
 if TYPE_CHECKING:
+    from uncaged_bundles.storage.store import Store
+
     from ..state.failure import BundleFailure
+    from ..state.observe import ThreadSummary, ThreadView
 
 EXIT_CODES: Mapping[str, int] = {
     "completed": 0,
@@ -124,6 +129,59 @@ def ending(
         ),
         details=() if failure is None else tuple(_failure_lines(failure)),
     )
+
+
+def ending_of(view: ThreadView, store: Store, directory: Path, *, is_merged: bool = False) -> Ending:
+    """Return the last words for a thread as it is now on disk.
+
+    Args:
+        directory: where the caller is. is_merged: as for `ending`.
+    """
+    story = Story()
+    for record in view.records:
+        story.hear(record)
+    return ending(
+        thread_id=view.summary.thread_id,
+        status=view.summary.status,
+        end=view.end,
+        message=view.summary.message,
+        last_void=story.last_void,
+        repository=repository_elsewhere(view.start, directory),
+        wants_fields="fields" in story.wait,
+        used={"maxCost": view.summary.spent.cost, "maxTokens": view.summary.spent.tokens},
+        undecided=view.summary.undecided,
+        report=report_of(view.summary, store.run),
+        only_branch=own_branch(view.start) if view.summary.imported else None,
+        failure=view.failure,
+        last_outside=story.last_outside,
+        is_merged=is_merged,
+    )
+
+
+def report_of(summary: ThreadSummary, directory: Path) -> Path | None:
+    """Return the worker's report about the bug that interrupted a thread, if that is what did it."""
+    if summary.status != "interrupted":
+        return None
+    for path in sorted(directory.glob(f"report-*-{summary.thread_id}.txt"), reverse=True):
+        written_ms = path.name.split("-")[1]
+        if written_ms.isdecimal() and int(written_ms) >= summary.updated_ms:
+            return path
+    return None
+
+
+def repository_elsewhere(start: Mapping[str, object], directory: Path) -> str | None:
+    """Return the thread's repository when *directory* is not inside it."""
+    workspace = start.get("workspace")
+    repository = workspace.get("repository") if isinstance(workspace, Mapping) else None
+    if not isinstance(repository, str) or directory.is_relative_to(repository):
+        return None
+    return repository
+
+
+def own_branch(start: Mapping[str, object]) -> str:
+    """Return the branch on which a thread works here; empty if it has none."""
+    workspace = start.get("workspace")
+    return str(workspace.get("branch")) if isinstance(workspace, Mapping) else ""
 
 
 def _failure_lines(failure: BundleFailure) -> Iterator[str]:

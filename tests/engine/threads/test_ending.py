@@ -6,7 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from uncaged_engine.threads.ending import Ending, ending
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_engine.api import ThreadSummary
+from uncaged_engine.state.states import State
+from uncaged_engine.threads.ending import Ending, ending, report_of, repository_elsewhere
+
+
+def last_seen(status: State, updated_ms: int) -> ThreadSummary:
+    return ThreadSummary(
+        thread_id=ThreadId("01HX5WBE00AAAAAAAAAAAAAAAA"),
+        hash=BundleHash("EYHPV6X8XHTCS"),
+        name="x",
+        status=status,
+        steps=0,
+        started_ms=0,
+        updated_ms=updated_ms,
+        message="",
+    )
 
 
 def end_as(
@@ -178,3 +194,23 @@ def test_the_limit_that_is_offered_is_above_what_was_used(limit: str, value: flo
     """One step may use many times the limit; who copies the line gets on."""
     last = end_as("limit", {"end": "limit", "limit": limit, "value": value}, used=used)
     assert last.commands == (f"uncaged-workflow resume 01T {option}",)
+
+
+@pytest.mark.parametrize(
+    ("status", "updated_ms", "found"), [("interrupted", 500, True), ("interrupted", 501, False), ("failed", 500, False)]
+)
+def test_a_report_counts_when_it_is_the_last_thing_that_happened(tmp_path: Path, status: State, updated_ms: int, found: bool) -> None:
+    """A report older than the last line is about an interruption that somebody has resumed since."""
+    for name in ("report-400-01HX5WBE00AAAAAAAAAAAAAAAA.txt", "report-500-01HX5WBE00AAAAAAAAAAAAAAAA.txt", "report-900-OTHER.txt"):
+        (tmp_path / name).write_text("x")
+    report = report_of(last_seen(status, updated_ms), tmp_path)
+    assert (report is not None) == found
+    assert report is None or report.name.startswith("report-500-")
+
+
+def test_git_is_told_the_repository_only_from_elsewhere(tmp_path: Path) -> None:
+    """Inside the repository a plain `git merge` will do."""
+    start = {"workspace": {"repository": str(tmp_path)}}
+    assert repository_elsewhere(start, tmp_path / "src") is None
+    assert repository_elsewhere(start, tmp_path.parent) == str(tmp_path)
+    assert repository_elsewhere({}, tmp_path) is None
