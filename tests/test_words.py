@@ -128,7 +128,6 @@ SHARED: dict[str, int] = {
     "Answer": 2,
     "Ask": 3,
     "Binding": 2,
-    "BundleSession": 2,
     "Call": 2,
     "Candidate": 2,
     "Client": 3,
