@@ -62,7 +62,6 @@ UNFINISHED: set[str] = {
     "engine/uncaged_effects/web/",
     "engine/uncaged_engine/api.py",
     "engine/uncaged_engine/journal/",
-    "engine/uncaged_engine/sandbox/",
     "engine/uncaged_engine/services/",
     "engine/uncaged_engine/state/",
     "engine/uncaged_engine/threads/",

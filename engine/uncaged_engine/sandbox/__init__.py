@@ -1,1 +1,1 @@
-"""The walls: one recipe for a bundle's process, one for an operating-system script, each in bubblewrap or Landlock."""
+"""Sandboxes of bundle processes and of operating-system scripts, each in bubblewrap or Landlock."""

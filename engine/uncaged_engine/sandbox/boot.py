@@ -1,7 +1,7 @@
-"""Inside the sandbox: the clock, chance and fresh ids raise and name what to use instead, so that a run is the same at every replay.
+"""Replacement, inside the sandbox, of clock, random numbers and fresh ids by errors that name what to use instead: replay is deterministic.
 
-This is for determinism and clear errors; the boundary is the kernel. Modules are changed when the bundle imports them, so that an unused
-one costs nothing. Runs as compiled code handed over by the parent; imports nothing of ours.
+This serves determinism and clear errors; the boundary is the kernel. Modules are patched when the bundle imports them, so an unused one
+costs nothing. Runs as compiled code sent by the parent; imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MODULE_LEVEL_RANDOM = (
 
 
 def replace() -> None:
-    """Change what is there already, and watch for what the bundle imports."""
+    """Patch the loaded modules, and install the import finder for later ones."""
     for name in CLOCKS:
         if hasattr(time, name):
             setattr(time, name, refusing(f"time.{name}", USE_TIME))
@@ -44,7 +44,7 @@ def replace() -> None:
         setattr(time, name, needing(f"time.{name}", getattr(time, name), position))
     for name in ("urandom", "getrandom"):
         if hasattr(posix, name):
-            setattr(posix, name, refusing(f"os.{name}", USE_SEED))  # before anybody imports os, which copies it
+            setattr(posix, name, refusing(f"os.{name}", USE_SEED))  # before any module imports os, which copies it
     for name, change in CHANGES.items():
         if name in sys.modules:
             change(sys.modules[name])
@@ -52,7 +52,7 @@ def replace() -> None:
 
 
 class Changing:
-    """An import finder that changes a few modules right after they were executed."""
+    """Import finder that patches a few modules right after their execution."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, _target: object = None) -> ModuleSpec | None:
@@ -80,7 +80,7 @@ def refusing(name: str, instead: str) -> Callable[..., NoReturn]:
 
 
 def needing(name: str, original: Callable[..., Any], position: int) -> Callable[..., Any]:
-    """The same function, but its time argument must be given."""
+    """Return the function with a check that its time argument is present."""
 
     def checked(*arguments: object) -> Any:
         if len(arguments) <= position or arguments[position] is None:
@@ -111,7 +111,7 @@ def change_uuid(module: Any) -> None:
 
 
 def change_datetime(module: Any) -> None:
-    """The C types cannot be changed, so subclasses that pass for them take their names."""
+    """Replace the C types, which cannot be patched, by subclasses that pass for them."""
 
     def passes_for(real: type) -> type[type]:
         class Passing(type):

@@ -1,4 +1,4 @@
-"""What a script may see is computed here, once for both mechanisms, as paths that it reads and paths that it writes."""
+"""Bounds of a script, and the paths that it reads and writes, computed once for both mechanisms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 SYSTEM_DIRECTORIES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 LIBRARY_DIRECTORIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/usr/share", "/nix/store")
 PROGRAM_LINKS = ("/bin", "/sbin")
-"""Links into ``/usr`` on most distributions; where they are directories, declared programs alone lie in them."""
+"""Links into ``/usr`` on most distributions; as directories they hold declared programs only."""
 SYSTEM_FILES = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/nsswitch.conf"),
     *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/mime.types", "/etc/gitconfig"),
@@ -26,20 +26,20 @@ NETWORK_FILES = (
     "/run/systemd/resolve/stub-resolv.conf",
 )
 MAX_LINKS = 40
-"""As many as the kernel follows."""
+"""The kernel's own limit."""
 Identity = tuple[int, int]
-"""Device and inode."""
+"""Device and inode of a file."""
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptBounds:
-    """What a script may use.
+    """Bounds of a script.
 
-    read, write: files and directories. executables: programs that may run; None: those of the system and the one that is started.
-    shell: what ``/bin/sh`` means where executables are named; None: there is no such program, unless it is one of them.
-    hidden: directories that are not seen in those for reading and writing. identities: what must be found at some of these paths once the
-    walls stand. timeout_s: for all of it. scratch_bytes: in the private directory. cpu_s, memory_bytes, file_bytes: for each process.
+    read, write: files and directories. executables: allowed programs; None: those of the system and the script's own.
+    shell: the program at ``/bin/sh`` where executables are listed; None: no such program, unless it is one of them.
+    hidden: directories that are excluded from those for reading and writing. identities: the expected identity of some of these paths.
+    timeout_s: for the whole run. scratch_bytes: in the private directory. cpu_s, memory_bytes, file_bytes: for each process.
     processes: at once. output_bytes: kept of each stream.
     """
 
@@ -61,7 +61,7 @@ class ScriptBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptView:
-    """The file system as a script gets it. links: symbolic links in the root directory, with their targets.
+    """File system of a script. links: symbolic links in the root directory, with their targets.
 
     hidden: directories that are covered. listed: directories that are shown by their entries. entry_links: links among those entries.
     shell: the place of ``/bin/sh``, links resolved, and the program that it leads to; None: the place is empty or as on the machine.
@@ -106,7 +106,7 @@ def view_of(bounds: ScriptBounds, program: Path) -> ScriptView:
 
 
 def _shell(bounds: ScriptBounds, programs: Collection[Path]) -> tuple[Path, Path] | None:
-    """Where ``/bin/sh`` lies and which of the declared programs it is."""
+    """Return the path of ``/bin/sh`` and the declared program that it is."""
     place = Path(os.path.realpath("/bin"), "sh")
     if bounds.executables is None or bounds.shell is None or place in programs:
         return None
@@ -114,7 +114,7 @@ def _shell(bounds: ScriptBounds, programs: Collection[Path]) -> tuple[Path, Path
 
 
 def find_program(name: str, environment: Mapping[str, str], directory: Path) -> Path | None:
-    """The program that *name* means: a path as it is (seen from *directory*), else the first on PATH; None if there is none."""
+    """Return the program for *name*: a path as it is (relative to *directory*), else the first on PATH; None if there is none."""
     if "/" in name:
         path = directory / name
         return Path(os.path.abspath(path)) if path.is_file() else None  # noqa: PTH100 - links stay: a venv is known by its own path
@@ -135,7 +135,7 @@ def ways_to(program: Path) -> list[Path]:
 
 
 def python_prefixes(program: Path) -> list[Path]:
-    """Where a Python outside the system has its library: of a virtual environment also the interpreter that it was made from."""
+    """Return the library directories of a Python outside the system; of a virtual environment also those of its base interpreter."""
     found = []
     home = program.parent.parent
     settings = home / "pyvenv.cfg"
@@ -149,7 +149,7 @@ def python_prefixes(program: Path) -> list[Path]:
 
 
 def above(path: Path) -> Iterator[str]:
-    """The directories that an absolute path lies in, the nearest first, without the root directory."""
+    """Yield the ancestors of an absolute path, the nearest first, without the root directory."""
     text = str(path)
     while (end := text.rfind("/")) > 0:
         text = text[:end]
@@ -157,7 +157,7 @@ def above(path: Path) -> Iterator[str]:
 
 
 def _homes(settings: Path) -> list[Path]:
-    """What a virtual environment names as its home, as the path of a program in it."""
+    """Yield the home of a virtual environment, as the path of a program in it."""
     try:
         lines = settings.read_text().splitlines()
     except OSError:
@@ -179,7 +179,7 @@ def _existing(paths: Iterable[Path]) -> list[Path]:
 
 
 def _uncovered(paths: Sequence[Path], writable: Sequence[Path]) -> tuple[Path, ...]:
-    """Sorted, without duplicates and without what lies in another of them, unless a writable one lies between."""
+    """Return the paths sorted, without duplicates and without those inside of another, unless a writable one lies between."""
     walls = {str(path) for path in writable}
     kept: dict[str, Path] = {}
     for path in sorted(set(paths) - set(writable), key=lambda item: item.parts):

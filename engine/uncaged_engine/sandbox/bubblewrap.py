@@ -1,4 +1,4 @@
-"""A bubblewrap command line that leaves a process its interpreter, read-only, and nothing else of the machine."""
+"""Command lines of bubblewrap for bundle processes and scripts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PYTHON_FLAGS = ("-s", "-P", "-S", "-B")
 """Not -I: it would ignore PYTHONHASHSEED, and the order of sets would differ from run to run."""
 
 SCRATCH = "/tmp/scratch"  # noqa: S108 - in a private file system in memory
-"""Where a script starts that has no other place; empty, and of one size with /tmp."""
+"""Working directory of a script without another; empty, and of the same size as /tmp."""
 
 ISOLATION = ("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL")
 
 
 def isolation(*, disable_userns: bool) -> list[str]:
-    """The options that make the namespaces; nothing of the file system yet."""
+    """Return the options that make the namespaces, without those of the file system."""
     return [*ISOLATION, *(["--disable-userns"] if disable_userns else [])]
 
 
@@ -36,7 +36,7 @@ def cell_command(
     environment: Mapping[str, str],
     arguments: Sequence[str],
 ) -> list[str]:
-    """The command that starts the interpreter alone in the world.
+    """Return the command that starts the interpreter, with a read-only file system of its own files only.
 
     Args:
         filter_fd: an inherited descriptor from which bubblewrap reads the seccomp program.
@@ -51,7 +51,7 @@ def cell_command(
 
 
 def mounts(interpreter: Interpreter) -> list[str]:
-    """Read-only binds at the same absolute paths: a relocated interpreter finds its library by its own place."""
+    """Return read-only binds at the same absolute paths: a relocated interpreter finds its library relative to itself."""
     options: list[str] = []
     for link, target in interpreter.links:
         options += ["--symlink", target, str(link)]
@@ -79,12 +79,12 @@ def script_command(
     places: Mapping[str, str],
     arguments: Sequence[str],
 ) -> list[str]:
-    """The command that starts the stage, which becomes the script, in the file system that *view* describes.
+    """Return the command that starts the stage, which becomes the script, in the file system of *view*.
 
     Args:
-        root: we are root: bubblewrap mounts with real rights, since in a user namespace of ours every user is root outside;
+        root: this process is root: bubblewrap mounts with real rights, since in a user namespace of root every user is root outside;
             the stage drops them.
-        temporary_bytes: size of the private directory, which lies in memory.
+        temporary_bytes: size of the private directory, which is in memory.
         accounts_fd: an inherited descriptor with the script's /etc/passwd, which is mounted last.
         info_fd: one to which bubblewrap writes its process 1.
         places: as from `places_of`. arguments: the stage's command.
@@ -116,7 +116,7 @@ def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
     On the way from a directory that may be written to a place in it, each directory is mounted on itself: a mount cannot be renamed, so the
     place keeps its name.
     """
-    from .bounds import above  # a bundle's process, which starts with every worker, does without
+    from .bounds import above  # not needed by a bundle's process, which starts with every worker
 
     read = {str(path) for path in view.read}
     places = {str(path): "--bind" for path in view.write} | dict.fromkeys(read, "--ro-bind")
@@ -128,7 +128,7 @@ def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
 
 
 def _way_to(place: str, places: Mapping[str, str]) -> list[str]:
-    """Return the directories between a place and the writable one around it, if the nearest around it is writable; links stay links."""
+    """Return the directories between a place and the nearest mount around it, if that is writable; links stay links."""
     from .bounds import above
 
     between: list[str] = []
@@ -147,7 +147,7 @@ def _file_system(view: ScriptView, places: Mapping[str, str]) -> list[str]:
     shell = [] if view.shell is None else [str(view.shell[0])]
     around = {directory for place in (*places, *shell) for directory in above(Path(place))} | {str(path) for path in view.listed}
     for directory in sorted(around, key=lambda text: text.split("/")):
-        options += ["--perms", "0755", "--dir", directory]  # by itself bubblewrap closes them to others, and the script is another
+        options += ["--perms", "0755", "--dir", directory]  # bubblewrap's default closes them to other users, such as the script's
     for link, target in view.entry_links:
         options += ["--symlink", target, str(link)]
     for place in sorted(places, key=lambda text: text.split("/")):
@@ -159,7 +159,7 @@ def _file_system(view: ScriptView, places: Mapping[str, str]) -> list[str]:
 
 
 def _cover(directory: str, places: Collection[str]) -> list[str]:
-    """Put an empty directory over another; on the way to places below it, directories that everybody can pass."""
+    """Mount an empty directory over another; directories on the way to places below it are open to every user."""
     from .bounds import above
 
     within = {way for place in places for way in above(Path(place)) if way.startswith(f"{directory}/")}

@@ -1,10 +1,10 @@
-"""What runs inside the sandbox: one bundle, compiled once, and one generator per slot, driven by frames.
+"""Bundle server inside the sandbox: one bundle, compiled once, and one generator per slot, driven by frames.
 
-Nothing of ours is imported here and almost nothing of the standard library, because a cold start pays for every import. The parent sends
+Imports nothing of ours and almost nothing of the standard library, because a cold start pays for every import. The parent sends
 this file as compiled code before anything else, with the code of the other files that run inside.
 
-A request is ``LETTER SLOT SEQ BODY\\n``, an answer ``SLOT SEQ WORD DIGEST BODY\\n``. Exactly one answer follows a request, except that the
-outcomes which follow a ``P`` belong to it.
+A request is ``LETTER SLOT SEQ BODY\\n``, an answer ``SLOT SEQ WORD DIGEST BODY\\n``. Exactly one answer follows a request; the
+outcomes after a ``P`` are part of that request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OUTPUT_KEYS = {"role", "content", "meta"}
 
 
 class EffectError(Exception):
-    """An effect failed; ``error`` is a mapping with at least ``kind`` and ``message``."""
+    """Failure of an effect; ``error`` is a mapping with at least ``kind`` and ``message``."""
 
     def __init__(self, error: Mapping[str, Any]) -> None:
         super().__init__(str(error.get("message", "the effect failed")))
@@ -54,8 +54,8 @@ _scan = make_scanner(_ScanSettings())  # type: ignore[arg-type]  # any object wi
 
 
 def main(payload: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> None:
-    """Lock down, prove it, and serve until the pipe ends."""
-    sys.stdin = sys.stdout = sys.stderr = None  # what a bundle prints is nobody's answer
+    """Lock down, verify the lockdown, and serve until the end of the pipe."""
+    sys.stdin = sys.stdout = sys.stderr = None  # output of a bundle is dropped
     sys.__stdin__ = sys.__stdout__ = sys.__stderr__ = None  # type: ignore[misc]  # the same
     modules = payload["modules"]
     settings = payload["settings"]
@@ -86,7 +86,7 @@ def load(code: CodeType, name: str) -> dict[str, Any]:
 
 
 class Speaker:
-    """The answering end of the pipe pair."""
+    """Writer of answers to the pipe."""
 
     def __init__(self, answer_fd: int) -> None:
         self._fd = answer_fd
@@ -99,7 +99,7 @@ class Speaker:
 
 
 class BundleServer:
-    """Holds the compiled bundle and its generators."""
+    """Request loop over the compiled bundle and its generators."""
 
     def __init__(self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, mark_bytes: int) -> None:
         self._reader = reader
@@ -152,13 +152,13 @@ class BundleServer:
         self._runs[slot] = generator, context.run, send
         return self._advance(slot, context.run, send, None)
 
-    def _open(self, given: object, options: object) -> Any:
+    def _open(self, params: object, options: object) -> Any:
         module = type(sys)("bundle")
         sys.modules["bundle"] = module  # where dataclasses look up the names of annotations
         namespace: dict[str, Any] = module.__dict__
         namespace["EffectError"] = EffectError
         exec(self._code, namespace)  # type: ignore[arg-type]  # noqa: S102 - the bundle, compiled
-        generator = namespace["run"](given, options)
+        generator = namespace["run"](params, options)
         if not (hasattr(generator, "send") and hasattr(generator, "throw")):
             raise TypeError(f"run() must be a generator function; it returned {type(generator).__name__}")
         return generator
@@ -175,13 +175,13 @@ class BundleServer:
         return self._advance(slot, run, send, record.get("outcome"))
 
     def _replay(self, slot: int, count: int, body: bytes) -> None:
-        """Answer the first *count* effects from the frames that follow, and say only where that leads."""
+        """Answer the first *count* effects from the frames that follow; send only the position reached."""
         digest = blake2b(digest_size=DIGEST_BYTES)
         word, answer = self._start(slot, body)
         seq = 1
         for _ in range(count):
             frame = self._reader.readline()
-            if word == b"effect":  # otherwise it ended early, and the rest is only drained
+            if word == b"effect":  # otherwise the run ended early, and the rest is drained
                 digest.update(mark(answer, self._mark_bytes) + b"\n")
                 word, answer = self._outcome(slot, frame.split(b" ", 3)[3])
                 seq += 1
@@ -216,7 +216,7 @@ class BundleServer:
         return word, body
 
     def _refuse(self, slot: int | None, error: BaseException) -> tuple[bytes, bytes]:
-        """End a run whose yield is no effect, and say at which line it stands."""
+        """End a run whose yield is no effect, and name the line of its yield."""
         if slot is None:
             return b"raise", self._describe(error)
         generator, _, _ = self._runs.pop(slot)
@@ -229,7 +229,7 @@ class BundleServer:
         if run is not None:
             try:
                 run[0].close()
-            except BaseException:  # its `finally` blocks are its own affair
+            except BaseException:  # errors of its `finally` blocks are ignored
                 return
 
     def _describe(self, error: BaseException, where: str = "") -> bytes:
@@ -243,7 +243,7 @@ class BundleServer:
             return b'{"type":"%b","message":"the bundle raised an error that cannot be shown","trace":""}' % kind
 
     def _trace(self, traceback: TracebackType | None) -> str:
-        """The outermost and the innermost frames; there may be millions, and no memory left."""
+        """Return the outermost and the innermost frames; there may be millions, and no memory left."""
         first: list[str] = []
         last: list[str] = []
         count = 0
@@ -265,7 +265,7 @@ class BundleServer:
 
 
 def mark(effect: bytes, mark_bytes: int) -> bytes:
-    """What the digest takes of an effect: its bytes, or its hash if it is long."""
+    """Return the digest's input for an effect: its bytes, or its hash if it is long."""
     if len(effect) <= mark_bytes:
         return effect
     return b"blob:" + blake2b(effect, digest_size=DIGEST_BYTES).hexdigest().encode()
@@ -276,7 +276,7 @@ def decode(data: bytes) -> Any:
 
 
 def encode(value: object) -> bytes:
-    """Canonical JSON; raises for anything else than JSON values."""
+    """Return canonical JSON; raise for anything but JSON values."""
     return "".join(_pieces(value, 0)).encode()
 
 

@@ -1,6 +1,6 @@
-"""Granted directories that are closed to the user that scripts run as, or that hold what no script sees.
+"""Granted directories that are closed to the user of scripts, or that contain hidden directories.
 
-A granted directory can be entered and listed, whatever its mode; what lies in it is read as its own mode lets others. Where that takes
+A granted directory can be entered and listed, whatever its mode; its entries are read as their own modes allow. Where that takes
 more than one mount or rule, the directory is shown by its entries.
 """
 
@@ -18,14 +18,14 @@ from .bounds import Identity, ScriptView
 from .scratch import ScratchUser
 
 MOST_ENTRIES = 2_000
-"""Of a closed directory; bubblewrap takes 9,000 arguments."""
+"""Entries of a closed directory; bubblewrap takes 9,000 arguments."""
 MOST_WALKED = 200_000
 KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
-"""What can be read there is decided by more than modes."""
+"""Directories where more than modes decides about reading."""
 
 
 def allows(status: os.stat_result, user: ScratchUser, bits: int) -> bool:
-    """Whether the mode of a file gives *user* all of *bits* (4 read, 2 write, 1 enter)."""
+    """Whether a file's mode gives *user* all of *bits* (4 read, 2 write, 1 enter)."""
     shift = 6 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 0
     return stat.S_IMODE(status.st_mode) >> shift & bits == bits
 
@@ -33,7 +33,7 @@ def allows(status: os.stat_result, user: ScratchUser, bits: int) -> bool:
 def shown_by_entries(
     view: ScriptView, granted: Collection[Path], user: ScratchUser, identities: Mapping[Path, Identity]
 ) -> tuple[ScriptView, dict[Path, Identity]]:
-    """Replace each granted directory that *user* may not list by what lies in it, for mounts.
+    """Replace each granted directory that *user* may not list by its entries, for mounts.
 
     Raises:
         RefusedError: a directory is not the object that was granted. SandboxUnavailable: one holds too much.
@@ -80,10 +80,10 @@ def _entries(directory: Path, expected: Identity | None) -> Iterator[tuple[Path,
 def shown_by_rights(
     view: ScriptView, granted: Collection[Path], user: ScratchUser | None, identities: Mapping[Path, Identity]
 ) -> tuple[ScriptView, dict[Path, Identity]]:
-    """Replace each granted directory by what *user* may read in it, for Landlock rules; hidden directories are left out.
+    """Replace each granted directory by the trees that *user* may read in it, for Landlock rules; hidden directories are left out.
 
     Args:
-        user: a user who passes through every directory; None: the kernel holds the modes by itself.
+        user: a user who passes through every directory; None: the kernel enforces the modes.
     Raises:
         SandboxUnavailable: a directory for writing holds what must stay closed, or a directory is too large to be looked through.
     """
@@ -96,7 +96,7 @@ def shown_by_rights(
             )
     for place in view.read:
         if place not in granted and place.parts[:2] != ("/", "etc"):
-            continue  # the system's own, open to everybody
+            continue  # the system's own, open to every user
         parts = _readable(place, user, view.hidden)
         if parts == [place]:
             continue
@@ -111,7 +111,7 @@ def shown_by_rights(
 
 
 def _readable(place: Path, user: ScratchUser | None, hidden: Collection[Path]) -> list[Path]:
-    """Return the largest trees in *place* of which all can be read: itself, or some below it."""
+    """Return the largest readable trees in *place*: itself, or some below it."""
     if any(str(place) == name or str(place).startswith(f"{name}/") for name in KERNEL_DIRECTORIES):
         return [place]
     above_hidden = {parent for path in hidden for parent in path.parents}
@@ -123,14 +123,14 @@ def _readable(place: Path, user: ScratchUser | None, hidden: Collection[Path]) -
 
 
 class _Looking:
-    """One walk through a tree. user None: only hidden directories matter."""
+    """Walk through a tree. user None: only hidden directories matter."""
 
     def __init__(self, top: Path, user: ScratchUser | None, hidden: Collection[Path], above_hidden: Collection[Path]) -> None:
         self._top, self._user, self._hidden, self._above_hidden = top, user, hidden, above_hidden
         self._count = 0
 
     def parts(self, directory: Path, *, entered: bool = False) -> list[Path]:
-        """Return [directory] if all of it can be read. entered: its own mode does not matter."""
+        """Return [directory] if all of it is readable. entered: its own mode does not matter."""
         if directory in self._hidden:
             return []
         if self._user is None and directory not in self._above_hidden:
@@ -151,7 +151,7 @@ class _Looking:
                 )
             path = directory / entry.name
             if entry.is_symlink():
-                continue  # what it leads to has rights of its own
+                continue  # the target of a link has rights of its own
             parts = self.parts(path) if entry.is_dir(follow_symlinks=False) else self._file(path)
             whole &= parts == [path]
             found += parts

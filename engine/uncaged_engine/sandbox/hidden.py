@@ -1,4 +1,4 @@
-"""Things of this machine that a script tried to use and that its view leaves out. What does not exist here is not among them."""
+"""Refusals for reports: existing things of this machine that a script tried to use and that its view leaves out."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .reach import FACTS
 from .watch import ANY_ADDRESS, SOCKET_TABLES, Attempt, Interest, Kind, listening_ports
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/etc", "/sys", "/selinux", "/dev", "/proc")
-"""Libraries and configuration: programs look there for much that they do without."""
+"""Libraries and configuration: programs look there for optional files."""
 NAME_SERVICES = ("/run/nscd", "/run/systemd", "/var/lib/sss", "/var/db/nscd", "/var/cache/nscd", "/run/setrans")
-"""Asked by the C library for names of users and hosts, before it reads the files."""
+"""Sockets that the C library asks for names of users and hosts, before it reads the files."""
 OWN = ("/tmp", "/dev/shm")  # noqa: S108 - the script's private ones
 PROCESSES = "/proc"
 NAME_PORT = 53
@@ -25,10 +25,10 @@ NAME_PORT = 53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One thing that exists on this machine and was refused.
+    """Existing thing of this machine that was refused.
 
-    what: as in `Attempt`. readable: a path that may be read, but not written. system: a file of the system's configuration, for which
-    programs look without need.
+    what: as in `Attempt`. readable: a path that may be read, but not written. system: a configuration file of the system, which programs
+    look up without need.
     """
 
     kind: Kind
@@ -39,11 +39,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walls:
-    """What stands between a script and the machine.
+    """Enforcement around one script, to tell refused attempts from others.
 
-    own: its private places. mounted: what is hidden does not exist for it (bubblewrap); else its contents alone are refused (Landlock).
-    shared_network: it has the machine's. only_listed: what is not listed does not start, even where it can be read.
-    script_path, machine_path: the PATH that it has, and the caller's.
+    own: its private places. mounted: hidden things do not exist for it (bubblewrap); else only their content is refused (Landlock).
+    shared_network: the script is in the machine's network. only_listed: a program that is not listed does not start, even if readable.
+    script_path, machine_path: PATH of the script, and of the caller.
     """
 
     view: ScriptView
@@ -55,7 +55,7 @@ class Walls:
     machine_path: str
 
     def interest(self) -> Callable[[Kind, str], Interest]:
-        """Return a quick decision how much an attempt at a path matters; in doubt it does."""
+        """Return a quick decision how much an attempt at a path matters; in doubt it matters."""
         programs = frozenset(self.script_path.split(":"))
         readable, writable = (tuple(f"{path}/" for path in places) for places in (self.view.read, self.view.write))
         own = tuple(f"{path}/" for path in self.own)
@@ -70,24 +70,24 @@ class Walls:
             if path.startswith(libraries if kind == "open" else system):
                 return Interest.NONE
             if path.startswith(writable if kind == "write" else readable + writable):
-                return Interest.LOW if kind == "open" else Interest.NONE  # it may be a link that leads out
+                return Interest.LOW if kind == "open" else Interest.NONE  # possibly a link that leads out
             if path.startswith(own) and kind != "write" and not os.path.lexists(path):
-                return Interest.NONE  # nothing of that name is hidden
+                return Interest.NONE  # no hidden thing has that name
             return Interest.LOW if kind == "write" and path.startswith(own + readable) else Interest.HIGH
 
         return decide
 
     def refusals(self, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]:
-        """Return what of the attempts was refused, each thing once, in order."""
+        """Return the refused attempts, each thing once, in order."""
         attempts = tuple(attempts)
         made = frozenset(self._first_below_own(attempt.what) for attempt in attempts if attempt.kind == "write")
         judged = (attempt for attempt in attempts if self._first_below_own(attempt.what) not in made - {None})
         return tuple(dict.fromkeys(refusal for attempt in judged for refusal in self._refusals(attempt)))
 
     def _first_below_own(self, path: str) -> str | None:
-        """The entry of a private place that a path lies in, such as ``/tmp/x``; None if it lies in none, or is the place itself.
+        """Return the entry of a private place that contains a path, such as ``/tmp/x``; None if there is none, or for the place itself.
 
-        What the script made there is its own, whatever has the same name outside; the rest of the machine's is hidden by it.
+        A file that the script made there is its own, even if the machine has one of that name; the place hides the machine's others.
         """
         own = next((place for place in self.own if path.startswith(f"{place}/")), None)
         if own is None or self._covers(path, self.view.read) or self._covers(path, self.view.write):
@@ -96,7 +96,7 @@ class Walls:
         return None if self._leads_on(entry) else entry
 
     def _leads_on(self, path: str) -> bool:
-        """Whether a directory lies on the way to something that the script may use."""
+        """Whether a directory is an ancestor of something that the script may use."""
         return path == "/" or any(_lies_in(str(place), (path,)) for place in (*self.view.read, *self.view.write))
 
     def _refusals(self, attempt: Attempt) -> Iterator[Refusal]:
@@ -114,7 +114,7 @@ class Walls:
                     yield from self._path(attempt.kind, path)
 
     def _is_there(self, address: str) -> bool:
-        """Whether an address is one of another machine, or something listens at it on this one."""
+        """Whether an address is one of another machine, or has a listener on this one."""
         if address in (ANY_ADDRESS, SOCKET_TABLES):
             return True
         host, _, port = address.rpartition(":")
@@ -138,7 +138,7 @@ class Walls:
             yield Refusal(kind="execute", what=name if on_path and os.path.realpath(on_path) == real else path)
 
     def _interpreter(self, path: str) -> Iterator[Refusal]:
-        """The program that runs a declared script: the kernel starts it without a call that could be seen."""
+        """Yield the interpreter of a declared script: the kernel starts it without a visible call."""
         try:
             with open(path, "rb") as file:  # noqa: PTH123 - as text
                 first = file.readline(256)
@@ -152,7 +152,7 @@ class Walls:
         if path == PROCESSES or path.startswith(f"{PROCESSES}/"):
             yield from self._processes(kind, path)
         elif kind in ("look", "room") and not self.mounted:
-            return  # names and sizes are no secret there
+            return  # names and sizes are public there
         elif self._covers(real, self.view.write) or path in self.own:
             return
         elif kind == "write":
@@ -163,7 +163,7 @@ class Walls:
             if kind == "open" and _lies_in(path, ("/etc",)) and not _lies_in(path, FACTS) and os.path.exists(path):  # noqa: PTH110 - as text
                 yield Refusal(kind=kind, what=path, system=True)
         elif kind == "look" and self._leads_on(path):
-            return  # it is there for the script, too
+            return  # the script has it, too
         elif os.path.lexists(path):
             yield Refusal(kind=kind, what=real if self._covers(path, self.view.read) else path)
 
@@ -175,7 +175,7 @@ class Walls:
             yield Refusal(kind="write", what=path, readable=self._covers(real, self.view.read))
 
     def _processes(self, kind: Kind, path: str) -> Iterator[Refusal]:
-        """Bubblewrap shows a ``/proc`` of the sandbox alone, Landlock a few files of the machine's."""
+        """Yield refusals in ``/proc``: bubblewrap shows one of the sandbox alone, Landlock a few files of the machine's."""
         if kind != "open":
             return
         if _of_the_network(path) and self.mounted:
@@ -191,7 +191,7 @@ class Walls:
 
 @lru_cache(maxsize=64)
 def _by_both_names(places: tuple[Path, ...] | tuple[str, ...]) -> tuple[str, ...]:
-    """Places as they are written, and where they lead."""
+    """Return places as written, and resolved."""
     return tuple(dict.fromkeys((*map(str, places), *map(os.path.realpath, places))))
 
 
@@ -201,7 +201,7 @@ def _of_the_network(path: str) -> bool:
 
 
 def _of_the_machine(path: str) -> bool:
-    """Whether a path under ``/proc`` shows more than the process that asks and the kernel's settings."""
+    """Whether a path under ``/proc`` shows more than the calling process and the kernel's settings."""
     of_listings = ("/proc/self/mountinfo", "/proc/self/mounts", "/proc/self/stat", "/proc/self/status")
     return path in of_listings or not _lies_in(path, (*FACTS, "/proc/thread-self", "/proc/sys"))
 

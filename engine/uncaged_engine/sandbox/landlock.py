@@ -1,6 +1,6 @@
-"""Inside the sandbox: with Landlock the process denies itself the file system, all but a list, and signals and sockets of others.
+"""Landlock domain, inside the sandbox: denies the file system except for a list of paths, and signals and sockets of other processes.
 
-Runs as compiled code handed over by the parent; imports nothing of ours.
+Runs as compiled code sent by the parent; imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ RULE_PATH_BENEATH = 1
 QUIET_FROM_ABI = 7
 QUIET = 1  # refusals are expected here; they need no audit record
 FILE_RIGHTS_OF_ABI = (0, (1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1, (1 << 15) - 1, ALL_FILE_RIGHTS)
-"""What each version can deny: 2 adds moving and linking between directories, 3 truncating, 5 device controls."""
+"""Rights that each version can deny: 2 adds moving and linking between directories, 3 truncating, 5 device controls."""
 NETWORK_FROM_ABI = 4
 SCOPES_FROM_ABI = 6
 
 
 def restrict(syscall: Callable[..., int], numbers: Mapping[str, int], settings: Mapping[str, Any]) -> None:
-    """Allow the listed paths, deny the rest, for ever.
+    """Allow the listed paths and deny the rest, irrevocably.
 
     Args:
-        settings: abi; files, network, scopes: what is denied (bits that this version knows); rules: pairs of path and the rights
-            that it keeps; identities: device and inode that must be found at some of the paths.
+        settings: abi; files, network, scopes: the denied rights (bits that this version knows); rules: pairs of path and the rights
+            that it keeps; identities: the expected device and inode of some of the paths.
     Raises:
-        LookupError: another object is there; names the path.
+        LookupError: a path is another object; names the path.
     """
     identities = settings.get("identities", {})
     handled = settings["files"].to_bytes(8, "little")

@@ -1,4 +1,4 @@
-"""A child process is started locked down, with three pipe ends and no other open file of ours."""
+"""Start of a locked-down child process with three pipe ends and no other open file of ours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXIT_GRACE_MS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """A started child. request_fd, answer_fd, stderr_fd: our ends, the first not blocking. cpu_s: what it may use up (None: all)."""
+    """Started child. request_fd, answer_fd, stderr_fd: our ends, the first not blocking. cpu_s: its CPU limit (None: no limit)."""
 
     process: subprocess.Popen[bytes]
     request_fd: int
@@ -38,13 +38,13 @@ class Launched:
     cpu_s: int | None
 
     def finish(self, *, grace_ms: int = 0) -> str:
-        """Reap the child and close our ends, once; returns how it ended and what it wrote last.
+        """Reap the child and close our ends, once; return how it ended, and its last output.
 
         Args:
-            grace_ms: how long it may take to end by itself.
+            grace_ms: time for it to end by itself.
         """
         ended = _ends_within(self.process.pid, grace_ms)
-        kill_group(self.process)  # if it has ended by itself, what it may have left
+        kill_group(self.process)  # its remaining processes, if it has ended by itself
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
         last_words = _last_words(self.stderr_fd)
@@ -56,9 +56,9 @@ class Launched:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child that leads its session and was not reaped yet, with what it has started so far.
+    """Kill a child that leads its session and was not reaped yet, with its process group.
 
-    Bubblewrap's own child waits for bubblewrap before it asks to die with it; if bubblewrap alone is killed then, it waits for ever.
+    Bubblewrap's own child waits for bubblewrap before it sets its parent-death signal; if bubblewrap alone is killed then, it hangs.
     """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -67,18 +67,18 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 def launch(
     mechanism: Mechanism | None, *, limits: list[Limit], settings: Mapping[str, object], environment: Mapping[str, str] | None = None
 ) -> Launched:
-    """Start the child and send it its program.
+    """Start the child and send it its payload.
 
     Args:
         mechanism: None for a trusted bundle: a plain process.
-        limits: what the process sets on itself.
-        settings: what the child's `main` needs besides.
-        environment: added to what a trusted bundle's process gets; others get none of it.
+        limits: the resource limits that the process sets on itself.
+        settings: further settings for the child's `main`.
+        environment: variables for a trusted bundle's process; others get none of them.
     Raises:
-        SandboxUnavailable: the program of the sandbox is gone.
+        SandboxUnavailable: the sandbox program is missing.
     """
     (request_read, request_write), (answer_read, answer_write), (stderr_read, stderr_write) = _pipes(3)
-    os.set_blocking(stderr_write, False)  # who writes more than a pipe holds loses it, and nobody waits
+    os.set_blocking(stderr_write, False)  # output beyond the pipe's capacity is dropped, and the writer never blocks
     os.set_blocking(stderr_read, False)
     with suppress(OSError):
         fcntl.fcntl(request_write, fcntl.F_SETPIPE_SZ, _REQUEST_PIPE_BYTES)
@@ -110,7 +110,7 @@ def launch(
 
 
 def _pipes(count: int) -> list[tuple[int, int]]:
-    """All of them, or none."""
+    """Open all pipes, or none."""
     made: list[tuple[int, int]] = []
     try:
         for _ in range(count):
@@ -143,7 +143,7 @@ def _command(
 
 @contextmanager
 def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
-    """The filter under which bubblewrap starts the interpreter, as an open file; the stricter one is set by the process itself."""
+    """Open a file with the filter under which bubblewrap starts the interpreter; the process sets the stricter one by itself."""
     if mechanism is None or mechanism.name != "bubblewrap":
         yield None
         return
@@ -154,7 +154,7 @@ def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
 
 
 def _payload(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[str, object]) -> bytes:
-    """Everything that the child needs before it is locked down, in one message."""
+    """Return the payload that the child needs before its lockdown."""
     machine = os.uname().machine if mechanism is None else mechanism.machine
     numbers = call_numbers(machine)
     inside: dict[str, object] = {**settings, "numbers": numbers, "parent": os.getpid()}
@@ -173,7 +173,7 @@ def _payload(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping
 
 
 def _foreign_files() -> list[str]:
-    """Files that exist and that the child must not be able to read."""
+    """Return existing files that the child must not be able to read."""
     return [path for path in ("/etc/passwd", "/proc/self/status", __file__) if Path(path).exists()]
 
 
@@ -186,7 +186,7 @@ def _send(launched: Launched, data: bytes) -> None:
 
 
 def _ends_within(pid: int, grace_ms: int) -> bool:
-    """Whether the process ends by itself; it is not reaped."""
+    """Whether the process ends by itself within the grace; it is not reaped."""
     pidfd = os.pidfd_open(pid)
     try:
         poll = select.poll()
@@ -203,7 +203,7 @@ def _last_words(fd: int) -> str:
 
 
 def _how(code: int, spent_s: float, cpu_s: int | None) -> str:
-    """An exit code in words; bubblewrap reports its child's signal as 128 and more."""
+    """Return an exit code in words; bubblewrap reports its child's signal as 128 and more."""
     number = -code if code < 0 else code - 128
     if number == signal.SIGKILL and cpu_s is not None and spent_s > cpu_s * 0.75:  # the kernel counts in ticks
         return f"its CPU allowance of {cpu_s} s is used up"

@@ -1,8 +1,8 @@
-"""As root a script runs as a user of its own, and what it may write is that user's only while it runs.
+"""Lending of directories: as root a script runs as a user of its own, who owns its writable directories while it runs.
 
-What belongs to the owner of a directory is lent and given back; what belongs to others, files with a second name and set-id files stay as
-they are. Owners are changed by descriptor, so a name that is swapped meanwhile changes nothing else. A note on disk survives a crash: the
-next run that needs the directory, or the next worker of the store, gives back by it. As an ordinary user nothing changes hands.
+Files of the directory's owner change hands and are given back; files of others, files with a second name and set-id files keep their
+owner. Owners are changed by descriptor, so a name that is swapped meanwhile changes nothing else. A note on disk survives a crash: the
+next run that needs the directory, or the next worker of the store, gives it back. For an ordinary user nothing changes hands.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from .scratch import ScratchUser, is_scratch, scratch_user
 
 MOST_ENTRIES = 20_000
 MOST_LEVELS = 500
-"""One descriptor each while a tree is walked."""
+"""Maximum depth of a walk, with a descriptor for each level."""
 
 
 class TooDeep(Refused):
-    """Directories in directories, more than are walked."""
+    """Directory nesting beyond the maximum depth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What is lent: a place with its identity, its owner, and the groups that differ from its own, by inode. user: the borrower."""
+    """Record of a lent place: its identity, its owner, and the groups that differ from its own, by inode. user: the borrower."""
 
     place: str
     device: int
@@ -47,7 +47,7 @@ class Note:
     groups: Mapping[str, int]
 
     def write(self, path: Path) -> None:
-        """Keep the note; on disk when this returns."""
+        """Write the note to disk; flushed when this returns."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self)).encode())
 
@@ -55,22 +55,22 @@ class Note:
     def read(cls, path: Path) -> Self | None:
         try:
             return cls(**json.loads(path.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):  # none, or one that a crash cut off before anything was lent
+        except (OSError, ValueError, TypeError):  # no note, or one that a crash cut off before anything was lent
             return None
 
     def owner_of(self, found: os.stat_result) -> tuple[int, int] | None:
-        """Return to whom an entry goes back; None: it is not the borrower's."""
+        """Return the owner to restore for an entry; None: it is not the borrower's."""
         return (self.uid, self.groups.get(str(found.st_ino), self.gid)) if found.st_uid == self.user else None
 
 
 @contextmanager
 def lent(places: Mapping[Path, Identity], user: ScratchUser, notes: Path) -> Iterator[None]:
-    """Inside, *user* may write to what is below each of *places*. A place, with all below it, is lent to one run at a time.
+    """Lend what is below each of *places* to *user* inside this block. A place, with all below it, is lent to one run at a time.
 
     Args:
-        places: by the name that leads over no link. notes: the directory for notes; nothing below the directory above it is ever lent.
+        places: by their names without links. notes: the directory for notes; nothing below its parent is ever lent.
     Raises:
-        Refused: a place holds too much to be handed over, or is another object.
+        Refused: a place holds too many files, or is another object.
     """
     if os.geteuid() != 0:
         yield
@@ -84,10 +84,10 @@ def lent(places: Mapping[Path, Identity], user: ScratchUser, notes: Path) -> Ite
 
 @contextmanager
 def _locked(places: Iterable[Path]) -> Iterator[None]:
-    """Lock each place alone, and what is above it together with others: so one in another is not lent at the same time."""
+    """Lock each place exclusively and its ancestors in shared mode, so that nested places are not lent at the same time."""
     modes = {above: fcntl.LOCK_SH for place in places for above in place.parents} | dict.fromkeys(places, fcntl.LOCK_EX)
     with ExitStack() as stack:
-        for directory in sorted(modes):  # every run in the same order
+        for directory in sorted(modes):  # the same order in every run
             with suppress(OSError):
                 fd = os.open(directory, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 stack.callback(os.close, fd)
@@ -149,7 +149,7 @@ def note_path(notes: Path, place: Path) -> Path:
 
 
 def give_back_all(notes: Path) -> None:
-    """Give back what ended processes of this store left lent; what is in use now stays."""
+    """Give back all that ended processes of this store left lent; places in use stay lent."""
     if os.geteuid() == 0 and notes.is_dir():
         for path in notes.glob("*.json"):
             note = Note.read(path)
@@ -160,7 +160,7 @@ def give_back_all(notes: Path) -> None:
 
 @contextmanager
 def _unused(place: Path) -> Iterator[None]:
-    """Raise BlockingIOError if a run of some worker has the place, or one around or in it."""
+    """Raise BlockingIOError if a run of some worker has the place, one around it, or one in it."""
     with ExitStack() as stack:
         for directory in sorted((place, *place.parents)):
             fd = os.open(directory, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -170,7 +170,7 @@ def _unused(place: Path) -> Iterator[None]:
 
 
 def give_back(path: Path) -> None:
-    """Give back by a note, for whoever holds the place's lock; another object in its place is left alone."""
+    """Give back by a note. The caller holds the place's lock; another object at the place is left alone."""
     note = Note.read(path)
     if note is None:
         return
@@ -185,13 +185,13 @@ def give_back(path: Path) -> None:
 
 
 def _is_lent(found: os.stat_result, owner: int) -> bool:
-    """Whether an entry of a tree is lent: it is its owner's, has no other name, and gives nobody rights by being run."""
+    """Whether an entry of a tree is lent: it has the owner, one name only, and no set-id bit."""
     plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and not found.st_mode & (stat.S_ISUID | stat.S_ISGID)
     return found.st_uid == owner and (plain or stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode))
 
 
 def _other_groups(fd: int, place: Path, top: os.stat_result, apart: Collection[Identity]) -> dict[str, int]:
-    """Count what would be lent, and return the groups that giving back must restore."""
+    """Count the entries to lend, and return the groups that giving back must restore."""
     groups: dict[str, int] = {}
     for count, (_, found) in enumerate(walk(fd, apart), 1):
         if count > MOST_ENTRIES:
@@ -205,11 +205,11 @@ def _other_groups(fd: int, place: Path, top: os.stat_result, apart: Collection[I
 
 
 def change_owners(fd: int, choose: Callable[[os.stat_result], tuple[int, int] | None], apart: Collection[Identity] = ()) -> None:
-    """Give each entry of an open tree to the user and group that *choose* names, if it names any."""
+    """Set owner and group of each entry of an open tree to those that *choose* returns, if any."""
     for entry, found in walk(fd, apart):
         owner = choose(found)
         if owner is not None:
-            os.chown(f"/proc/self/fd/{entry}", *owner)  # the very object that was looked at, whatever its name is by now
+            os.chown(f"/proc/self/fd/{entry}", *owner)  # the object of the descriptor, whatever its name is by now
 
 
 def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.stat_result]]:
@@ -259,7 +259,7 @@ def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.s
 
 
 def identities_of(*paths: Path) -> set[Identity]:
-    """Return device and inode of each path that exists; a link counts as itself."""
+    """Return device and inode of each path that exists; a link is not followed."""
     found = set()
     for path in paths:
         with suppress(FileNotFoundError):
@@ -269,7 +269,7 @@ def identities_of(*paths: Path) -> set[Identity]:
 
 
 def user_for(places: Places, home: Path) -> ScratchUser:
-    """Return the owner of a place that the script may write, if that is one of the users for scripts; else one of these."""
+    """Return the owner of a writable place of the script, if it is one of the users for scripts; else a user for scripts."""
     for place in places.write if os.geteuid() == 0 else ():
         if place.exists() and is_scratch(place.stat().st_uid):
             return scratch_user(place)

@@ -1,6 +1,6 @@
-"""Inside the sandbox: the process gives up every right itself, before it reads a byte of the bundle, and then tries the doors.
+"""Lockdown, inside the sandbox: the process gives up its rights before it reads a byte of the bundle, and then verifies that they are gone.
 
-Runs as compiled code handed over by the parent, imports nothing of ours, and reaches the kernel through ``_ctypes`` alone (``ctypes`` would
+Runs as compiled code sent by the parent, imports nothing of ours, and reaches the kernel through ``_ctypes`` alone (``ctypes`` would
 cost a quarter of the interpreter's start). Filter and numbers come from the parent, which knows the machine.
 """
 
@@ -63,14 +63,14 @@ def follow_parent(settings: Mapping[str, Any]) -> None:
     """Die when the parent's thread does; bubblewrap's child (parent 0) follows bubblewrap."""
     syscall(settings["numbers"]["prctl"], PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
     if settings["parent"] and posix.getppid() != settings["parent"]:
-        posix._exit(0)  # it died before it could be watched
+        posix._exit(0)  # the parent ended before the signal was set
 
 
 def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> int | None:
-    """Limits, no new rights, no peeking by others, then the file system, then the filter; nothing can be undone afterwards.
+    """Set limits, no_new_privs and non-dumpable, then the file system, then the filter; irrevocable.
 
     Returns:
-        If the settings ask for it, the descriptor at which the filter shows calls.
+        If the settings ask for it, the listener descriptor of the filter.
     """
     numbers = settings["numbers"]
     syscall(numbers["prctl"], PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -89,12 +89,12 @@ def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -
 
 
 def install_filter(prctl: int, program: bytes) -> None:
-    """Put a seccomp program (8 bytes an instruction) in force."""
+    """Install a seccomp program (8 bytes an instruction)."""
     syscall(prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, _program(program), 0, 0)
 
 
 def install_watched_filter(seccomp: int, program: bytes) -> int:
-    """The same for a program that shows calls to a listener; returns the listener's descriptor."""
+    """Install a seccomp program with notifications; return the listener's descriptor."""
     try:
         return syscall(seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE, _program(program))
     except OSError as error:
@@ -120,7 +120,7 @@ def send_descriptor(sendmsg: int, to: int, word: bytes, descriptor: int) -> None
 
 
 def open_doors(doors: Mapping[str, Any]) -> list[str]:
-    """Try to read, write, connect, make the calls that no wall but the filter refuses, fork and exec; say what succeeded."""
+    """Try to read, write, connect, make the calls that only the filter refuses, fork and exec; return what succeeded."""
     return [*_read(doors["read"]), *_write(doors["write"]), *_connect(doors["socket"]), *_call(doors["calls"]), *_fork(), *_exec()]
 
 
@@ -162,7 +162,7 @@ def _call(numbers: Mapping[str, int]) -> list[str]:
     found = []
     for name, number in numbers.items():
         try:
-            syscall(number, -1, 0, -1, 0)  # no such descriptor, path or process: it must fail, and how it fails is the answer
+            syscall(number, -1, 0, -1, 0)  # no such descriptor, path or process: the call must fail, and its error number is the answer
         except PermissionError:
             continue
         except OSError:
@@ -184,7 +184,7 @@ def _fork() -> list[str]:
 
 def _exec() -> list[str]:
     try:
-        posix.execv("/nonexistent/program", ["program"])  # it must fail, and how it fails is the answer
+        posix.execv("/nonexistent/program", ["program"])  # the call must fail, and its error number is the answer
     except PermissionError:
         return []
     except OSError:

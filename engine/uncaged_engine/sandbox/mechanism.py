@@ -1,4 +1,4 @@
-"""The sandbox that holds on this machine is chosen here, by trying it; where none holds, nothing runs."""
+"""Choice of the sandbox by trial on this machine; without one that works, nothing runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .landlock import ALL_NETWORK_RIGHTS, ALL_SCOPES, FILE_RIGHTS_OF_ABI, NETWOR
 from .syscalls import audit_arch, number_of
 
 BUNDLE_ABI = 1
-"""Landlock closes a bundle's files; the filter refuses all else that later versions add: moving, truncating, sockets, devices, signals."""
+"""Landlock closes a bundle's files; the filter refuses all that later versions add: moving, truncating, sockets, devices, signals."""
 SCRIPT_ABI = 6
-"""A script may do all that within its walls, so Landlock has to know it; signals were the last to come."""
+"""A script may do all that within its bounds, so Landlock has to control it; signals came with this version."""
 INSTALL = f"install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; or pip install {PACKAGE})"
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 _PROBE_TIMEOUT_S = 10
@@ -30,9 +30,9 @@ _PROBE_TIMEOUT_S = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A sandbox that was seen to work here, or is assumed to.
+    """Sandbox that a trial showed to work here, or that is assumed to work.
 
-    program: bubblewrap's path (None for Landlock), and who installed it. disable_userns: this bubblewrap can forbid nested user
+    program: bubblewrap's path (None for Landlock), and its installer. disable_userns: this bubblewrap can forbid nested user
     namespaces. landlock_abi: the kernel's (0 for bubblewrap).
     """
 
@@ -45,13 +45,13 @@ class Mechanism:
 
     @property
     def holds_scripts(self) -> bool:
-        """Whether scripts may run in it, too; bundles may in any."""
+        """Whether the mechanism can run scripts; any can run bundles."""
         return self.name == "bubblewrap" or self.landlock_abi >= SCRIPT_ABI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unusable:
-    """Why bubblewrap is not used. remedy: what would change that."""
+    """Reason why bubblewrap is not used. remedy: the change that would make it work."""
 
     reason: str
     remedy: str
@@ -62,12 +62,12 @@ def choose(prefer: str = "auto", *, scripts: bool = False, owners: bool = False)
 
     Args:
         prefer: ``auto``, ``bubblewrap`` or ``landlock``; the latter two allow no other.
-        scripts: it must hold scripts, too, which Landlock does from version 6 on.
-        owners: it should show to whom the machine's processes belong. In the user namespace that an ordinary user's bubblewrap needs, the
+        scripts: require a mechanism for scripts, too; Landlock is one from version 6 on.
+        owners: prefer one that shows owners of the machine's processes. In the user namespace of an ordinary user's bubblewrap, the
             kernel shows all others as one user; so Landlock comes first there, if *prefer* allows it.
     Raises:
-        SandboxUnavailable: what was asked for does not hold here; says why and what to install.
-        UsageError: no such preference.
+        SandboxUnavailable: no allowed mechanism works here; the message has the reason and what to install.
+        UsageError: unknown preference.
     """
     if prefer not in ("auto", "bubblewrap", "landlock"):
         raise UsageError(f"sandbox: {prefer!r} is none of 'auto', 'bubblewrap', 'landlock'")
@@ -78,10 +78,10 @@ def choose(prefer: str = "auto", *, scripts: bool = False, owners: bool = False)
 
 
 def assume(prefer: str = "auto") -> Mechanism | None:
-    """The sandbox that `choose` would try first, untried: for whoever starts it at once and sees whether it holds.
+    """Return the sandbox that `choose` would try first, without a trial, for a caller that starts it at once and checks the result.
 
     Returns:
-        None if nothing can be assumed without a look at the machine.
+        None if the choice needs a look at the machine.
     """
     program = None if prefer == "landlock" else next(programs(), None)
     if program is None:
@@ -111,7 +111,7 @@ def settle(bubblewrap: Unusable | None, landlock: Mechanism | None, *, scripts: 
     Args:
         bubblewrap, landlock: None if the preference excludes it.
     Raises:
-        SandboxUnavailable: it is not, or is excluded.
+        SandboxUnavailable: the version is too low, or Landlock is excluded.
     """
     least, linux = (SCRIPT_ABI, "6.12") if scripts else (BUNDLE_ABI, "5.13")
     if landlock is not None and landlock.landlock_abi >= least:
@@ -126,7 +126,7 @@ def settle(bubblewrap: Unusable | None, landlock: Mechanism | None, *, scripts: 
 
 
 def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | Unusable:
-    """Start each program once; return the first that makes a sandbox, or why none does."""
+    """Start each program once; return the first that makes a sandbox, or the reason why none does."""
     reasons: list[str] = []
     remedy = INSTALL
     for program in candidates:
@@ -138,7 +138,7 @@ def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | U
                     name="bubblewrap", machine=machine, program=program.path, origin=program.origin, disable_userns=disable_userns
                 )
         if not reasons:
-            from .namespaces import advice  # seldom needed, and every worker's start would pay for it
+            from .namespaces import advice  # seldom needed, and it would slow down every worker's start
 
             remedy = advice(program.path)
         reasons.append(f"{program.path} makes no sandbox here ({complaint})")
@@ -146,7 +146,7 @@ def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | U
 
 
 def _complaint(command: list[str]) -> str:
-    """Return what a trial of bubblewrap says against it; nothing if it works."""
+    """Return the error output of a trial of bubblewrap; nothing if it works."""
     try:
         tried = subprocess.run(
             [*command, "--ro-bind", "/", "/", "--", "/bin/true"],
@@ -164,7 +164,7 @@ def _complaint(command: list[str]) -> str:
 
 
 def landlock_abi(machine: str) -> int:
-    """The version of Landlock that the kernel offers; 0 if it offers none."""
+    """Return the kernel's Landlock version; 0 without Landlock."""
     import ctypes
 
     number = number_of("landlock_create_ruleset", machine) or -1
@@ -174,12 +174,12 @@ def landlock_abi(machine: str) -> int:
 
 @functools.cache
 def known_landlock_abi(machine: str) -> int:
-    """The same, asked once."""
+    """Return the kernel's Landlock version, cached."""
     return landlock_abi(machine)
 
 
 def landlock_settings(mechanism: Mechanism, interpreter: Interpreter) -> dict[str, object]:
-    """What a bundle's process may read under Landlock, in the form that `landlock.restrict` takes; denied is what its version can deny."""
+    """Return the settings for `landlock.restrict` of a bundle's process, which denies all that its version can deny."""
     abi = mechanism.landlock_abi
     rules = [(str(path), rights) for path, rights in _readable(interpreter)]
     return {
@@ -198,7 +198,7 @@ def _readable(interpreter: Interpreter) -> Iterator[tuple[Path, int]]:
         if not any((directory / name).is_dir() for name in HIDDEN_NAMES):
             yield directory, READ_FILE | READ_DIRECTORY
             continue
-        yield directory, READ_DIRECTORY  # names only; a rule cannot take back what one above it gave
+        yield directory, READ_DIRECTORY  # names only; a rule cannot withdraw rights of one above it
         with os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name not in HIDDEN_NAMES:

@@ -1,7 +1,7 @@
-"""Mounts of bubblewrap, looked at from outside when all are made and nothing has run inside yet.
+"""Check of bubblewrap's mounts from outside, after all are made and before anything runs inside.
 
 A mount follows links. A granted path in a directory that another script writes may become a link just then, and its mount would cover a
-library, with which the last code of ours runs. So every mount must lie where it was meant to lie.
+library of the interpreter that runs our last code. So every mount must be at its intended place.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import Self
 from uncaged_bundles.errors import RefusedError
 
 NEW_ROOT, OLD_ROOT = "/newroot", "/oldroot"
-"""Where bubblewrap keeps the future root directory and the machine's while it mounts."""
+"""Bubblewrap's paths, during the mounting, of the future root directory and of the machine's."""
 _ITS_OWN = ("/dev", "/proc")
 _PLACED_ONCE = ("", "/tmp")  # noqa: S108 - inside
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
 class Hold:
-    """A pipe with the script's /etc/passwd; bubblewrap reads it once all else is mounted, and waits there until `release`.
+    """Pipe with the script's /etc/passwd; bubblewrap reads it after all other mounts, and blocks until `release`.
 
-    read_fd: for bubblewrap; the caller closes it. places: what is to be mounted, with bubblewrap's options.
+    read_fd: for bubblewrap; the caller closes it. places: the intended mounts, with bubblewrap's options.
     """
 
     def __init__(self, accounts: bytes, places: Mapping[str, str], links: Sequence[tuple[Path, str]]) -> None:
         self.places, self._links = places, links
         self.read_fd, write_fd = os.pipe()
         self._write_fd: int | None = write_fd
-        fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, 4096)  # one page, which is taken: room means that bubblewrap reads
+        fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, 4096)  # one page, which is full: space in it means that bubblewrap reads
         os.write(write_fd, accounts)
 
     def __enter__(self) -> Self:
@@ -45,14 +45,14 @@ class Hold:
 
     @property
     def mounts_accounts(self) -> bool:
-        """Whether the file is mounted; not where the machine's own was granted."""
+        """Whether the file is mounted; not if the machine's own was granted."""
         return self.places.keys().isdisjoint(("/etc/passwd", "/etc", "/"))
 
     def check(self, pid: int, timeout_s: float) -> None:
-        """Wait until bubblewrap has mounted all, or has failed, and look where the mounts lie.
+        """Wait until bubblewrap has made all mounts, or has failed, and check their places.
 
         Raises:
-            RefusedError: one lies elsewhere.
+            RefusedError: a mount is at another place.
         """
         if self._write_fd is None:
             raise ValueError("it was released before")
@@ -63,7 +63,7 @@ class Hold:
         poll.poll(timeout_s * 1000)
         try:
             mounts = Path(f"/proc/{pid}/mountinfo").read_bytes()
-        except (OSError, ValueError):  # it failed; why is read later
+        except (OSError, ValueError):  # bubblewrap failed; its error is read later
             return
         if (place := misplaced(mounts, self.places, self._links)) is not None:
             raise RefusedError(f"the granted path {place!r} was replaced by something else just now; nothing was run")
@@ -75,10 +75,10 @@ class Hold:
 
 
 def misplaced(mounts: bytes, places: Collection[str], links: Sequence[tuple[Path, str]]) -> str | None:
-    """Return a place whose mount lies elsewhere, or where a mount lies that nobody asked for; None if all is well.
+    """Return a place whose mount is missing, or where an unexpected mount is; None if all are as intended.
 
     Args:
-        mounts: the ``mountinfo`` of a process that bubblewrap prepares. places: what was to be mounted.
+        mounts: the ``mountinfo`` of a process that bubblewrap prepares. places: the intended mounts.
         links: those of the root directory, with their targets.
     """
     made = list(_read(mounts))
@@ -101,7 +101,7 @@ def _is_made(inside: str, made: Collection[tuple[str, str]]) -> bool:
 
 
 def _came_along(where: str, wanted: Mapping[str, str], machine: Collection[str]) -> bool:
-    """Whether a mount of the machine lies there that came with the directory around it."""
+    """Whether a mount of the machine came with a bind of a directory above it."""
     for inside, place in wanted.items():
         if where.startswith(f"{inside}/") and f"{os.path.realpath(place)}{where.removeprefix(inside)}" in machine:
             return True
@@ -109,7 +109,7 @@ def _came_along(where: str, wanted: Mapping[str, str], machine: Collection[str])
 
 
 def _through(place: str, links: Sequence[tuple[Path, str]]) -> str:
-    """Where a place lies inside: the links of the root directory are there, too; no others are followed."""
+    """Return a place as it is inside, through the links of the root directory; no other links are followed."""
     for link, target in links:
         if place == str(link) or place.startswith(f"{link}/"):
             return os.path.normpath(f"/{target}{place.removeprefix(str(link))}")
@@ -117,7 +117,7 @@ def _through(place: str, links: Sequence[tuple[Path, str]]) -> str:
 
 
 def _read(mounts: bytes) -> Iterator[tuple[str, str]]:
-    """Yield where each mount lies, and what it shows: a device and a path on it."""
+    """Yield the place of each mount, and its source: a device and a path on it."""
     for line in mounts.splitlines():
         _, _, device, root, point, *_ = line.split(b" ")
         yield _text(point), _text(device + b" " + root)

@@ -1,4 +1,4 @@
-"""The settings of a Linux machine that forbid user namespaces, which bubblewrap needs, and what lifts each of them."""
+"""Advice for machines whose settings forbid user namespaces, which bubblewrap needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNKNOWN = "let {program} make user namespaces; in a container its seccomp or Ap
 
 
 def advice(program: Path, settings: Path = SETTINGS) -> str:
-    """Return what to do about a bubblewrap that is installed and makes no sandbox.
+    """Return the advice for a bubblewrap that is installed and makes no sandbox.
 
     Args:
         settings: the directory with the kernel's settings.

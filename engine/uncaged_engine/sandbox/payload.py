@@ -1,4 +1,4 @@
-"""What a started process needs before it is locked down travels in one message: compiled code of ours, numbers, settings."""
+"""Payload of a started process: one message with compiled code, system call numbers and settings, sent before the lockdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOADER = (
     "r=io.open(int(sys.argv[1]),'rb',65536);p=marshal.loads(r.read(int(r.readline())));"
     "g={'__name__':'inside'};exec(p['main'],g);g['main'](p,r,int(sys.argv[2]))"
 )
-"""All that the interpreter's command line says; the program itself comes through a pipe, compiled already: nothing of ours is mounted."""
+"""Program on the interpreter's command line; all other code comes compiled through a pipe, since none of our files are mounted."""
 
 _CALLS = (
     *("prctl", "prlimit64", "socket", "setgroups", "setresuid", "setresgid", "capset", "seccomp", "sendmsg"),
@@ -28,7 +28,7 @@ _FILTERED = ("truncate", "ftruncate", "rename", "renameat2", "link", "linkat", "
 
 
 def make_payload(main: str, modules: Iterable[str], settings: Mapping[str, object]) -> bytes:
-    """Pack the message that LOADER reads.
+    """Return the message that LOADER reads.
 
     Args:
         main: the module whose ``main`` runs. modules: others that it loads by itself.
@@ -39,12 +39,12 @@ def make_payload(main: str, modules: Iterable[str], settings: Mapping[str, objec
 
 
 def call_numbers(machine: str) -> dict[str, int]:
-    """The numbers of the system calls that the inside makes by number."""
+    """Return the numbers of the system calls that the code inside makes by number."""
     return _numbers(_CALLS, machine)
 
 
 def filtered_calls(machine: str) -> dict[str, int]:
-    """The numbers of calls that an older Landlock lets pass, so that the filter alone must refuse them."""
+    """Return the numbers of calls that an older Landlock lets pass, so that only the filter refuses them."""
     return _numbers(_FILTERED, machine)
 
 
@@ -54,7 +54,7 @@ def _numbers(names: Iterable[str], machine: str) -> dict[str, int]:
 
 @functools.cache
 def code_of(name: str) -> CodeType:
-    """The compiled code of a module that runs inside, from the bytecode cache where there is one."""
+    """Return the compiled code of a module that runs inside, from the bytecode cache if it is there."""
     full = f"{__package__}.{name}"
     spec = importlib.util.find_spec(full)
     loader = None if spec is None else spec.loader

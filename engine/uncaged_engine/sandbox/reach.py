@@ -1,4 +1,4 @@
-"""How far a script reaches under Landlock, where nothing is mounted: rights by path, and whether its user gets there at all."""
+"""Landlock rules for scripts: access rights per path, and whether the script's uid can traverse to them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _CAP_DAC_READ_SEARCH = 2
 
 
 def script_landlock(view: ScriptView, private: Path, *, network: bool, abi: int) -> dict[str, object]:
-    """Rights by path, in the form that `landlock.restrict` takes."""
+    """Return rights by path, in the form that `landlock.restrict` takes."""
     rules: list[tuple[Path, int]] = [(path, READ) for path in (*view.read, *(link for link, _ in view.links))]
     rules += [(path, READ_DIRECTORY) for path in view.listed]
     rules += [(Path(name), READ) for name in FACTS]
     rules += [(Path(name), READ_FILE | WRITE_FILE | TRUNCATE) for name in DEVICES]
     rules += [(path, ALL_FILE_RIGHTS & ~MAKE_DEVICES & ~DEVICE_CONTROL & ~EXECUTE) for path in (*view.write, private)]
     rules += [(path, READ | EXECUTE) for path in view.execute]
-    if view.shell is not None:  # nothing can be put in its place here: it is the machine's own
+    if view.shell is not None:  # it cannot be replaced here: it is the machine's own
         rules.append((view.shell[0], READ | EXECUTE))
     limited = [(str(path), rights if path.is_dir() else rights & FILE_RIGHTS) for path, rights in rules]
     denied = {"files": ALL_FILE_RIGHTS, "network": 0 if network else ALL_NETWORK_RIGHTS, "scopes": ALL_SCOPES}
@@ -42,18 +42,18 @@ def script_landlock(view: ScriptView, private: Path, *, network: bool, abi: int)
 
 
 def execute_landlock(view: ScriptView, *, abi: int) -> dict[str, object]:
-    """Inside bubblewrap's walls, where the kernel has Landlock: only listed programs run, not what lies beside them."""
+    """Return rules for use inside bubblewrap, if the kernel has Landlock: only listed programs run, not those beside them."""
     rules = [(str(path), EXECUTE) for path in (*view.execute, Path("/nix/store"))]  # there programs have loaders of their own
     return {"abi": abi, "rules": rules, "files": EXECUTE, "network": 0, "scopes": 0}
 
 
 def carries(view: ScriptView, program: Path, directory: Path, granted: Collection[Path], user: ScratchUser) -> bool:
-    """Whether the script's user needs the capability to pass through closed directories (only as root, only where nothing is mounted).
+    """Whether the script's user needs the capability to pass through closed directories (only as root, only with Landlock).
 
     With it, `shown_by_rights` keeps closed what the modes close.
 
     Raises:
-        SandboxUnavailable: it needs it, and we have none to give.
+        SandboxUnavailable: the capability is needed, and this process has none to pass on.
     """
     inside = (path for path in granted if path.is_dir() and not allows(path.stat(), user, 5))
     closed = next((path for path in (program, directory, *view.read, *view.write) if not _reachable(path, user)), next(inside, None))
@@ -69,5 +69,5 @@ def carries(view: ScriptView, program: Path, directory: Path, granted: Collectio
 
 
 def _reachable(path: Path, user: ScratchUser) -> bool:
-    """Whether every directory on the way lets the user pass."""
+    """Whether every directory above the path lets the user pass."""
     return all(allows(directory.stat(), user, 1) for directory in Path(os.path.realpath(path)).parents)

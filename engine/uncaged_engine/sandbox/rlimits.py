@@ -1,4 +1,4 @@
-"""The resource limits of a sandboxed process, as numbers that the process can set on itself without importing anything."""
+"""Resource limits of a sandboxed process, as numbers that the process can set on itself without an import."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Limit = tuple[int, int, int]
 
 
 def limit(name: str, value: int) -> Limit:
-    """Soft and hard limit alike: at the end of a CPU allowance only the hard one's SIGKILL reaches a process that is pid 1."""
+    """Return equal soft and hard limits: only the hard CPU limit's SIGKILL ends a process that is pid 1."""
     return RESOURCES[name], value, value
 
 
 def cell_limits(*, memory_bytes: int, cpu_s: int) -> list[Limit]:
-    """The limits of a bundle's process: no file can grow, no process can start, no core is left behind."""
+    """Return the limits of a bundle's process: no file can grow, no process can start, no core dump is written."""
     return [
         limit("as", memory_bytes),
         limit("cpu", cpu_s),
@@ -40,7 +40,7 @@ def cell_limits(*, memory_bytes: int, cpu_s: int) -> list[Limit]:
 
 
 def script_limits(*, memory_bytes: int, cpu_s: int | None, file_bytes: int, tasks: int) -> list[Limit]:
-    """The limits of each process of a script; *tasks* counts all that its user runs, threads too."""
+    """Return the limits of each process of a script; *tasks* counts all threads of its user."""
     limits = [
         limit("as", memory_bytes),
         limit("fsize", file_bytes),
@@ -53,7 +53,7 @@ def script_limits(*, memory_bytes: int, cpu_s: int | None, file_bytes: int, task
 
 
 def count_tasks(uid: int) -> int:
-    """How many threads a user runs now, in all processes: the kernel's limit on processes counts them together."""
+    """Return the number of a user's threads in all processes: the kernel's process limit counts them together."""
     total = 0
     with os.scandir("/proc") as entries:
         for entry in entries:
@@ -61,6 +61,6 @@ def count_tasks(uid: int) -> int:
                 try:
                     if entry.stat().st_uid == uid:
                         total += sum(1 for _ in Path(entry.path, "task").iterdir())
-                except OSError:  # it ended meanwhile
+                except OSError:  # the process has ended meanwhile
                     continue
     return total

@@ -1,4 +1,4 @@
-"""Granted paths as objects: each is opened by descriptor, from the root directory on, and known by its device and inode.
+"""Granted paths as objects: each is opened by descriptor, starting at the root directory, and identified by device and inode.
 
 Rule 1: a symbolic link in a place that scripts may write never leads out of that place. Rule 2: within a thread, a granted path is the
 object that it was at its first use. The places that scripts of a store may write are kept in the store, so both hold between flows.
@@ -28,12 +28,12 @@ _NOT_OFFERED = (errno.ENOSYS, errno.EPERM)
 
 
 class Refused(Exception):
-    """The policy does not allow something; the message names it and how to declare it."""
+    """Refusal by the policy; the message has the path and the declaration that would allow it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """One granted path. entry: key and text of the policy. path: absolute, as written. real: where it leads. identity: None if missing."""
+    """Granted path. entry: key and text of the policy. path: absolute, as written. real: without links. identity: None if missing."""
 
     entry: str
     path: Path
@@ -41,14 +41,14 @@ class Root:
     identity: Identity | None
 
     def record(self) -> dict[str, object]:
-        """Return the form in which the journal keeps the first use of an existing path."""
+        """Return the journal's record of the first use of an existing path."""
         if self.identity is None:
             raise ValueError(f"{self.path} does not exist")
         return {"path": str(self.path), "device": self.identity[0], "inode": self.identity[1]}
 
 
 def find_roots(entries: Iterable[tuple[str, Path]], written: Mapping[Identity, Path], *, make: bool = False) -> list[Root]:
-    """Open granted paths and return what they are.
+    """Open granted paths and return their identities.
 
     Args:
         entries: policy entries with their absolute paths. written: directories that scripts may write, by identity.
@@ -69,7 +69,7 @@ def find_roots(entries: Iterable[tuple[str, Path]], written: Mapping[Identity, P
 
 @contextmanager
 def opened_path(path: Path, written: Mapping[Identity, Path], *, make: bool = False) -> Iterator[int | None]:
-    """Yield a descriptor (O_PATH) of what an absolute path leads to; None if nothing is there."""
+    """Yield a descriptor (O_PATH) of an absolute path; None if it does not exist."""
     fd = _walk(path, written, make=make)
     try:
         yield fd
@@ -79,7 +79,7 @@ def opened_path(path: Path, written: Mapping[Identity, Path], *, make: bool = Fa
 
 
 def _walk(path: Path, written: Mapping[Identity, Path], *, make: bool) -> int | None:
-    """Open one name after the other; links are followed here, until a written directory is entered."""
+    """Open one name after the other; links are followed until a written directory is entered."""
     names = [name for name in reversed(os.path.normpath(path).split("/")) if name]
     links = 0
     here = os.open("/", os.O_PATH | os.O_CLOEXEC)
@@ -152,7 +152,7 @@ def open_beneath(directory: int, rest: str) -> int:
 
 
 def open_without_links(directory: int, rest: str) -> int:
-    """Do the same one name at a time, following no link."""
+    """Open a path below *directory* one name at a time, without following links."""
     here = os.dup(directory)
     for name in rest.split("/"):
         try:
@@ -177,7 +177,7 @@ def check_unchanged(roots: Iterable[Root], recorded: Mapping[str, object]) -> No
     """Refuse a granted path that is another object than at the thread's first use.
 
     Raises:
-        Refused: device or inode differ. EnvironmentLacks: the entry now means another path (another directory or variable of the caller).
+        Refused: device or inode differ. EnvironmentLacks: the entry resolves to another path (another directory or variable of the caller).
     """
     for root in roots:
         first = recorded.get(root.entry)
@@ -199,7 +199,7 @@ def check_unchanged(roots: Iterable[Root], recorded: Mapping[str, object]) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The paths of one run, as they are mounted: as they were written, and where they lead to. roots: the same, one for each entry."""
+    """Paths of one run, as they are mounted: as written, and without links. roots: the same, one for each entry."""
 
     read: tuple[Path, ...]
     write: tuple[Path, ...]
@@ -207,20 +207,20 @@ class Places:
 
     @property
     def identities(self) -> dict[Path, Identity]:
-        """Device and inode of each path that exists, under both names."""
+        """Return device and inode of each path that exists, under both names."""
         return {path: root.identity for root in self.roots if root.identity is not None for path in (root.path, root.real)}
 
     @property
     def lendable(self) -> dict[Path, Identity]:
-        """What the script may write, each under the one name that leads over no link."""
+        """Return the writable paths of the script, each by its name without links."""
         return {root.real: root.identity for root in self.roots if root.identity is not None and root.real in self.write}
 
     def covers(self, path: Path) -> bool:
-        """Whether a path lies in one of them, links resolved, name by name: ``/data`` does not hold ``/data2``."""
+        """Whether a path is inside one of them, links resolved, by path components: ``/data`` does not contain ``/data2``."""
         return _lies_in(path, (*self.read, *self.write))
 
     def opens(self, path: Path) -> bool:
-        """Whether a path lies in one that may be written."""
+        """Whether a path is inside a writable one."""
         return _lies_in(path, self.write)
 
 
@@ -230,13 +230,13 @@ def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
 
 
 class WrittenPlaces:
-    """The directories that scripts of a store may write, one JSON string a line; a directory is never taken out again."""
+    """Directories that scripts of a store may write, one JSON string a line; entries are never removed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def known(self) -> dict[Identity, Path]:
-        """Return those that exist, by identity."""
+        """Return the existing directories, by identity."""
         found: dict[Identity, Path] = {}
         for place in self._listed():
             with suppress(OSError):
@@ -245,7 +245,7 @@ class WrittenPlaces:
         return found
 
     def note(self, places: Iterable[Path]) -> None:
-        """Add directories; on disk when this returns."""
+        """Add directories to the file; flushed when this returns."""
         listed = set(self._listed())
         fresh = [place for place in places if place not in listed]
         if fresh:

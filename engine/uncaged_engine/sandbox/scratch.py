@@ -1,4 +1,4 @@
-"""A script works on a copy: links stay links, devices stay behind, and as root the copy belongs to a user that owns nothing else."""
+"""Working copies for scripts: links stay links, devices are skipped, and as root the copy belongs to a user that owns nothing else."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ FIRST_UID = 64000
 UIDS = 500
 MAX_BYTES = 2 << 30
 ANY_OWNER = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
-"""Variables for git: as root a script's user is not the one that owns a repository. Of repositories it sees those that were granted."""
+"""Variables for git, which as root runs as a user who does not own the repository; it sees the granted repositories only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScratchUser:
-    """Who a script runs as."""
+    """User that runs a script."""
 
     uid: int
     gid: int
 
 
 def scratch_user(place: Path) -> ScratchUser:
-    """The user for scripts that work in *place*: ourselves, or as root one that no account has.
+    """Return the user for scripts that work in *place*: the own user, or as root one without an account.
 
     A place that such a user owns already keeps its owner; else the user is derived from the path, so that scripts of different places
     do not share a process count.
@@ -43,14 +43,14 @@ def scratch_user(place: Path) -> ScratchUser:
             continue
         if is_scratch(owner.st_uid):
             return ScratchUser(uid=owner.st_uid, gid=owner.st_uid)
-    taken = {account.pw_uid for account in pwd.getpwall()}
+    used = {account.pw_uid for account in pwd.getpwall()}
     first = zlib.crc32(os.fsencode(place)) % UIDS
-    uid = next(number for step in range(UIDS) if (number := FIRST_UID + (first + step) % UIDS) not in taken)
+    uid = next(number for step in range(UIDS) if (number := FIRST_UID + (first + step) % UIDS) not in used)
     return ScratchUser(uid=uid, gid=uid)
 
 
 def is_scratch(uid: int) -> bool:
-    """Whether this is one of the users that scripts run as."""
+    """Whether this is a user for scripts."""
     return FIRST_UID <= uid < FIRST_UID + UIDS
 
 
@@ -59,11 +59,11 @@ def scratch_copy(source: Path, destination: Path, *, max_bytes: int = MAX_BYTES,
 
     Args:
         destination: made here; must not exist.
-        skip: names that are left out wherever they stand.
+        skip: names that are left out at every level.
     Returns:
-        Who the copy belongs to.
+        The owner of the copy.
     Raises:
-        RefusedError: the tree holds more than *max_bytes*; the part that was copied is removed.
+        RefusedError: the tree is larger than *max_bytes*; the partial copy is removed.
     """
     user = scratch_user(destination)
     try:
@@ -75,7 +75,7 @@ def scratch_copy(source: Path, destination: Path, *, max_bytes: int = MAX_BYTES,
 
 
 def _copy_directory(source: Path, destination: Path, owner: ScratchUser | None, skip: frozenset[str], allowance: int) -> int:
-    """Copy what is in one directory; returns what is left of the allowance."""
+    """Copy the entries of one directory; return the rest of the allowance."""
     destination.mkdir(mode=0o700)
     with os.scandir(source) as entries:
         for entry in entries:
@@ -106,7 +106,7 @@ def _copy_file(source: str, place: Path, owner: ScratchUser | None, allowance: i
         while sent < status.st_size:
             count = os.sendfile(copy.fileno(), reading, sent, status.st_size - sent)
             if count == 0:
-                break  # it became shorter meanwhile
+                break  # the file became shorter meanwhile
             sent += count
         os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fchmod(copy.fileno(), stat.S_IMODE(status.st_mode) & 0o777 | 0o600)

@@ -1,4 +1,4 @@
-"""An operating-system script runs within its bounds, in a process tree that ends as a whole, and its output is kept up to a limit."""
+"""Runner of operating-system scripts within bounds: feeds and drains the pipes, ends the whole process tree, caps the output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 CHUNK_BYTES = 1 << 16
 
 Stop = Callable[[Callable[[], None]], AbstractContextManager[None]]
-"""Inside what it returns, somebody may call the function that it was given, such as `Cancel.on_request`."""
+"""Context in which a callback is registered, such as `Cancel.on_request`: any thread may call it."""
 
 
 def never(_action: Callable[[], None]) -> AbstractContextManager[None]:
@@ -42,10 +42,10 @@ def never(_action: Callable[[], None]) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptResult:
-    """What became of a script.
+    """Result of a script.
 
-    exit_code: 128 and more: a signal ended it; None: it was ended because its time was over. truncated: some output was dropped.
-    refused: what exists on this machine and was hidden from it, if it was watched.
+    exit_code: 128 and more for a signal; None after a timeout. truncated: some output was dropped.
+    refused: existing things of this machine that were hidden from the script, if it was watched.
     """
 
     exit_code: int | None
@@ -70,18 +70,18 @@ def run_script(
     prepare: Callable[[int], None] | None = None,
     watch_path: str | None = None,
 ) -> ScriptResult:
-    """Run a script to its end, or to the end of its time, or until somebody stops it.
+    """Run a script until it ends, is stopped, or reaches its timeout.
 
     Args:
         argv: the program (a path, or a name on the PATH of *environment*) and its arguments; no shell is involved.
-        environment: exactly what the script gets, besides HOME and TMPDIR if they are missing.
-        cwd: None: the private directory. user: who it runs as when we are root; by default the owner of *cwd*, if that is a user of ours,
-            else one of ours.
+        environment: the script's whole environment, but for HOME and TMPDIR if they are missing.
+        cwd: None: the private directory. user: the script's user if this process is root; by default the owner of *cwd*, if that is a user
+            for scripts, else another of these users.
         stop: registers the function that ends the script early; its exit code is then that of a signal.
         prepare, watch_path: as in `start_script`.
     Raises:
-        SandboxUnavailable: it cannot be locked up here; it was not started.
-        FileNotFoundError: there is no such program. RefusedError: a path is not the object that *bounds* name.
+        SandboxUnavailable: no sandbox for scripts works here; the script was not started.
+        FileNotFoundError: the program does not exist. RefusedError: a path is not the object that *bounds* name.
     """
     begin = time.monotonic()
     with (
@@ -96,7 +96,7 @@ def run_script(
         if not timed_out:
             try:
                 exit_code = script.wait(max(0.0, begin + bounds.timeout_s - time.monotonic()))
-            except subprocess.TimeoutExpired:  # it closed its output and went on
+            except subprocess.TimeoutExpired:  # the script closed its output and went on
                 timed_out = True
     return ScriptResult(
         exit_code=exit_code,
@@ -110,7 +110,7 @@ def run_script(
 
 
 def _converse(script: ScriptProcess, stdin: bytes, end: float, output_bytes: int) -> tuple[tuple[bytes, bytes], bool, bool]:
-    """Feed and drain until both outputs are closed or the time is over; what exceeds the limit is read and dropped."""
+    """Write input and read output until both outputs are closed or the time is over; output above the limit is dropped."""
     kept = {script.stdout.fileno(): bytearray(), script.stderr.fileno(): bytearray()}
     open_ends = set(kept)
     truncated = timed_out = False
@@ -146,7 +146,7 @@ def _converse(script: ScriptProcess, stdin: bytes, end: float, output_bytes: int
 
 
 def _fed(script: ScriptProcess, view: memoryview) -> memoryview:
-    """What is left to write; nothing once nobody reads."""
+    """Return the rest of the input after one write; nothing if the reader has closed the pipe."""
     try:
         return view[os.write(script.stdin.fileno(), view[:CHUNK_BYTES]) :]
     except BlockingIOError:

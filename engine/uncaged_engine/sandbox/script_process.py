@@ -1,4 +1,4 @@
-"""A running script is a process tree with three pipes, and it ends as a whole: when nothing is waited for any more, nothing of it runs."""
+"""Running script: a process tree with three pipes that ends as a whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WATCH_S = 0.25
 
 
 class Quota:
-    """The allowance of a private directory that lies on disk."""
+    """Size limit of a private directory on disk."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -36,14 +36,14 @@ class Quota:
                 return
 
     def message(self) -> bytes:
-        """Return what is added to the script's own last words."""
+        """Return the message that is appended to the script's standard error."""
         if not self._exceeded:
             return b""
         return b"\nthe private directory held more than %d MiB; the script was ended\n" % (self._most_bytes >> 20)
 
 
 def used_bytes(directory: Path) -> int:
-    """Return what a tree takes on disk, with files that were removed from it and are still open in processes that we may look into."""
+    """Return the size of a tree on disk, with removed files that visible processes still hold open."""
     total = 0
     for where, names, files in os.walk(directory):
         for name in (*names, *files):
@@ -62,21 +62,21 @@ def used_bytes(directory: Path) -> int:
 
 
 class ScriptProcess:
-    """A running script; leave its ``with`` block, or call `kill`, and its whole process tree is gone.
+    """Running script; its ``with`` block, or `kill`, ends the whole process tree.
 
-    refused: what it was refused of this machine; complete once it was killed, empty if nothing watched it.
+    refused: the script's refusals on this machine; complete after the kill, empty if it was not watched.
     """
 
     def __init__(
         self, process: subprocess.Popen[bytes], *, tree_fd: int | None, private: Path | None, refusals: Refusals | None = None
     ) -> None:
-        """Take over a started script.
+        """Take ownership of a started script.
 
         Args:
             process: bubblewrap, or the supervisor.
-            tree_fd: of bubblewrap's process 1, whose end is the end of all others; None: the supervisor sees to that.
-            private: a directory to remove at the end.
-            refusals: stops watching, once nothing runs any more, and returns what was refused.
+            tree_fd: of bubblewrap's process 1, whose end ends all others; None: the supervisor ends them.
+            private: a directory that is removed at the end.
+            refusals: ends the watch, after the last process, and returns the refusals.
         """
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise ValueError("a script needs three pipes")
@@ -97,29 +97,29 @@ class ScriptProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process that holds the tree together."""
+        """Process id of the head of the tree: bubblewrap, or the supervisor."""
         return self._process.pid
 
     def poll(self) -> int | None:
-        """The exit code, or None while it runs."""
+        """Return the exit code, or None while the script runs."""
         code = self._process.poll()
         return None if code is None else self._ended(code)
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for the end of the script, end what it left running, and return its exit code; 128 and more: a signal ended it.
+        """Wait for the script's end, end its remaining processes, and return its exit code; 128 and more for a signal.
 
         Raises:
-            subprocess.TimeoutExpired: it still runs.
+            subprocess.TimeoutExpired: the script still runs.
         """
         return self._ended(self._process.wait(timeout_s))
 
     def interrupt(self) -> None:
-        """Let it end soon, from any thread; whoever reads its output or waits for it sees that, and still has to `kill`."""
+        """Make the script end soon, from any thread; readers of its output and waiters see that, and must still call `kill`."""
         self._process.send_signal(signal.SIGTERM)
 
     @contextmanager
     def within(self, scratch_bytes: int) -> Iterator[Quota]:
-        """Watch the private directory's size meanwhile, and interrupt the script when it is exceeded; bubblewrap's has a fixed size."""
+        """Watch the private directory's size inside this block, and interrupt the script above the limit; bubblewrap's has a fixed size."""
         quota = Quota(scratch_bytes)
         if self._private is None:
             yield quota
@@ -134,7 +134,7 @@ class ScriptProcess:
             watch.join()
 
     def kill(self) -> None:
-        """End the whole tree, reap it and close the pipes; calling it twice does no harm."""
+        """End the whole tree, reap it and close the pipes; idempotent."""
         if self._process.poll() is None:
             if self._tree_fd is not None:
                 with suppress(ProcessLookupError):
@@ -147,14 +147,14 @@ class ScriptProcess:
             self._process.wait()
         self._ended(self._process.returncode)
         for pipe in (self.stdin, self.stdout, self.stderr):
-            with suppress(OSError):  # what was not written yet has nobody to read it
+            with suppress(OSError):  # unwritten input has no reader
                 pipe.close()
         if self._refusals is not None:
             refusals, self._refusals = self._refusals, None
             self.refused = refusals()
 
     def _ended(self, code: int) -> int:
-        """Make sure that the tree is gone, too: bubblewrap returns before its process 1 has died."""
+        """Wait for the end of the tree, too: bubblewrap returns before its process 1 has ended."""
         if self._tree_fd is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._tree_fd, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A script is started behind its walls: what it needs is gathered, the walls are raised around it, and only then it begins."""
+"""Start of a script: gathers what its sandbox needs, starts the stage in it, and returns when the script begins."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def start_script(
     prepare: Callable[[int], None] | None = None,
     watch_path: str | None = None,
 ) -> ScriptProcess:
-    """Start a script and return when its walls stand. Its time is not watched here; all other bounds hold.
+    """Start a script and return when its sandbox is in force. Its time limit is not watched here; all other bounds are.
 
     Args:
         cwd: None: the private directory.
-        watch_path: find out what it is refused of this machine, whose programs are on this PATH; None: its calls are not watched.
-        prepare: called with bubblewrap's process 1, whose namespaces exist, before it is told what to run; never called for Landlock.
+        watch_path: report the script's refusals on this machine, with programs on this PATH; None: its calls are not watched.
+        prepare: called with bubblewrap's process 1, whose namespaces exist, before it gets its command; never called for Landlock.
     Raises:
         SandboxUnavailable, FileNotFoundError, RefusedError: as in `run_script`.
     """
@@ -104,7 +104,7 @@ def start_script(
 
 
 def private_directory() -> Path:
-    """Make a directory on a way that every user can walk; the caller removes it."""
+    """Make a directory that every user can reach; the caller removes it."""
     return Path(tempfile.mkdtemp(prefix="uncaged-script-", dir="/tmp"))
 
 
@@ -121,7 +121,7 @@ def _payload(
     private: Path | None,
     watch: bool,
 ) -> tuple[ScriptView, bytes]:
-    """Return the view with closed directories opened, and what the stage is told: what to become, as whom, and which walls to raise."""
+    """Return the view with closed directories opened, and the stage's payload: program, user, and sandbox settings."""
     root = os.geteuid() == 0
     home = str(private or "/tmp")  # noqa: S108 - a private one, inside
     directory = cwd or private or Path(home if {*view.read, *view.write} & {Path(home), Path("/")} else bubblewrap.SCRATCH)
@@ -173,11 +173,11 @@ def _start(
     payload: bytes,
     prepare: Callable[[int], None] | None,
 ) -> tuple[subprocess.Popen[bytes], int | None, int | None]:
-    """Start the stage and wait until it says that the walls stand.
+    """Start the stage and wait until it reports that the sandbox is in force.
 
     Returns:
-        The process, for bubblewrap a descriptor of the process whose end is everybody's end, and if the script is watched, the
-        descriptor at which its filter shows calls.
+        The process, for bubblewrap a descriptor of the process whose end ends all others, and if the script is watched, the
+        listener descriptor of its filter.
     """
     payload_read, payload_write = os.pipe()
     status_read, status_write = (end.detach() for end in socket.socketpair())
@@ -196,7 +196,7 @@ def _start(
         first = _process_1(info.fileno()) if mechanism.program is not None else None  # before the payload, so that it cannot have ended yet
         tree_fd = None
         if first is not None:
-            with suppress(ProcessLookupError):  # it is gone by now; why is read below
+            with suppress(ProcessLookupError):  # the process has ended; its error is read below
                 tree_fd = os.pidfd_open(first)
         try:
             if tree_fd is not None and first is not None:
@@ -263,12 +263,12 @@ def _command(mechanism: Mechanism, view: ScriptView, bounds: ScriptBounds, passe
 
 
 def _process_1(info_fd: int) -> int | None:
-    """Bubblewrap's process 1, which cannot end before it was told what to run."""
+    """Return bubblewrap's process 1, which cannot end before it gets its command."""
     text = b""
     while b"}" not in text:
         more = _read_within(info_fd, START_TIMEOUT_S)
         if not more:
-            return None  # bubblewrap failed; its complaint is read later
+            return None  # bubblewrap failed; its error is read later
         text += more
     return int(json.loads(text)["child-pid"])
 
@@ -280,7 +280,7 @@ def _read_within(fd: int, timeout_s: float) -> bytes:
 
 
 def _receive_within(status: socket.socket, timeout_s: float) -> tuple[bytes, int | None]:
-    """A word, with the descriptor that came with it; nothing if there was none in time."""
+    """Receive a word with its descriptor; nothing at the timeout."""
     status.settimeout(timeout_s)
     try:
         word, descriptors, _, _ = socket.recv_fds(status, 4096, 1)

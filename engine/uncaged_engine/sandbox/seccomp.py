@@ -1,7 +1,7 @@
-"""A seccomp filter is a list of system calls, assembled to BPF here without any library, for x86_64 and aarch64.
+"""Seccomp filters: lists of system calls, assembled to BPF without a library, for x86_64 and aarch64.
 
-A bundle's process gets an allow-list: what the interpreter needs to compute, to import from the standard library and to speak over two
-pipes that are open already. Everything else fails with EPERM; another architecture's calls kill the process.
+A bundle's process gets an allow-list: the calls that the interpreter needs to compute, to import from the standard library and to use two
+open pipes. Everything else fails with EPERM; another architecture's calls kill the process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ALLOW = 0x7FFF0000
 KILL_PROCESS = 0x80000000
 REFUSE = 0x00050000 | 1  # EPERM
 ABSENT = 0x00050000 | 38  # ENOSYS: the C library then takes the older call
-NOTIFY = 0x7FC00000  # the call waits until the engine has looked at it
+NOTIFY = 0x7FC00000  # the call waits for the engine's decision
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -44,14 +44,14 @@ LOOKING = (
     *("readlink", "readlinkat", "getdents", "getdents64"),
 )
 STARTING = ("execve", "prctl", "seccomp")
-"""What stands between bubblewrap's filter and the process's own, stricter one: bubblewrap execs the interpreter under the first."""
+"""Calls between bubblewrap's filter and the process's own, stricter one: bubblewrap execs the interpreter under the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentCheck:
-    """A condition on the low 32 bits of one argument; those that are looked at have no more.
+    """Condition on the low 32 bits of one argument; the checked arguments have no more.
 
-    values: the argument is one of these. other_than: it is none of these. none_of: none of these bits is set.
+    values: the argument is one of these. other_than: not one of these. none_of: none of these bits is set.
     """
 
     argument: int
@@ -69,11 +69,11 @@ READING_ONLY: Mapping[str, ArgumentCheck] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRules:
-    """Which calls pass: a list, a list with conditions, and what the rest comes to.
+    """Rules of a filter: calls that pass, calls with conditions, and the result of all others.
 
     allowed: pass always. checked: pass if the condition holds, else EPERM. refused: always EPERM. absent: ENOSYS.
-    watched: what passes of these is shown to the engine first, where the condition holds.
-    rest: the answer to all others.
+    watched: calls that are reported to the engine before they pass, where the condition holds.
+    rest: the result of all others.
     """
 
     allowed: Sequence[str] = ()
@@ -139,13 +139,13 @@ SCRIPT = FilterRules(
     },
     rest=ALLOW,
 )
-"""An operating-system script may do what programs do, but not what reaches around its walls, and it leaves no set-id file behind."""
+"""A script may make the calls of ordinary programs, but none that affects things outside of its sandbox, and no set-id file."""
 
 AF_INET, AF_INET6 = 2, 10
 
 
 _FROM_HERE = ArgumentCheck(argument=0, values=(0xFFFFFF9C,))
-"""AT_FDCWD: paths below an open directory, as in a walk of a tree, are not looked at."""
+"""AT_FDCWD: paths relative to an open directory, as in a walk of a tree, are not reported."""
 _OPENING = {"open": None, "openat": _FROM_HERE, "creat": None, "truncate": None, "mkdir": None, "mkdirat": _FROM_HERE}
 _EXECUTING = {"execve": None, "execveat": None}
 _LOOKING_AT = {
@@ -153,29 +153,29 @@ _LOOKING_AT = {
     **dict.fromkeys(("newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), _FROM_HERE),
 }
 _REACHING = {"connect": None, "sendto": ArgumentCheck(argument=4, other_than=(0,)), "socket": ArgumentCheck(argument=2, values=(4,))}
-"""``socket``: of the kernel's own tables of sockets (NETLINK_SOCK_DIAG)."""
+"""``socket``: for the kernel's own tables of sockets (NETLINK_SOCK_DIAG)."""
 
 
 def script_rules(*, network: bool, mounted: bool, watch: bool = False) -> FilterRules:
-    """The rules for a script.
+    """Return the rules for a script.
 
     Args:
-        network: internet sockets are allowed. mounted: the file system and the network of others are out of sight, as with
-            bubblewrap; named local sockets are allowed then. watch: calls that a wall may refuse are shown to the engine.
+        network: internet sockets are allowed. mounted: the file system and the network of others are invisible, as with
+            bubblewrap; named local sockets are allowed then. watch: calls that may be refused are reported to the engine.
     """
     watched: dict[str, ArgumentCheck | None] = {**_OPENING, **_EXECUTING} if watch else {}
-    if mounted:  # without network its namespace has nothing to reach
+    if mounted:  # without network its namespace has no peers
         more = {**_LOOKING_AT, **({} if network else _REACHING)} if watch else {}
         return replace(SCRIPT, watched={**watched, **more})
     if watch and not network:
-        watched["socket"] = None  # the engine answers it with EPERM
+        watched["socket"] = None  # the engine refuses it with EPERM
     families = (AF_INET, AF_INET6) if network or watch else ()
     return replace(SCRIPT, checked={**SCRIPT.checked, "socket": ArgumentCheck(argument=0, values=families)}, watched=watched)
 
 
 @cache
 def script_filter(*, network: bool, mounted: bool, watch: bool, machine: str) -> bytes:
-    """Return the program for a script; see `script_rules` and `assemble`. There are eight on a machine, and each takes a millisecond."""
+    """Return the program for a script; see `script_rules` and `assemble`. Cached: eight on a machine, a millisecond each."""
     return assemble(script_rules(network=network, mounted=mounted, watch=watch), machine)
 
 
@@ -183,9 +183,9 @@ def assemble(rules: FilterRules, machine: str) -> bytes:
     """Return the BPF program, eight bytes an instruction.
 
     Args:
-        machine: what ``os.uname().machine`` says.
+        machine: the value of ``os.uname().machine``.
     Raises:
-        SandboxUnavailable: a machine whose system calls are not known here.
+        SandboxUnavailable: the machine's system calls are unknown.
     """
     program = [_load(_ARCH), _jump(_JUMP_EQUAL, audit_arch(machine), 1, 0), _return(KILL_PROCESS), _load(_NUMBER)]
     if machine == "x86_64":
@@ -206,17 +206,17 @@ def assemble(rules: FilterRules, machine: str) -> bytes:
 
 
 def _watched(condition: ArgumentCheck | None) -> list[bytes]:
-    """The instructions that show a call to the engine, or let it pass where the condition does not hold."""
+    """Return the instructions that report a call to the engine, or let it pass if the condition does not hold."""
     return [_return(NOTIFY)] if condition is None else _decided(condition, [_return(NOTIFY)], [_return(ALLOW)])
 
 
 def _checked(check: ArgumentCheck, passing: list[bytes]) -> list[bytes]:
-    """The instructions that refuse a call unless the condition holds."""
+    """Return the instructions that refuse a call unless the condition holds."""
     return _decided(check, passing, [_return(REFUSE)])
 
 
 def _decided(check: ArgumentCheck, passing: list[bytes], failing: list[bytes]) -> list[bytes]:
-    """The instructions that decide one call; every path returns."""
+    """Return the instructions that decide one call; every path returns."""
     body = [_load(_ARGUMENTS + 8 * check.argument)]
     if check.none_of:
         return [*body, _jump(_JUMP_ANY_BIT, check.none_of, len(passing), 0), *passing, *failing]

@@ -1,7 +1,7 @@
-"""Inside a script's sandbox: the last code of ours gives up every right and becomes the script.
+"""Stage of a script's sandbox: the last code of ours, which gives up every right and becomes the script.
 
-With Landlock there is no process namespace that dies as a whole, so a supervisor stays outside the script's walls: orphans come back to it,
-and when the script ends, or the engine says so or dies, it ends them all. Runs as compiled code handed over by the parent; imports nothing
+With Landlock there is no process namespace that dies as a whole, so a supervisor stays outside the script's sandbox: it adopts orphans,
+and when the script ends, or the engine says so or dies, it ends them all. Runs as compiled code sent by the parent; imports nothing
 of ours.
 """
 
@@ -26,11 +26,11 @@ NOT_STARTED = 127
 
 
 class Ended(BaseException):
-    """The engine asked for the end, or is gone."""
+    """Request of the engine to end, or the engine's own end."""
 
 
 def main(payload: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> None:
-    """Become the script, or write to the status pipe why not; ``ok`` means that the walls stand."""
+    """Become the script, or write the error to the status pipe; ``ok`` means that the sandbox is in force."""
     reader.close()
     posix.set_inheritable(status_fd, False)
     settings = payload["settings"]
@@ -66,25 +66,25 @@ def _load(code: Any, name: str) -> dict[str, Any]:
 
 
 def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> int | None:
-    """Another user, no new rights, the limits, the file system, the filter; returns where the filter shows calls."""
+    """Change the user, set no_new_privs, limits, file system and filter; return the listener descriptor of the filter."""
     posix.umask(0o022)
     if settings["user"] is not None:
         _become(*settings["user"], carry=settings["carry"], lockdown=lockdown, numbers=settings["numbers"])
     posix.chdir(settings["directory"])
     for number in (SIGPIPE, SIGXFSZ, SIGTERM):
-        signal(number, SIG_DFL)  # the interpreter ignores the first two, and exec would hand that on
+        signal(number, SIG_DFL)  # the interpreter ignores the first two, and exec would keep that
     check_identities(settings["identities"])
     listener: int | None = lockdown["lock_down"](settings, landlock)
     return listener
 
 
 def check_identities(identities: Mapping[str, tuple[int, int]]) -> None:
-    """Compare what is mounted with what was granted: nothing of the script runs yet, and a mount stays with its object.
+    """Compare mounted objects with granted ones: nothing of the script runs yet, and a mount stays with its object.
 
     Under Landlock, where nothing is mounted, `landlock.restrict` compares each object that it opens for a rule.
 
     Raises:
-        LookupError: another object is there; names the path.
+        LookupError: a path is another object; names the path.
     """
     for path, identity in identities.items():
         try:
@@ -98,7 +98,7 @@ def check_identities(identities: Mapping[str, tuple[int, int]]) -> None:
 
 
 def _become(uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], numbers: Mapping[str, int]) -> None:
-    """Leave root for ever.
+    """Give up root irrevocably.
 
     Args:
         carry: keep the one capability to pass through directories that are closed to others; Landlock says which files can be read.
@@ -117,7 +117,7 @@ def _become(uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], num
 
 
 def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any], status_fd: int) -> None:
-    """Return in a child that goes on to become the script; the supervisor itself never returns."""
+    """Return in a child that becomes the script; the supervisor itself never returns."""
     syscall, numbers = lockdown["syscall"], settings["numbers"]
     signal(SIGTERM, _end)
     syscall(numbers["prctl"], lockdown["PR_SET_PDEATHSIG"], int(SIGTERM), 0, 0, 0)
@@ -125,7 +125,7 @@ def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock
         posix._exit(NOT_STARTED)
     syscall(numbers["prctl"], PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     syscall(numbers["prctl"], lockdown["PR_SET_NO_NEW_PRIVS"], 1, 0, 0, 0)
-    # From here on no signal of ours reaches anybody but what we start: that makes the mass kill below safe.
+    # From here on signals of this process reach only its own processes: that makes the mass kill below safe.
     landlock["restrict"](syscall, numbers, {"abi": settings["landlock"]["abi"], "files": 0, "network": 0, "scopes": 0b10, "rules": ()})
     outside = settings["parent"]
     child = posix.fork()
@@ -143,13 +143,13 @@ def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock
         signal(SIGTERM, SIG_DFL)
         end_all(outside)
         try:
-            remove(settings["private"])  # the engine may be gone
+            remove(settings["private"])  # the engine may have ended
         finally:
             posix._exit(code)
 
 
 def remove(directory: str) -> None:
-    """Remove a directory of the script's with all that is in it; links are not followed, and nobody is left who could make one."""
+    """Remove a directory of the script's with its content; links are not followed, and no process is left that could make one."""
     for entry in list(posix.scandir(directory)):
         if entry.is_dir(follow_symlinks=False):
             posix.chmod(entry.path, 0o700)
@@ -171,10 +171,10 @@ def _wait_for(child: int) -> int:
 
 
 def end_all(outside: int) -> None:
-    """Kill everything that was started, however often it forks, and reap what comes back."""
+    """Kill all started processes, however often they fork, and reap them."""
     while True:
         if _is_walled_in(outside):
-            _kill(-1)  # in one stroke, so that nothing can fork between two kills
+            _kill(-1)  # one atomic kill, so that nothing can fork between two
         else:
             for pid in children():
                 _kill(pid)
@@ -192,7 +192,7 @@ def _kill(pid: int) -> None:
 
 
 def _is_walled_in(outside: int) -> bool:
-    """Whether the kernel refuses our signals to those who are not ours; asked with signal 0, which does nothing."""
+    """Whether the kernel refuses signals to processes that are not ours; tested with signal 0, which has no effect."""
     if posix.getppid() != outside:
         return False
     try:
@@ -203,7 +203,7 @@ def _is_walled_in(outside: int) -> bool:
 
 
 def children() -> list[int]:
-    """Our children now, orphans included."""
+    """Return the process ids of our children, orphans included."""
     me, found = posix.getpid(), []
     for name in posix.listdir("/proc"):
         if name.isdigit():

@@ -1,4 +1,4 @@
-"""The numbers of the system calls that the filters speak of, on the machines where the sandbox is known to hold."""
+"""Numbers of the system calls in the filters, on the machines where the sandbox is tested."""
 
 from __future__ import annotations
 
@@ -193,6 +193,6 @@ def audit_arch(machine: str) -> int:
 
 
 def number_of(name: str, machine: str) -> int | None:
-    """The number of a system call; None where the machine does not have it."""
+    """Return the number of a system call; None where the machine does not have it."""
     audit_arch(machine)
     return _NUMBERS[name][0 if machine == "x86_64" else 1]

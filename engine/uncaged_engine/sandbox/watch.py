@@ -1,7 +1,7 @@
-"""Calls of a script that a wall may refuse, as the kernel shows them to the engine before it lets them go on.
+"""Watch on a script's calls that the sandbox may refuse, by seccomp notifications: the kernel reports each before it goes on.
 
-The report changes nothing: the walls are raised elsewhere, and a script that rewrites a path while it is read here deceives the report
-alone. The cost is about 10 microseconds a call, in calls that name a path from the current directory or the root; paths below an open
+The report changes nothing: enforcement is elsewhere, and a script that rewrites a path while it is read here deceives only the
+report. The cost is about 10 microseconds a call, for calls that name a path from the current directory or the root; paths below an open
 directory, as in a walk of a tree, are not shown.
 """
 
@@ -27,7 +27,7 @@ from .scratch import ScratchUser
 from .syscalls import number_of
 
 Kind = Literal["execute", "open", "write", "look", "room", "reach"]
-"""room: how much space a file system has. reach: an address of the network."""
+"""room: the space of a file system. reach: an address of the network."""
 
 MOST = 2_000
 PATH_BYTES = 4096
@@ -41,7 +41,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CAP_SYS_PTRACE = 19
 
 _CALLS: Mapping[str, tuple[Kind, int, int | None]] = {
-    # name: what it tries, which argument is the path or address, which one has flags or a length
+    # name: kind of attempt, which argument is the path or address, which one has flags or a length
     "execve": ("execute", 0, None),
     "execveat": ("execute", 1, None),
     "open": ("open", 0, 1),
@@ -61,14 +61,14 @@ SOCKET_TABLES = "the table of sockets"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One thing that a script tried. what: an absolute path, an address with its port, `ANY_ADDRESS` or `SOCKET_TABLES`."""
+    """Attempt of a script. what: an absolute path, an address with its port, `ANY_ADDRESS` or `SOCKET_TABLES`."""
 
     kind: Kind
     what: str
 
 
 class Interest(IntEnum):
-    """How much an attempt matters: not at all, only if a path leads elsewhere than it says, or for certain. Of each, `MOST` are kept."""
+    """Relevance of an attempt: none, only if a path leads elsewhere than it says, or certain. Of each, `MOST` are kept."""
 
     NONE = 0
     LOW = 1
@@ -76,15 +76,15 @@ class Interest(IntEnum):
 
 
 class Watch:
-    """Looks at the calls of one script in a thread of its own, until no process of the script is left."""
+    """Observer of one script's calls in a thread of its own, until the script's last process has ended."""
 
     def __init__(self, listener: int, *, machine: str, user: ScratchUser, interest: Callable[[Kind, str], Interest], sockets: bool) -> None:
-        """Begin.
+        """Start the thread.
 
         Args:
-            listener: what the script's filter shows calls at; owned from here on.
-            interest: how much an attempt at a path matters, decided quickly.
-            sockets: internet sockets may be made; if not, the filter leaves it to us to refuse them.
+            listener: the listener descriptor of the script's filter; owned from here on.
+            interest: decides quickly how relevant an attempt at a path is.
+            sockets: internet sockets are allowed; if not, this thread refuses them.
         """
         self._listener = listener
         self._calls = {number: call for name, call in _CALLS.items() if (number := number_of(name, machine)) is not None}
@@ -102,7 +102,7 @@ class Watch:
         self._thread.start()
 
     def finish(self) -> tuple[Attempt, ...]:
-        """Stop, once the script has ended, and return what it tried, in order."""
+        """Stop, after the script's end, and return its attempts in order."""
         os.close(self._wake)
         self._thread.join(CLOSE_TIMEOUT_S)
         if self._error is not None:
@@ -121,7 +121,7 @@ class Watch:
                 if ready.get(self._listener, 0) & select.POLLIN:
                     self._answer(read)
                 elif ready:
-                    return  # no process of the script is left, or nobody waits for it
+                    return  # no process of the script is left, or none waits
         except BaseException as exc:
             self._error = exc
         finally:
@@ -142,7 +142,7 @@ class Watch:
             self._note(_Call(number=number, pid=pid, arguments=tuple(arguments), read=read))
         finally:
             reply = _REPLY.pack(identity, 0, -errno.EPERM, 0) if refused else _REPLY.pack(identity, 0, 0, _CONTINUE)
-            with suppress(FileNotFoundError):  # the same
+            with suppress(FileNotFoundError):  # the process was killed meanwhile
                 fcntl.ioctl(self._listener, _SEND, bytearray(reply))
 
     def _note(self, call: _Call) -> None:
@@ -165,7 +165,7 @@ class Watch:
             self._room[interest] -= 1
 
     def _address(self, call: _Call, place: int, more: int | None) -> str | None:
-        """Where a socket is to lead: an address with its port, or a path; None if it cannot be refused."""
+        """Return the target of a socket: an address with its port, or a path; None if it cannot be refused."""
         if more is None:
             return SOCKET_TABLES if self._sockets else ANY_ADDRESS
         data = call.read(call.pid, call.arguments[place], min(call.arguments[more], 128))
@@ -182,12 +182,12 @@ class Watch:
 
 
 Read = Callable[[int, int, int], bytes]
-"""Reads the memory of a process: its id, an address, a count."""
+"""Reads the memory of a process: process id, address, count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """A call that waits."""
+    """Call that waits for the decision."""
 
     number: int
     pid: int
@@ -195,11 +195,11 @@ class _Call:
     read: Read
 
     def text(self, place: int) -> str | None:
-        """The path that an argument points to; None if it is none, or cannot be read."""
+        """Return the path that an argument points to; None if it is none, or cannot be read."""
         address, found = self.arguments[place], b""
         while len(found) < PATH_BYTES:
             start = address + len(found)
-            chunk = self.read(self.pid, start, min(256, PAGE_BYTES - start % PAGE_BYTES))  # the next page may not be there
+            chunk = self.read(self.pid, start, min(256, PAGE_BYTES - start % PAGE_BYTES))  # the next page may not be mapped
             text, end, _ = chunk.partition(b"\0")
             found += text
             if end:
@@ -210,10 +210,10 @@ class _Call:
 
 
 def _absolute(pid: int, kind: Kind, path: str) -> str | None:
-    """A path from the root; None if it cannot lead to what is hidden."""
+    """Return a path from the root; None if it cannot lead to hidden things."""
     if not path.startswith("/"):
         if kind in ("look", "room") and ".." not in path:
-            return None  # the directory is one that the script sees
+            return None  # the script sees that directory
         try:
             path = f"{Path(f'/proc/{pid}/cwd').readlink()}/{path}"
         except OSError:
@@ -222,7 +222,7 @@ def _absolute(pid: int, kind: Kind, path: str) -> str | None:
 
 
 def listening_ports(tables: str) -> frozenset[int]:
-    """The ports at which something listens, by the kernel's tables in a directory such as ``/proc/net``."""
+    """Return the ports with a listener, from the kernel's tables in a directory such as ``/proc/net``."""
     return frozenset(_ports(tables))
 
 
@@ -239,8 +239,8 @@ def _ports(tables: str) -> Iterator[int]:
 
 
 def _reader() -> Read:
-    """Return what reads; the bytes are empty if the process is gone or does not let us."""
-    import ctypes  # scripts alone need it
+    """Return the function that reads memory; its bytes are empty if the process has ended or access is refused."""
+    import ctypes  # only for scripts
 
     buffer = ctypes.create_string_buffer(PATH_BYTES)
     local, remote = bytearray(16), bytearray(16)
@@ -259,7 +259,7 @@ def _reader() -> Read:
 
 
 def _become_able_to_read(user: ScratchUser) -> None:
-    """As root without the capability to look into processes, as in many containers, let this thread become the script's user."""
+    """Change this thread to the script's user, as root without the capability to inspect processes, as in many containers."""
     if os.geteuid() != 0:
         return
     status = Path("/proc/self/status").read_text()
