@@ -16,7 +16,7 @@ from ..errors import DamagedError
 from ..ids import BundleHash
 from .document import Document, Span
 from .entries import flow_of, flow_row, grant_row
-from .index import Head, Index, Row, Stamp, digest, encode_rows
+from .index import Index, IndexHead, IndexRow, Stamp, digest, encode_rows
 from .snapshot import FLOWS, GRANTS, REMOVED, SEEDED, Flow, read_document, removed_names, seeded_keys
 
 Language = Callable[[BundleHash], str | None]
@@ -24,9 +24,9 @@ Language = Callable[[BundleHash], str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is known of a text. rows: in file order. The other fields: see `Head`."""
+    """What is known of a text. rows: in file order. The other fields: see `IndexHead`."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[IndexRow, ...]
     regular: bool
     top: Mapping[str, Span]
     problems: tuple[str, ...]
@@ -35,7 +35,7 @@ class Contents:
     seeded: tuple[str, ...]
 
 
-class Draft:
+class RegistryDraft:
     """A text that is being changed. language: what a bundle is only kept for, see `Flow.unsupported`."""
 
     def __init__(self, text: bytes, where: str, language: Language, contents: Contents | None = None) -> None:
@@ -45,7 +45,7 @@ class Draft:
         self._contents = contents or parse(text, where, language)
 
     @classmethod
-    def of(cls, text: bytes, where: str, language: Language, index: Index) -> Draft:
+    def of(cls, text: bytes, where: str, language: Language, index: Index) -> RegistryDraft:
         """Begin with what the index knows of the text. Raises: IndexMismatch: the index was damaged."""
         head = index.head
         contents = Contents(
@@ -109,11 +109,11 @@ class Draft:
         """Return an index of this text in memory."""
         return Index.of(*self.index((0, 0, 0, 0)), self.text)
 
-    def index(self, stamp: Stamp) -> tuple[Head, bytes]:
+    def index(self, stamp: Stamp) -> tuple[IndexHead, bytes]:
         """Return head and rows of an index of this text; see `Index.of`."""
         rows = encode_rows(self._contents.rows)
         known = {name: getattr(self._contents, name) for name in ("regular", "top", "problems", "unreadable", "removed", "seeded")}
-        return Head(stamp=stamp, text=digest(self.text), rows=digest(rows), **known), rows
+        return IndexHead(stamp=stamp, text=digest(self.text), rows=digest(rows), **known), rows
 
     def _change_entry(self, section: str, key: str, change: Callable[[Document], None]) -> None:
         window = self._window(section, key)
@@ -131,7 +131,7 @@ class Draft:
         else:  # the last entry went, or one was written in braces
             self._change_whole(change)
 
-    def _window(self, section: str, key: str) -> tuple[Row, ...]:
+    def _window(self, section: str, key: str) -> tuple[IndexRow, ...]:
         """The rows of an entry and its neighbours; of the last entry, if there is none of this key; nothing if it has no lines."""
         rows = [row for row in self._contents.rows if row.section == section] if self._contents.regular else []
         at = next((number for number, row in enumerate(rows) if row.key == key), len(rows))
@@ -143,7 +143,7 @@ class Draft:
         self.text = document.rewritten()
         self._contents = parse(self.text, self._where, self._language)
 
-    def _splice(self, span: Span, lines: bytes, rows: Sequence[Row]) -> None:
+    def _splice(self, span: Span, lines: bytes, rows: Sequence[IndexRow]) -> None:
         """Put other lines in the place of a window, and other rows in the place of its rows."""
         start, end = span
         by = len(lines) - (end - start)
@@ -211,7 +211,7 @@ def _rows(
     grants: Mapping[BundleHash, str],
     sections: Mapping[str, Mapping[str, Span]],
     language: Language,
-) -> Iterator[Row]:
+) -> Iterator[IndexRow]:
     """The rows of all entries; without a place of its own an entry has its number, and no lines."""
     for number, flow in enumerate(flows):
         span = sections[FLOWS][flow.name] if sections else (number, number)

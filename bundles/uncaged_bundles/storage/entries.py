@@ -7,28 +7,28 @@ from collections.abc import Sequence
 
 from ..ids import BundleHash
 from ..names import FlowName
-from .index import Index, IndexMismatch, Row
+from .index import Index, IndexMismatch, IndexRow
 from .snapshot import FLOWS, GRANTS, Flow, Snapshot, Version
 
 
-def flow_row(flow: Flow, span: tuple[int, int], lines: bytes) -> Row:
+def flow_row(flow: Flow, span: tuple[int, int], lines: bytes) -> IndexRow:
     """Make the row of a flow whose entry's *lines* stand at *span*."""
     history = [(version.hash, version.timestamp_ms) for version in flow.history]
     fields = (flow.hash, flow.timestamp_ms, flow.enabled, flow.source, flow.created_ms, flow.unsupported, *history)
-    return Row.sealed(FLOWS, flow.name, span, json.dumps(fields), lines)
+    return IndexRow.sealed(FLOWS, flow.name, span, json.dumps(fields), lines)
 
 
-def grant_row(hash: BundleHash, digest: str, span: tuple[int, int], lines: bytes) -> Row:
+def grant_row(hash: BundleHash, digest: str, span: tuple[int, int], lines: bytes) -> IndexRow:
     """Make the row of a grant."""
-    return Row.sealed(GRANTS, hash, span, json.dumps(digest), lines)
+    return IndexRow.sealed(GRANTS, hash, span, json.dumps(digest), lines)
 
 
-def flow_of(row: Row) -> Flow:
+def flow_of(row: IndexRow) -> Flow:
     """Return the flow of a row. Raises: IndexMismatch: the row holds none."""
     return flows_of([row])[0]
 
 
-def flows_of(rows: Sequence[Row]) -> list[Flow]:
+def flows_of(rows: Sequence[IndexRow]) -> list[Flow]:
     """Return the flows of rows. Raises: IndexMismatch: a row holds none."""
     try:
         values = json.loads(f"[{','.join([row.value for row in rows])}]")  # once for all: half the time for ten thousand

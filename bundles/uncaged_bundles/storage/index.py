@@ -41,7 +41,7 @@ class IndexMismatch(Exception):
 
 
 @dataclass(slots=True)  # not frozen: ten thousand are made for a list
-class Row:
+class IndexRow:
     """One entry. start, end: the bytes of its lines in the text. value: JSON of what the entry says. seal: see rule 3."""
 
     section: str
@@ -52,20 +52,20 @@ class Row:
     seal: str
 
     @classmethod
-    def sealed(cls, section: str, key: str, span: tuple[int, int], value: str, lines: bytes) -> Row:
+    def sealed(cls, section: str, key: str, span: tuple[int, int], value: str, lines: bytes) -> IndexRow:
         """Make the row of an entry whose *lines* stand at *span*."""
         return cls(section, key, *span, value, _seal(section, key, value, lines))
 
-    def moved(self, by: int) -> Row:
+    def moved(self, by: int) -> IndexRow:
         """Return the row of the same lines at another place."""
-        return Row(self.section, self.key, self.start + by, self.end + by, self.value, self.seal)
+        return IndexRow(self.section, self.key, self.start + by, self.end + by, self.value, self.seal)
 
     def encode(self) -> bytes:
         return f"{self.section}/{self.key}\t{self.start}\t{self.end}\t{self.seal}\t{self.value}\n".encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class IndexHead:
     """What is known of the text as a whole.
 
     stamp: see rule 2. text, rows: digests. regular: all entries can be read, and each has lines of its own.
@@ -83,7 +83,7 @@ class Head:
     seeded: tuple[str, ...]
 
     @classmethod
-    def decode(cls, line: bytes) -> Head:
+    def decode(cls, line: bytes) -> IndexHead:
         """Read the first line of an index; IndexMismatch: it was damaged, or is none of this format."""
         seal, _, encoded = line.removesuffix(b"\n").partition(b" ")
         if seal != digest(encoded).encode():
@@ -107,7 +107,7 @@ class Head:
 class Index:
     """The rows of one state of the text. rows, text: read bytes of each; offset: where the rows begin."""
 
-    def __init__(self, head: Head, rows: Read, offset: int, end: int, text: Read) -> None:
+    def __init__(self, head: IndexHead, rows: Read, offset: int, end: int, text: Read) -> None:
         self.head = head
         self._rows = rows
         self._offset = offset
@@ -115,11 +115,11 @@ class Index:
         self._text = text
 
     @classmethod
-    def of(cls, head: Head, rows: bytes, text: bytes) -> Index:
+    def of(cls, head: IndexHead, rows: bytes, text: bytes) -> Index:
         """Return an index that is held in memory."""
         return cls(head, lambda start, end: rows[start:end], 0, len(rows), lambda start, end: text[start:end])
 
-    def get(self, section: str, key: str) -> Row | None:
+    def get(self, section: str, key: str) -> IndexRow | None:
         """Return the row of one entry.
 
         Raises:
@@ -135,11 +135,11 @@ class Index:
             raise IndexMismatch
         return row
 
-    def lines_of(self, row: Row) -> bytes:
+    def lines_of(self, row: IndexRow) -> bytes:
         """Return the lines of the text that a row was read from; the whole text for an entry without lines of its own."""
         return self._text(row.start, row.end) if row.start < row.end else self._text(0, self.head.stamp[1] or sys.maxsize)
 
-    def rows(self, section: str, prefix: str = "") -> list[Row]:
+    def rows(self, section: str, prefix: str = "") -> list[IndexRow]:
         """Return the rows of a section whose keys begin with *prefix*, in order of the keys. Raises: IndexMismatch: see rule 4."""
         data = self._whole()
         wanted = f"{section}/{prefix}".encode("utf-8", "surrogatepass")
@@ -198,7 +198,7 @@ def opened(path: Path, text_path: Path) -> Iterator[Index]:
             line = _first_line(handle, size)
         except OSError as exc:
             raise IndexMismatch from exc
-        head = Head.decode(line)
+        head = IndexHead.decode(line)
         found = os.fstat(text)
         if head.stamp != stamp_of(found) or (taken_ns - found.st_mtime_ns < RACY_NS and not _settled(handle, head, text)):
             raise IndexMismatch
@@ -209,7 +209,7 @@ def opened(path: Path, text_path: Path) -> Iterator[Index]:
                 os.close(opened_handle)
 
 
-def write_index(path: Path, head: Head, rows: bytes, *, taken_ns: int) -> None:
+def write_index(path: Path, head: IndexHead, rows: bytes, *, taken_ns: int) -> None:
     """Replace the index; a store that cannot take it does without.
 
     Args:
@@ -225,7 +225,7 @@ def stamp_of(found: os.stat_result) -> Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def encode_rows(rows: Iterable[Row]) -> bytes:
+def encode_rows(rows: Iterable[IndexRow]) -> bytes:
     """Return the rows as the index holds them: sorted by name."""
     return b"".join(line for _, line in sorted((f"{row.section}/{row.key}".encode(), row.encode()) for row in rows))
 
@@ -239,11 +239,11 @@ def _seal(section: str, key: str, value: str, lines: bytes) -> str:
     return digest(b"\0".join((section.encode(), key.encode(), value.encode(), lines)))
 
 
-def _row_of(line: str) -> Row:
+def _row_of(line: str) -> IndexRow:
     try:
         name, start, end, seal, value = line.split("\t")
         section, _, key = name.partition("/")
-        return Row(section, key, int(start), int(end), value, seal)
+        return IndexRow(section, key, int(start), int(end), value, seal)
     except ValueError as exc:
         raise IndexMismatch from exc
 
@@ -265,7 +265,7 @@ def _first_line(handle: int, size: int) -> bytes:
     return line
 
 
-def _settled(handle: int, head: Head, text: int) -> bool:
+def _settled(handle: int, head: IndexHead, text: int) -> bool:
     """Compare the text's digest, and note the time before it was read in the index's own time of change."""
     now_ns = time.time_ns()
     if digest(read_range(text, 0, head.stamp[1])) != head.text:

@@ -26,7 +26,7 @@ from .store import Store
 
 if TYPE_CHECKING:
     from ..validation.validate import Bundle
-    from .draft import Draft
+    from .draft import RegistryDraft
 
 __all__ = ["Flow", "Registry", "Snapshot", "Version", "digest_of"]
 
@@ -210,7 +210,7 @@ class Registry:
         return Index.of(head, rows, text)
 
     @contextmanager
-    def _changing(self) -> Iterator[Draft]:
+    def _changing(self) -> Iterator[RegistryDraft]:
         """The registry under its lock; written when the block ends well and has changed it. The lock file itself stays."""
         path = self._path
         try:
@@ -230,7 +230,7 @@ class Registry:
         except OSError as exc:
             raise StorageError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
-    def _begun(self) -> Draft:
+    def _begun(self) -> RegistryDraft:
         """The text for changing it: with the rows of its index, or else parsed."""
         text = read_if_there(self._path) or b""
         with suppress(IndexMismatch, FileNotFoundError), opened(self._index_path, self._path) as index:
@@ -238,11 +238,11 @@ class Registry:
                 return self._draft(text, index)
         return self._draft(text)
 
-    def _draft(self, text: bytes, index: Index | None = None) -> Draft:
-        from .draft import Draft
+    def _draft(self, text: bytes, index: Index | None = None) -> RegistryDraft:
+        from .draft import RegistryDraft
 
         where = str(self._path)
-        return Draft(text, where, self._language) if index is None else Draft.of(text, where, self._language, index)
+        return RegistryDraft(text, where, self._language) if index is None else RegistryDraft.of(text, where, self._language, index)
 
     def _language(self, hash: BundleHash) -> str | None:
         """The language of a flow that is only kept."""
@@ -257,7 +257,7 @@ class Registry:
             remove_stale_temporaries(directory, now_ms / 1000 - _STALE_AFTER_S)
 
 
-def _flow_of(draft: Draft, name: str) -> Flow:
+def _flow_of(draft: RegistryDraft, name: str) -> Flow:
     _refuse_unreadable(draft.unreadable(name), name)
     flow = draft.flow(name)
     if flow is None:
@@ -297,7 +297,7 @@ def _former(flow: Flow, hash: BundleHash | None) -> Version:
     raise NotFoundError(f"{wanted} is not in the history of {flow.name!r}, which holds {known}")
 
 
-def _put_grant(draft: Draft, bundle: Bundle) -> None:
+def _put_grant(draft: RegistryDraft, bundle: Bundle) -> None:
     draft.put(GRANTS, bundle.hash, {"policy": bundle.descriptor.raw.get("policy", {}), "digest": digest_of(bundle)})
 
 

@@ -11,7 +11,7 @@ from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.storage import document
 from uncaged_bundles.storage.document import load_yaml
-from uncaged_bundles.storage.draft import Draft, parse
+from uncaged_bundles.storage.draft import RegistryDraft, parse
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -24,8 +24,8 @@ def no_language(_hash: BundleHash) -> None:
     return None
 
 
-def draft_of(text: str) -> Draft:
-    return Draft(text.encode(), WHERE, no_language)
+def draft_of(text: str) -> RegistryDraft:
+    return RegistryDraft(text.encode(), WHERE, no_language)
 
 
 COMMENTS = st.sampled_from(["", "", "", "# a comment\n", "  # indented\n", "\n", "\n\n    # deeper\n", "   \n"])

@@ -13,7 +13,18 @@ import pytest
 from testbed.straced import calls_of, strace
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.storage.entries import find_flow, grant_row
-from uncaged_bundles.storage.index import RACY_NS, Head, Index, IndexMismatch, Row, digest, encode_rows, opened, stamp_of, write_index
+from uncaged_bundles.storage.index import (
+    RACY_NS,
+    Index,
+    IndexHead,
+    IndexMismatch,
+    IndexRow,
+    digest,
+    encode_rows,
+    opened,
+    stamp_of,
+    write_index,
+)
 from uncaged_bundles.storage.registry import Registry, digest_of
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -152,7 +163,7 @@ def index_of_another_text(store: Store, index_path: Path, *, age_ns: int) -> Non
     Registry(store).read()
     head, _, rows = index_path.read_bytes().partition(b"\n")
     found = store.registry_path.stat()
-    write_index(index_path, replace(Head.decode(head), text=digest(b"before the edit")), rows, taken_ns=found.st_mtime_ns + age_ns)
+    write_index(index_path, replace(IndexHead.decode(head), text=digest(b"before the edit")), rows, taken_ns=found.st_mtime_ns + age_ns)
 
 
 def test_an_edit_within_a_tick_of_the_clock_is_seen(store: Store, index_path: Path) -> None:
@@ -198,7 +209,7 @@ def test_the_index_is_for_its_owner_alone(registry: Registry, store: Store, inde
     assert index_path.stat().st_mode & 0o777 == 0o600
 
 
-def forge(store: Store, index_path: Path, row: Row) -> None:
+def forge(store: Store, index_path: Path, row: IndexRow) -> None:
     """Write an index with one more row, in which every digest is right."""
     Registry(store).read()
     text = store.registry_path.read_bytes()
@@ -241,7 +252,7 @@ def test_an_index_in_memory_answers_like_a_file(registry: Registry, store: Store
     fill(store, 40)
     registry.read()
     line, _, rows = index_path.read_bytes().partition(b"\n")
-    index = Index.of(Head.decode(line), rows, store.registry_path.read_bytes())
+    index = Index.of(IndexHead.decode(line), rows, store.registry_path.read_bytes())
     for number in range(40):
         assert find_flow(index, f"flow-{number:05}") == registry.flow(f"flow-{number:05}")
     for name in ("", "flow", "flow-0000", "flow-00040", "zzz", "flow-00001-x", "\udc80", "a\nb"):
