@@ -36,9 +36,9 @@ Recover = Callable[[View, View], str | tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """Pure data: what a role is told, and which data its answers carry.
+    """Pure data: the prompts of a role, and the schema of its answers' data.
 
-    system_prompt: for whoever answers. extract_prompt: for whoever turns an answer into data.
+    system_prompt: for the agent. extract_prompt: for the extractor, which turns an answer into data.
     schema: JSON Schema, or a pydantic model class.
     """
 

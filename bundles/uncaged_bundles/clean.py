@@ -1,4 +1,4 @@
-"""Text that somebody else wrote cannot steer the terminal that shows it."""
+"""Text of unknown origin, cleaned for a terminal: control sequences and invisible characters are removed."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def shorten(text: str, width: int) -> str:
     line = clean_line(text)
     if columns(line) <= width:
         return line
-    taken = 0
+    width_so_far = 0
     for position, character in enumerate(line):
-        taken += _columns_of(character)
-        if taken > width - 1:
+        width_so_far += _columns_of(character)
+        if width_so_far > width - 1:
             return line[:position].rstrip() + "…" if width > 0 else ""
     return line
 

@@ -63,7 +63,7 @@ class Descriptor:
 
     parameters: JSON Schema of ``input["params"]``. graph: the edges that the moderator may take,
     ``{role: {status: (next, …)}}``, the first role under ``__start__`` with the status ``""``; None if the author declared none.
-    raw: the literal as it stands in the file.
+    raw: the literal as the file has it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every error that reaches a person is one of these classes, and its class says who can mend it.
+"""Errors that reach a person, in classes by who can fix them.
 
 The class carries the exit code of the command line, so that no other table has to be kept in step with it.
 A message says what is wrong (values with !r), where (path:line, hash, thread id), and the next step.
@@ -20,11 +20,11 @@ class UsageError(UncagedError):
 
 
 class RefusedError(UncagedError):
-    """What was asked is well-formed, but the present state forbids it (resume of a completed thread, a widened policy without a yes)."""
+    """The request is well-formed, but the present state forbids it (resume of a completed thread, a widened policy without a yes)."""
 
 
 class BundleError(UncagedError):
-    """The bundle's author can mend it; the message has line and column where there are any."""
+    """The bundle's author can fix it; the message has line and column where there are any."""
 
 
 class DamagedError(UncagedError):
@@ -40,7 +40,7 @@ class ReplayError(UncagedError):
 
 
 class EnvironmentLacks(UncagedError):
-    """The machine lacks something (no agent, no credentials, a login expired); mend it, then resume.
+    """The machine lacks something (no agent, no credentials, a login expired); fix it, then resume.
 
     what: the message without the next step. remedy: the next step alone, if it is known apart.
     begun: False if the effect that met the lack had certainly not begun, so that it may be performed again without a question.

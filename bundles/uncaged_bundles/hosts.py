@@ -1,4 +1,4 @@
-"""A host has one spelling here, an entry of a policy's hosts one meaning, and what means no host is refused before a bundle is added.
+"""Host names and host entries of policies: one spelling, one meaning, and errors for everything else.
 
 Entries are written as in ``api.example.com`` (443 for https, 80 for http), ``api.example.com:8443``, ``api.example.com:*`` (any port),
 ``*.example.com`` (all names below it, not itself), ``*`` (any host, any port). The spelling is lower case, ASCII, without a final dot; an
@@ -22,14 +22,14 @@ HOST_NETWORK = "host"
 MAX_CHARACTERS = 253
 FORMS = "write it as in api.example.com, *.example.com, api.example.com:8080 or api.example.com:*"
 LISTS: Mapping[str, str] = {"http": "hosts", "fetch": "hosts", "script": "network"}
-"""Where hosts stand in a policy, by kind of effect; and `secrets` of http."""
+"""The key of a policy that lists hosts, by kind of effect; besides, `secrets` of http."""
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class NoHost(ValueError):
-    """The text is no host. disguised: it is an address, written so that nobody sees which."""
+    """The text is no host. disguised: an address in a spelling that hides which one."""
 
     def __init__(self, message: str, *, disguised: bool = False) -> None:
         super().__init__(message)
@@ -67,7 +67,7 @@ def check_entries(entries: object, path: shapes.Path) -> None:
 
 
 def flaw_in_address(url: str) -> str | None:
-    """What is wrong with an address whose host is written out, as far as that can be told before a request; variables are ``${name}``."""
+    """Return the flaw of an address, as far as it shows before a request, or None; a host with variables (``${name}``) is not checked."""
     scheme, split, rest = url.strip().partition("://")
     if "${" in scheme or (not split and "${" in url):
         return None

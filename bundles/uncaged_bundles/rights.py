@@ -1,7 +1,7 @@
-"""What the agents of a flow's roles may do is said in few words that mean the same whoever answers, and a wrong word names the right one.
+"""Rights of the agents that answer for a flow's roles: few words, the same for each kind of agent; an error names the nearest right word.
 
 ``tools`` names what an agent may use, and nothing else is allowed; left out, it may use all tools. ``network``, ``sandbox`` and ``outside``
-stand beside it: none of them is a tool.
+are keys beside it: none of them is a tool.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ INSTEAD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """tools: None means all; flows are not among them. flows: by name. sandbox: commands are locked in, whoever runs them.
+    """tools: None means all; flows are not among them. flows: by name. sandbox: commands are locked in, for each kind of agent.
 
     network: tools and locked-in commands may use it. ask: what lies outside the workspace may be asked of a person.
     """

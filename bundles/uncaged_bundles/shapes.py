@@ -1,4 +1,4 @@
-"""Whatever stands in a descriptor, a policy or the registry was checked by plain code, and a refusal names the dotted path of the value."""
+"""Checks of plain data in descriptors, policies and the registry; an error names the dotted path of the value."""
 
 from __future__ import annotations
 

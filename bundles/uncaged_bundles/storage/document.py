@@ -30,18 +30,18 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One key of a section with its value, not yet looked into. *line*: where the key stands, from 1."""
+    """One key of a section with its value, not yet read. line: of the key, from 1."""
 
     key: object
     line: int
     node: yaml.Node
 
     def value(self) -> object:
-        """Plain data; ValueError says why it is none."""
+        """Return plain data. Raises: ValueError: the value is none."""
         return _constructed(self.node)
 
     def text(self) -> str | None:
-        """A single value as it is written, whatever it looks like."""
+        """Return a scalar as it is written; None for a mapping or a list."""
         return self.node.value if isinstance(self.node, yaml.ScalarNode) else None
 
 
@@ -54,7 +54,7 @@ class Outline:
 
 
 def load_yaml(data: bytes, where: str) -> object:
-    """The plain data in *data*, None when there is none; DamagedError has *where* and the line."""
+    """Return the plain data in a YAML text, None for a blank one; DamagedError has *where* and the line."""
     node = _composed(data, where)
     try:
         return None if node is None else _constructed(node)
@@ -63,7 +63,7 @@ def load_yaml(data: bytes, where: str) -> object:
 
 
 class Document:
-    """A mapping of sections, each a mapping of entries, held as syntax so that entries stay as they were written."""
+    """Syntax tree of a YAML file: a mapping of sections, each a mapping of entries, which stay as they were written."""
 
     def __init__(self, root: yaml.MappingNode, where: str, data: bytes = b"") -> None:
         self._root = root
@@ -73,7 +73,7 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> Self:
-        """A blank file is an empty document; DamagedError when it is no mapping, with *where* and the line."""
+        """Parse a text; a blank one is an empty document. DamagedError when it is no mapping, with *where* and the line."""
         node = _composed(data, where)
         if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"):
             node = _represented({})
@@ -83,7 +83,7 @@ class Document:
         keys = Counter(entry.key for entry in document._entries(node))
         for entry in document._entries(node):
             if keys[entry.key] > 1:
-                raise DamagedError(f"{where}:{entry.line}: the key {entry.key!r} stands twice; join the two")
+                raise DamagedError(f"{where}:{entry.line}: the key {entry.key!r} is there twice; join the two")
         return document
 
     def rewritten(self) -> bytes:
@@ -109,21 +109,21 @@ class Document:
         return "".join(f"{line}\n" for line in comments).encode() + self.encode()
 
     def encode(self) -> bytes:
-        """The same without comments."""
+        """Return the text as the library writes it, without comments."""
         text = yaml.serialize(self._root, Dumper=_Dumper, allow_unicode=True, width=120, encoding="utf-8")
         return text if isinstance(text, bytes) else str(text).encode()
 
     def top(self, name: str) -> Entry | None:
-        """The top-level key *name*."""
+        """Return the entry of a top-level key, or None."""
         return next((entry for entry in self._entries(self._root) if entry.key == name), None)
 
     def section(self, name: str) -> list[Entry]:
-        """The entries under the top-level key *name*, in file order, keys that stand twice included."""
+        """Return the entries under the top-level key *name*, in file order; a repeated key is listed each time."""
         node = self._section_node(name)
         return [] if node is None else list(self._entries(node))
 
     def outline(self, sections: Sequence[str]) -> Outline | None:
-        """Return where the pairs of the text stand as it was read; None where a pair has no whole lines of its own.
+        """Return the places of the pairs in the text as it was read; None where a pair shares a line with something else.
 
         Args:
             sections: top-level keys whose entries are located; one without entries on lines of their own is left out.
@@ -178,7 +178,7 @@ class Document:
             self._changes.append(lambda text: _put_into(text, (section, parent), (key, entry), changed))
 
     def drop(self, section: str, key: str) -> None:
-        """Take the entry out, every time it stands there."""
+        """Remove the entry, each time it is there."""
         node = self._section_node(section)
         if node is not None and any(_key(pair[0]) == key for pair in node.value):
             node.value = [pair for pair in node.value if _key(pair[0]) != key]
@@ -284,7 +284,7 @@ def _refuse_repeated_keys(node: yaml.Node) -> None:
         seen: set[object] = set()
         for key, value in node.value:
             if _key(key) in seen:
-                raise ValueError(f"the key {_key(key)!r} stands twice (line {_line(key)})")
+                raise ValueError(f"the key {_key(key)!r} is there twice (line {_line(key)})")
             seen.add(_key(key))
             _refuse_repeated_keys(value)
     elif isinstance(node, yaml.SequenceNode):

@@ -24,7 +24,7 @@ Language = Callable[[BundleHash], str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is known of a text. rows: in file order. The other fields: see `IndexHead`."""
+    """Facts about a text. rows: in file order. The other fields: see `IndexHead`."""
 
     rows: tuple[IndexRow, ...]
     regular: bool

@@ -12,7 +12,7 @@ from .snapshot import FLOWS, GRANTS, Flow, Snapshot, Version
 
 
 def flow_row(flow: Flow, span: tuple[int, int], lines: bytes) -> IndexRow:
-    """Make the row of a flow whose entry's *lines* stand at *span*."""
+    """Make the row of a flow whose entry has these *lines*, at *span*."""
     history = [(version.hash, version.timestamp_ms) for version in flow.history]
     fields = (flow.hash, flow.timestamp_ms, flow.enabled, flow.source, flow.created_ms, flow.unsupported, *history)
     return IndexRow.sealed(FLOWS, flow.name, span, json.dumps(fields), lines)

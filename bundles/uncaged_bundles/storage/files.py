@@ -1,4 +1,4 @@
-"""A file that this module wrote is either wholly there, on disk, or not there at all."""
+"""Atomic, durable file writes, range reads and advisory locks."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def new_files() -> Iterator[NewFiles]:
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """The file's bytes; None when there is no such file."""
+    """Return the file's bytes; None when there is no such file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -128,7 +128,7 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def read_range(handle: int, start: int, end: int) -> bytes:
-    """The bytes of an open file from *start* up to *end*, or up to its end if that comes first."""
+    """Return the bytes of an open file from *start* up to *end*, or up to its end if that is earlier."""
     parts: list[bytes] = []
     while start < end and (part := os.pread(handle, min(end - start, _PART_BYTES), start)):
         parts.append(part)
@@ -147,7 +147,7 @@ def sync_directory(directory: Path) -> None:
 
 @contextmanager
 def held(directory: Path, *, alone: bool) -> Iterator[int]:
-    """Keep *directory* from those who want it alone, or have it alone; whoever asks for it otherwise is not kept out. Yields its handle."""
+    """Hold an advisory lock on a directory, shared or exclusive (*alone*), and yield its handle."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
@@ -209,4 +209,4 @@ def _written(path: Path, data: bytes, *, durable: bool) -> int:
 
 
 def _cannot_write(path: Path, exc: OSError) -> StorageError:
-    return StorageError(f"cannot write {path}: {exc.strerror or exc}; mend that and try again")
+    return StorageError(f"cannot write {path}: {exc.strerror or exc}; correct that and try again")

@@ -53,7 +53,7 @@ class IndexRow:
 
     @classmethod
     def sealed(cls, section: str, key: str, span: tuple[int, int], value: str, lines: bytes) -> IndexRow:
-        """Make the row of an entry whose *lines* stand at *span*."""
+        """Make the row of an entry with these *lines*, at *span*."""
         return cls(section, key, *span, value, _seal(section, key, value, lines))
 
     def moved(self, by: int) -> IndexRow:
@@ -66,7 +66,7 @@ class IndexRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexHead:
-    """What is known of the text as a whole.
+    """Facts about the text as a whole.
 
     stamp: see rule 2. text, rows: digests. regular: all entries can be read, and each has lines of its own.
     top: the bytes of other top-level keys with their values. unreadable: sentences by name. removed: None if the list cannot be read.

@@ -172,9 +172,9 @@ class Registry:
         with self._changing() as draft:
             if key in draft.seeded():
                 return  # another process was quicker
-            taken = draft.names() | draft.removed()
+            reserved = draft.names() | draft.removed()
             for name, bundle in flows():
-                if name not in taken:
+                if name not in reserved:
                     self._store.put_bundle(bundle)
                     _put_grant(draft, bundle)
                     draft.put(FLOWS, parse_flow_name(name), _new_flow(name, bundle, now_ms, "sample").fields())

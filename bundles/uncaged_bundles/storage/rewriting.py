@@ -1,4 +1,4 @@
-"""Changes to a YAML text line by line: every comment and every line that a change does not concern stays.
+"""Line-based changes of a YAML text: comments and all lines that a change does not concern stay.
 
 A pair of a block mapping is replaced, appended or taken out as whole lines. Comments on lines that go are kept above their place.
 """
@@ -70,7 +70,7 @@ class Rewriting:
         return node
 
     def _comments(self, pair: tuple[yaml.Node, yaml.Node], first: int, last: int) -> Iterator[Spot]:
-        """Where a comment begins on each of these lines: at a # after a space that stands in no value."""
+        """Yield where a comment begins on each of these lines: at a # after a space, outside of values."""
         spans = [span for node in pair for span in _scalars(node)]
         for number in range(first, last + 1):
             line = self._lines[number]

@@ -1,4 +1,4 @@
-"""All processes of one user on this machine meet in the same private directory, and nobody else can put anything into it.
+"""Private directory where all processes of one user on this machine meet; other users cannot write to it.
 
 The first of these that is there: what ``XDG_RUNTIME_DIR`` names; ``/run/user/UID``, so that a timer's job meets what a login started;
 ``/tmp``.
@@ -23,10 +23,10 @@ def runtime_directory(environment: Mapping[str, str], *, max_bytes: int | None =
     """Return the directory; it is made if it is not there.
 
     Args:
-        environment: where ``XDG_RUNTIME_DIR`` may stand. max_bytes: of the path, for those who put a socket into it.
+        environment: may have ``XDG_RUNTIME_DIR``. max_bytes: of the path, for those who put a socket into it.
         own: where the user's own directory is made when the system has none; ``/tmp/uncaged-UID`` is what all agree on.
     Raises:
-        RefusedError: somebody else was there before, or could look into it.
+        RefusedError: another user made it, or can read it.
     """
     fits = (path for path in _wanted(environment) if max_bytes is None or len(os.fsencode(path)) <= max_bytes)
     path = next(fits, own or SHORT / f"uncaged-{os.getuid()}")

@@ -97,7 +97,7 @@ def read_document(document: Document, where: str) -> tuple[Snapshot, Mapping[Bun
         before = len(problems)
         with _noted(problems, where, entry.line):
             if keys[entry.key] > 1:
-                raise ValueError(f"{FLOWS}.{entry.key} stands twice; take one of the two out")
+                raise ValueError(f"{FLOWS}.{entry.key} is there twice; remove one of the two")
             flow = _flow(entry)
             flows[flow.name] = flow
         if len(problems) > before and isinstance(entry.key, str):
@@ -116,7 +116,7 @@ def read_document(document: Document, where: str) -> tuple[Snapshot, Mapping[Bun
 
 
 def seeded_keys(document: Document) -> frozenset[str]:
-    """Which sets of shipped flows were added before; a single one may stand there as a text."""
+    """Return the keys of the sets of shipped flows that were added; a single one may be written as a text."""
     entry = document.top(SEEDED)
     try:
         found = None if entry is None else entry.value()
@@ -128,7 +128,7 @@ def seeded_keys(document: Document) -> frozenset[str]:
 
 
 def removed_names(document: Document, where: str) -> frozenset[str]:
-    """The names of flows that a person removed; DamagedError when the list cannot be read, and so must not be rewritten."""
+    """Return the names of flows that a person removed; DamagedError when the list cannot be read, and so must not be rewritten."""
     entry = document.top(REMOVED)
     if entry is None:
         return frozenset()

@@ -157,7 +157,7 @@ class Store:
         """Store the bundle's bytes for good, and a copy of its descriptor for readers. Bytes that are there already stay as they are.
 
         Raises:
-            DamagedError: other bytes stand under this hash, which XXH64 does not rule out; they are not replaced.
+            DamagedError: the file has other bytes with the same XXH64; they are not replaced.
         """
         path = self.bundle_path(bundle.hash)
         stored = read_if_there(path)
@@ -188,7 +188,7 @@ class Store:
         found = bundle_hash(source)
         if found != path.stem:
             raise DamagedError(f"{path}: its bytes have the hash {found}, the file was changed or damaged; put the original back")
-        from ..validation.validate import read_bundle  # whoever only looks for a flow or a thread does without
+        from ..validation.validate import read_bundle  # not for a look-up of a flow or a thread
 
         return read_bundle(source, known_effects)
 

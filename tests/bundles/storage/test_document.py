@@ -44,8 +44,8 @@ def test_a_blank_file_is_an_empty_document(blank: str) -> None:
         (b"a: !!python/object/apply:os.system [echo]\n", r"^file: could not determine a constructor"),
         (b"a: " + b"9" * 5000, r"^file: a value that cannot be read"),
         (b"a: 2001-99-99\n", r"^file: a value that cannot be read"),
-        (b"a: 1\nb: 2\na: 3\n", r"^file: the key 'a' stands twice \(line 3\)"),
-        (b"a: {b: [{c: 1, c: 2}]}\n", r"^file: the key 'c' stands twice \(line 1\)"),
+        (b"a: 1\nb: 2\na: 3\n", r"^file: the key 'a' is there twice \(line 3\)"),
+        (b"a: {b: [{c: 1, c: 2}]}\n", r"^file: the key 'c' is there twice \(line 1\)"),
         (b"? [a]\n: 1\n", r"^file: "),
     ],
 )
@@ -70,7 +70,7 @@ def test_plain_yaml_is_plain_data() -> None:
     [
         ("[a]\n", "^file:1: the file must hold a mapping"),
         ("just text\n", "^file:1: the file must hold a mapping"),
-        ("flows: {}\nother: 1\nflows: {}\n", "^file:1: the key 'flows' stands twice"),
+        ("flows: {}\nother: 1\nflows: {}\n", "^file:1: the key 'flows' is there twice"),
     ],
 )
 def test_a_document_is_a_mapping_with_single_keys(text: str, message: str) -> None:
@@ -116,7 +116,7 @@ def test_a_key_that_is_no_text_equals_no_name() -> None:
 
 
 def test_putting_twice_and_dropping_leave_one_and_none() -> None:
-    """An entry that stands twice goes altogether."""
+    """An entry that is there twice goes altogether."""
     made = document("flows: {a: 1, b: 2, a: 3}\n")
     made.drop("flows", "a")
     made.drop("flows", "missing")

@@ -199,7 +199,7 @@ ENTRIES: list[tuple[str, str]] = [
     (f"  bad:\n{GOOD}    history: 5\n", r"workflows\.bad\.history: must be a list, not 5"),
     (f"  bad:\n{GOOD}    history: [{{hash: C9NMV6V2TQT81}}]\n", r"workflows\.bad\.history\[0\]\.timestamp: is missing"),
     (f"  bad:\n{GOOD}    enabled: 'yes'\n", r"workflows\.bad\.enabled: must be True or False"),
-    (f"  bad:\n{GOOD}    timestamp: 2\n", r"workflows\.bad: the key 'timestamp' stands twice"),
+    (f"  bad:\n{GOOD}    timestamp: 2\n", r"workflows\.bad: the key 'timestamp' is there twice"),
     (f"  bad:\n{GOOD}    created: 2001-99-99\n", r"workflows\.bad: a value that cannot be read"),
     ("  bad: !!python/object/apply:os.system ['echo']\n", r"workflows\.bad: could not determine a constructor"),
     (f"  ../x:\n{GOOD}", r"'\.\./x' is not a flow name"),
@@ -208,7 +208,7 @@ ENTRIES: list[tuple[str, str]] = [
     (f"  '':\n{GOOD}", r"a flow needs a name"),
     (f"  1:\n{GOOD}", r"workflows: must be text"),
     (f"  [a]:\n{GOOD}", r"workflows: must be text"),
-    (f"  bad:\n{GOOD}  bad:\n{GOOD}", r"workflows\.bad stands twice"),
+    (f"  bad:\n{GOOD}  bad:\n{GOOD}", r"workflows\.bad is there twice"),
 ]
 
 

@@ -79,7 +79,7 @@ def test_a_file_that_says_nothing_is_the_default(store: Store, text: str) -> Non
         ("secrets: {A: {}}", "secrets.A: give exactly one of env"),
         ("secrets: {A: {env: B, file: c}}", "secrets.A: give exactly one of env"),
         ("environment: ['A=B']", "environment.0: 'A=B' is not a variable's name"),
-        ("agent: a\nagent: b", "the key 'agent' stands twice"),
+        ("agent: a\nagent: b", "the key 'agent' is there twice"),
         ("agents: [a]", "agents: "),
         ("- a", "must be a mapping of settings, not list"),
         ("agent: [", "not YAML"),
