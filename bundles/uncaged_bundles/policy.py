@@ -26,7 +26,7 @@ class Policy:
 
 
 def parse_policy(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS, path: shapes.Path = ("policy",)) -> Policy:
-    """Check a policy as it stands in a descriptor or a grant; ShapeError has the dotted path."""
+    """Check a policy of a descriptor or a grant; ShapeError has the dotted path."""
     policy = shapes.mapping(raw, path)
     trusted = shapes.truth(policy.get(TRUSTED, False), (*path, TRUSTED))
     limits: dict[str, Mapping[str, object]] = {}
@@ -44,7 +44,7 @@ def parse_policy(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS, path: 
 
 
 def is_pure(policy: Policy) -> bool:
-    """Whether the policy asks for nothing, so that nobody has to grant it."""
+    """Whether the policy asks for nothing, so that it needs no grant."""
     return not policy.limits and not policy.trusted
 
 
