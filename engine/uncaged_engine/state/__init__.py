@@ -1,1 +1,1 @@
-"""How a thread stands, told from its files alone."""
+"""Status, summary and view of threads, derived from their files."""

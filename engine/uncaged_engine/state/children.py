@@ -29,7 +29,7 @@ class OpenEffect:
     done: Container[int] = ()
 
     def rule(self, handler: Handler, body: object, bundle: Bundle, *, part: int | None = None) -> Rule:
-        """What the handler of the effect, or of a part of it, declares; `ask` if it is a flow whose thread was removed."""
+        """Return what the handler of the effect, or of a part of it, declares; `ask` if it is a flow whose thread was removed."""
         key = f"{self.thread}/{self.seq}{'' if part is None else f'.{part}'}"
         child = handler.child(key, self.intended_ms)
         if child is not None and self.store.was_removed(child):
@@ -37,7 +37,7 @@ class OpenEffect:
         return handler.rule(body, bundle)
 
     def children(self, kind: str, body: object) -> Iterator[ThreadId]:
-        """The ids of the threads that the effect starts, in order, whether they were started or not."""
+        """Yield the ids of the threads that the effect starts, in order, whether they were started or not."""
         place = f"{self.thread}/{self.seq}"
         inner = [(f"{place}.{index}", part) for index, (part, _) in enumerate(parts_of(kind, body) or ()) if index not in self.done]
         for key, one in [(place, kind), *inner]:

@@ -1,4 +1,4 @@
-"""The error that ended a bundle: its type, its trace, and the line of the bundle's source at which it was raised."""
+"""Error that ended a bundle: its type, its trace, and the line of the bundle's source at which it was raised."""
 
 from __future__ import annotations
 

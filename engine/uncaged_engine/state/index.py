@@ -80,7 +80,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """What the index and the order log tell together.
+    """Knowledge of the index and of the end of the order log together.
 
     taken_up: journals that may be locked, with the place in the log at which the index learned of each; None: not in the index yet.
     names: ids that only the log has so far.
@@ -91,7 +91,7 @@ class Noted:
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
-    """Return what tells one state of a file from another; an inode may have a bit more than SQLite's integers."""
+    """Return what differs between any two states of a file; an inode may have a bit more than SQLite's integers."""
     return found.st_ino & MAX_INTEGER, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
@@ -203,7 +203,7 @@ def neighbours(store: Store, ids: Iterable[ThreadId]) -> list[str]:
 
 
 def _row_of(stamp: Stamp, summary: ThreadSummary) -> tuple[object, ...] | None:
-    """The columns of a summary; None if one of them is nothing that SQLite takes, or too long to be worth keeping."""
+    """Return the columns of a summary; None if one of them is nothing that SQLite takes, or too long to be worth keeping."""
     if len(summary.message) > MAX_TEXT or not all(abs(one) <= MAX_INTEGER for one in (*stamp, summary.started_ms, summary.updated_ms)):
         return None
     try:

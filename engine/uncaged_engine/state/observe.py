@@ -1,4 +1,4 @@
-"""Anybody can see how a thread stands, from its files alone, without touching its lock."""
+"""Summaries and views of threads, read from their files. A lock is looked at and never taken."""
 
 from __future__ import annotations
 
@@ -142,12 +142,12 @@ def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: P
 
 
 def _is_settled(history: History) -> bool:
-    """Whether a thread's end depends on nothing else: what an open effect needs is up to its handler, the bundle and other threads."""
+    """Whether a thread's end depends on nothing else. What an open effect needs depends on its handler, the bundle and other threads."""
     return history.end is not None and history.damage is None and (history.pending is None or not history.pending.doubtful)
 
 
 def _opened(path: Path | str) -> int:
-    """The journal, open for reading; -1 if it was packed meanwhile, or removed."""
+    """Open the journal for reading; return -1 if it was packed meanwhile, or removed."""
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -199,7 +199,7 @@ def _failure_of(store: Store, bundle: BundleHash, end: Mapping[str, Any] | None)
 
 
 def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:
-    """Whole sealed lines as records: blobs put back in, chains left out."""
+    """Return whole sealed lines as records: blobs put back in, chains left out."""
     records = []
     for line in data.split(b"\n")[:-1]:
         record = decode(line)
@@ -211,7 +211,7 @@ def parse_records(data: bytes, blobs: Blobs) -> list[dict[str, Any]]:
 
 
 def step_records(history: History, blobs: Blobs) -> list[dict[str, Any]]:
-    """The records of all finished steps, in order."""
+    """Return the records of all finished steps, in order."""
     return parse_records(b"".join(history.steps), blobs)
 
 
@@ -241,7 +241,7 @@ def summary_of(
     locked: bool,
     why: Trouble | None = None,
 ) -> ThreadSummary:
-    """Sum up a journal that was read. why: what its last owner, or a reader, met."""
+    """Return the summary of a journal that was read. why: what its last owner, or a reader, noted about the disk."""
     names = () if locked and history.end is None else undecided(history, store, bundle)
     state = status(_facts(history, bool(names)), locked=locked)
     problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
@@ -262,7 +262,7 @@ def summary_of(
 
 
 def _last_timestamp(data: bytes) -> int:
-    """When the last whole line was written; the clock of the files may be another machine's."""
+    """Return when the last whole line was written; the times of the files may be another machine's."""
     end = data.rfind(b"\n")
     at = data.rfind(_TIMESTAMP, 0, end)
     return int(data[at + len(_TIMESTAMP) : data.index(b",", at + 1)])
@@ -276,7 +276,7 @@ def _success(end: Mapping[str, Any] | None) -> bool | None:
 
 
 def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> tuple[ThreadSummary, bool]:
-    """From the last lines; the whole file only if they do not tell enough."""
+    """Summarise from the last lines, and from the whole file only if they are not enough."""
     tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
     last = _line_start(tail, len(tail))
     if _ends_settled(tail, last):
@@ -311,7 +311,7 @@ def _ends_settled(tail: bytes, last: int) -> bool:
 
 
 def _follows_step(tail: bytes, last: int) -> bool:
-    """Whether nothing but controls stands between the line at *last* and a finished step, so that no effect was left behind."""
+    """Whether only controls are between the line at *last* and a finished step, so that no effect was left open."""
     while last := _line_start(tail, last):
         shape, _ = lines.shape_of(tail[last : last + 64])
         if shape != "control":
@@ -320,7 +320,7 @@ def _follows_step(tail: bytes, last: int) -> bool:
 
 
 def _last_step(tail: bytes, last: int) -> int | None:
-    """How many steps are finished before the line at *last*; None if the lines seen do not tell."""
+    """Return how many steps are finished before the line at *last*; None if the window does not show it."""
     while last := _line_start(tail, last):
         shape, seq = lines.shape_of(tail[last : last + 64])
         if shape == "step":
@@ -331,5 +331,5 @@ def _last_step(tail: bytes, last: int) -> int | None:
 
 
 def _line_start(tail: bytes, end: int) -> int:
-    """Where the line that ends at *end* begins; 0 if that is before the window."""
+    """Return where the line that ends at *end* begins; 0 if that is before the window."""
     return tail.rfind(b"\n", 0, max(end - 1, 0)) + 1

@@ -1,4 +1,4 @@
-"""A few words say why a thread is where it is, from its journal alone."""
+"""Message of a thread in a list: why it is in its state, in a few words from its journal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .states import State
 
 _WAIT = b'"control":"wait"'
 _VOID = b'"void":'
-NAMED = 3
-"""So many effects are named one by one."""
+MAX_NAMED = 3
+"""How many effects are named one by one."""
 
 
 def reason(history: History, state: State, data: bytes, *, undecided: Sequence[str] = (), why: str = "") -> str:
@@ -21,15 +21,15 @@ def reason(history: History, state: State, data: bytes, *, undecided: Sequence[s
 
     Args:
         undecided: the effects about which a person has to decide before it goes on.
-        why: what made its last owner leave it; said of a thread that has not stopped in order.
+        why: what made its last owner leave it; shown for a thread that has not stopped in order.
     """
     doubt = doubt_about(undecided)
     if history.end is not None:
         return "; ".join(filter(None, (end_message(history.end), doubt)))
     if history.lacking:
-        return "; ".join(filter(None, (_said(_last_line(data, _VOID), "message"), doubt)))
+        return "; ".join(filter(None, (_text_of(_last_line(data, _VOID), "message"), doubt)))
     if state == "waiting":
-        return _said(_last_line(data, _WAIT), "question")
+        return _text_of(_last_line(data, _WAIT), "question")
     if state == "unknown" and history.pending is not None:
         return "; ".join(filter(None, (doubt or f"{_begun(history.pending)} and may have been performed", why)))
     if state == "interrupted":
@@ -42,7 +42,7 @@ def doubt_about(undecided: Sequence[str]) -> str:
     """Return the words for effects that may have been performed; nothing for none."""
     if not undecided:
         return ""
-    named = ", ".join(undecided[:NAMED]) + (f" and {len(undecided) - NAMED} more" if len(undecided) > NAMED else "")
+    named = ", ".join(undecided[:MAX_NAMED]) + (f" and {len(undecided) - MAX_NAMED} more" if len(undecided) > MAX_NAMED else "")
     return f"{named} {'was' if len(undecided) == 1 else 'were'} begun and may have been performed"
 
 
@@ -57,7 +57,7 @@ def end_message(end: Mapping[str, Any]) -> str:
 
 
 def _begun(pending: Pending) -> str:
-    """A large effect stands in a blob, and is not read for a few words."""
+    """Return words for an effect that was begun. A large one is in a blob, which is not read for that."""
     effect = decode(pending.effect) if pending.effect is not None else None
     label = next((f" ({effect_label(kind, body)})" for kind, body in effect.items()), "") if isinstance(effect, dict) else ""
     return f"step {pending.seq}{label} was begun"
@@ -68,5 +68,5 @@ def _last_line(data: bytes, mark: bytes) -> object:
     return decode(data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)])
 
 
-def _said(record: object, key: str) -> str:
+def _text_of(record: object, key: str) -> str:
     return str(record.get(key) or "") if isinstance(record, dict) else ""

@@ -63,7 +63,7 @@ TABLE: dict[State, dict[Event, Target]] = {
 """A command that has no cell is refused. Anything else that has none leaves the state as it is."""
 
 END_EVENTS: dict[str, Event] = {"completed": "return", "failed": "raise", "killed": "kill", "limit": "cut"}
-"""The event that each word of an end record tells of."""
+"""The event for each word of an end record."""
 
 NEXT_STEP: dict[State, str] = {
     "running": "pause or kill it first",
@@ -81,7 +81,7 @@ NEXT_STEP: dict[State, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a journal says of itself at its end.
+    """Facts at the end of a journal.
 
     end: the word of an end record that nothing followed. paused, waiting: the last control that is still in force.
     lacking: the last line is a void of the environment.
@@ -110,7 +110,7 @@ class Facts:
             yield "damage"
 
     def _stops(self) -> tuple[tuple[Event, bool], ...]:
-        """What stopped it in order; a pause that came while a question was put is still in force."""
+        """Return what stopped it, in order; a pause that came while a question was open is still in force."""
         return ("wait", self.waiting), ("pause", self.paused), ("lack", self.lacking)
 
 
@@ -132,6 +132,7 @@ def after(state: State, event: Event) -> State:
 
 
 def allowed(state: State, event: Event) -> bool:
+    """Whether the table has a cell for *event* in *state*."""
     return event in TABLE[state]
 
 
@@ -141,7 +142,7 @@ def may_go_on(state: State) -> bool:
 
 
 def refusal(state: State, event: Event, thread: str) -> str:
-    """Why *event* is refused in *state*, with the next step."""
+    """Return why *event* is refused in *state*, with the next step."""
     return f"thread {thread} is {state}: it cannot be {_PAST[event]}; {NEXT_STEP[state]}"
 
 

@@ -1,6 +1,6 @@
 """Effects that may have been performed without an outcome, and whose rule is ``ask``: only a person can decide about them.
 
-The journal tells which effect was begun (`Pending.doubtful`), its handler tells the rule. Parts of an ``all`` count one by one.
+The journal shows which effect was begun (`Pending.doubtful`), its handler declares the rule. Parts of an ``all`` count one by one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def undecided(history: History, store: Store, bundle: BundleHash) -> tuple[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """An effect that an earlier owner of a thread left without an outcome. place: tells the rule where a child was removed."""
+    """An effect that an earlier owner of a thread left without an outcome. place: gives the rule where a child was removed."""
 
     pending: Pending
     place: OpenEffect
@@ -70,7 +70,7 @@ class Doubt:
                 yield f"{where} ({effect_label(inner_kind, inner)})"
 
     def _doubtful(self, kind: str, body: object) -> Iterator[tuple[int | None, str, object]]:
-        """The part, kind and body of each effect that may have been performed; part None: the effect itself."""
+        """Yield part, kind and body of each effect that may have been performed; part None: the effect itself."""
         parts = parts_of(kind, body)
         if parts is None:
             yield None, kind, body
@@ -104,5 +104,5 @@ def effect_of(pending: Pending, store: Store) -> Mapping[str, object]:
 
 @lru_cache(maxsize=16)
 def _bundle(store: Store, bundle: BundleHash, _file: tuple[int, int, int]) -> Bundle:
-    """A listing asks for the same bundle again and again; *_file* says that its file is still the same."""
+    """Load a bundle, once for all threads of a listing; *_file* is part of the key, so that a changed file is loaded again."""
     return store.load_bundle(bundle, KNOWN)
