@@ -1,1 +1,1 @@
-"""What can be done with a thread: start, fork, follow, answer, verify, pack up, remove."""
+"""Operations on threads: start, fork, follow, answer, verify, list, archive, remove."""

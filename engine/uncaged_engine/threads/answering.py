@@ -1,4 +1,4 @@
-"""A person's answer is checked against what was asked before it is written down."""
+"""Check of a person's answer against what was asked, before it is written down."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..effect_kinds import handler_for
 
 
 def question(records: Sequence[Mapping[str, object]]) -> Mapping[str, object] | None:
-    """The last wait of a journal: what it asks, and the JSON Schema of the answer, if it has one.
+    """Return the last wait of a journal: what it asks, and the JSON Schema of the answer, if it has one.
 
     A role's question has ``fields`` instead: the schema of its data, which may be given as a mapping, or as a block in a text.
     """

@@ -1,4 +1,4 @@
-"""A fork starts where another thread stood after one of its steps; the source is only read."""
+"""Cut of a source thread for a fork: the kept steps, the start record, a replaced outcome. The source is only read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Instead:
 
 
 def kept_steps(history: History, cut: Cut, thread: ThreadId) -> int:
-    """How many steps a fork keeps.
+    """Return how many steps a fork keeps.
 
     Raises:
         UsageError: more than there are. NotFoundError: no step of that role; the message lists those there are.
@@ -62,7 +62,7 @@ def _role(line: bytes) -> str | None:
 
 
 def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread: ThreadId, target: BundleHash) -> dict[str, object]:
-    """The start record of the fork: the source's options whole, and where it came from."""
+    """Return the start record of the fork: the source's options whole, and where it came from."""
     same = target == source["hash"]
     handed_over = min(history.handed_over, kept) if same else kept
     line = history.steps[kept - 1] if kept else b""
@@ -112,11 +112,11 @@ def replacement_of(value: object, history: History, kept: int, roles: Mapping[st
 
 
 def copied_lines(data: bytes, kept: int, start_digest: bytes, replacement: Mapping[str, object] | None = None) -> bytes:
-    """The source's lines of its first *kept* steps, sealed anew behind the fork's start record; their timestamps stay.
+    """Return the lines of the source's first *kept* steps, sealed anew behind the fork's start record; their timestamps stay.
 
     Args:
         data: the whole part of the source's journal. start_digest: the digest of the fork's start line.
-        replacement: what stands instead of the outcome of step *kept*.
+        replacement: what takes the place of the outcome of step *kept*.
     """
     copied = bytearray()
     digest = start_digest

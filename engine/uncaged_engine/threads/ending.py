@@ -1,4 +1,4 @@
-"""What a thread came to decides the exit code, the last words and the next useful command."""
+"""Ending of a thread for people: exit code, message, and the next useful commands."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def ending(
         end: its end record, if it has one.
         message: what is known of the reason when there is no end record.
         last_void: the word of the void that closed the last intent, or nothing.
-        repository: the directory to name in git commands; None when the person stands in it already.
+        repository: the directory to name in git commands; None when the person is in it already.
         wants_fields: it waits for a person who answers for a role, field by field.
         used: how much of each limit was used up, as far as it is known.
         undecided: effects that may have been performed, about which a person has to decide; *message* names them.

@@ -1,4 +1,4 @@
-"""What a flow is likely to cost is what its past threads of the same hash did cost: how many there were, the median and the worst."""
+"""Estimate of what a run of a flow costs, from past threads of the same hash: how many there were, the median and the worst."""
 
 from __future__ import annotations
 

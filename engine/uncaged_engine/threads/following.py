@@ -29,7 +29,7 @@ PAUSE_S = 0.02
 class Event:
     """Something that happened to a thread.
 
-    kind record: a journal line without its chain. progress: what an effect in flight says of itself. status: how it stands, the last event.
+    kind record: a journal line without its chain. progress: what an effect in flight reports. status: how it stands, the last event.
     """
 
     kind: Literal["record", "progress", "status"]
@@ -46,7 +46,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     plain = archive.plain_of(path)
     shown = 0
     while True:
-        said: Trouble | None = None  # why the worker left the thread, where the journal cannot say it
+        left: Trouble | None = None  # why the worker left the thread, where the journal does not show it
         while lock.is_live(plain):
             with following(store, bundle, thread) as events:
                 if events is None:
@@ -59,8 +59,8 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
                     elif "progress" in event:
                         yield Event(kind="progress", body=event["progress"])
                     elif "message" in event:
-                        said = Trouble.of(event)
-        found = durable.read(path, reported=shown, known=said)
+                        left = Trouble.of(event)
+        found = durable.read(path, reported=shown, known=left)
         history = recover(found.data, bundle, thread)
         for record in parse_records(found.data[shown : history.good_bytes], blobs):
             yield Event(kind="record", body=record)
@@ -72,7 +72,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
 
 
 def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:
-    """The records between two places of the file."""
+    """Return the records between two places of the file."""
     if flushed <= shown:
         return [], shown
     try:

@@ -1,4 +1,4 @@
-"""A fork is a new journal on disk before anything is driven: its start record, the kept steps of its source, and a workspace of its own."""
+"""New journal of a fork: start record, the kept steps of its source, a workspace of its own. It is on disk before it is driven."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_fork(
     options: RunOptions,
     thread: ThreadId | None = None,
 ) -> tuple[BundleHash, ThreadId]:
-    """Write a fork's journal, which nobody drives yet.
+    """Write a fork's journal, which no worker drives yet.
 
     Args:
         place: the source. target: the version to go on with. thread: its id.

@@ -1,4 +1,4 @@
-"""Archive and prune: ended threads are compressed or removed by age. What a live or resumable thread needs is never touched."""
+"""Archive and prune of ended threads, by age or by name. What a live or resumable thread needs is never touched."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _old(engine: Engine, older_than_ms: int) -> Iterator[_Ended]:
 
 
 def _every_thread(engine: Engine) -> set[tuple[ThreadId, Path]]:
-    """All journals, looked for twice: one that is archived while its directory is read may be seen under neither of its names."""
+    """Return all journals, listed twice: one that is archived while its directory is read may be seen under neither name."""
     return {(thread, path) for _ in range(2) for _, thread, path in engine.store.find_threads()}
 
 
@@ -225,7 +225,7 @@ def _sweep_blobs(engine: Engine) -> int:
 
 def _sweep_worktrees(engine: Engine) -> int:
     """Remove what is left in `work` of threads that are gone."""
-    entries = list(engine.store.work.iterdir())  # before the threads: what stands here now has its thread's journal already
+    entries = list(engine.store.work.iterdir())  # before the threads: what is here now has its thread's journal already
     alive = {thread for thread, _ in _every_thread(engine)}
     freed = 0
     for entry in entries:

@@ -68,7 +68,7 @@ def _stamp_of(path: str) -> index.Stamp | None:
 
 
 def _summary_from(row: index.Row, bundle: BundleHash, thread: ThreadId) -> ThreadSummary | None:
-    """The summary that a row keeps; None if it cannot be read."""
+    """Return the summary that a row keeps; None if it cannot be read."""
     _, _, _, _, _, status, flow, steps, started_ms, updated_ms, message, success, usage = row
     spent = _spent_of(usage)
     if spent is None:

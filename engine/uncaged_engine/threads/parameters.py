@@ -1,4 +1,4 @@
-"""A thread starts with parameters that its flow can use, or not at all, and each rule that is broken is told in a sentence of its own.
+"""Check of a thread's parameters against the JSON Schema of its flow, with one sentence for each rule that is broken.
 
 In this order: names in any case; defaults; what is required; text turned into numbers and truths; types; paths with their variables put in,
 absolute; allowed values; patterns; paths that must exist. A schema that says more is checked as JSON Schema after that.

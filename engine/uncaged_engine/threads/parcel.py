@@ -1,4 +1,4 @@
-"""A thread travels as one file with its bundle and blobs; what arrives is believed only as far as its own hashes prove it.
+"""Export and import of a thread as one file with its bundle and blobs. Of an import only what its own hashes prove is believed.
 
 The parcel is a zstandard-compressed tar of exactly these regular files: ``bundle.py``, ``journal.data.jsonl``, ``blobs/<hash>``. Grants,
 worktrees and debug logs do not travel.

@@ -1,4 +1,4 @@
-"""Before a name moves to another version, its past threads tell what that one would have done: nothing is performed, no token spent."""
+"""Replay of a flow's past threads with another version: what it would have done. Nothing is performed, no token is spent."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Ahead:
 
 
 def find_past(store: Store, flow: str) -> Iterator[Past]:
-    """The threads of a flow that do not run and whose journals can be read, each read once."""
+    """Yield the threads of a flow that do not run and whose journals can be read, each read once."""
     blobs = Blobs(store.blobs)
     for bundle_hash, thread, path in store.find_journals():
         try:
@@ -107,7 +107,7 @@ def find_past(store: Store, flow: str) -> Iterator[Past]:
 
 
 def _read_if(flow: str, path: str) -> bytes | None:
-    """A journal's bytes, unless it runs, or is another flow's."""
+    """Return a journal's bytes, unless it runs, or is another flow's."""
     if path.endswith(archive.SUFFIX):
         return archive.read(Path(path))
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

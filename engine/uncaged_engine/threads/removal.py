@@ -56,7 +56,7 @@ def descent_of(path: Path) -> Descent:
 
 
 def need_of_parent(store: Store, descent: Descent) -> str | None:
-    """Why a thread's parent still needs it, with the next step; None if it does not."""
+    """Return why a thread's parent still needs it, with the next step; None if it does not."""
     path = None if descent.parent is None else store.journal_of(descent.parent)
     if descent.parent is None or path is None:
         return None
@@ -70,7 +70,7 @@ def need_of_parent(store: Store, descent: Descent) -> str | None:
 
 
 def parents_first(threads: Iterable[tuple[BundleHash, ThreadId, Path]]) -> list[tuple[BundleHash, ThreadId, Path]]:
-    """The same threads in an order in which a whole family can be removed."""
+    """Return the same threads in an order in which a whole family can be removed."""
     return sorted(threads, key=lambda place: descent_of(place[2]).depth)
 
 
@@ -93,7 +93,7 @@ def mark_children(store: Store, history: History, blobs: Blobs) -> None:
 
 
 def files_by_thread(directory: Path) -> dict[str, list[Path]]:
-    """All files of each thread in a directory of logs, what a crash left included; markers are not files of a thread."""
+    """Return all files of each thread in a directory of logs, what a crash left included; markers are not files of a thread."""
     found: dict[str, list[Path]] = {}
     with os.scandir(directory) as entries:
         for entry in entries:

@@ -1,4 +1,4 @@
-"""A thread is resumed with what lets it go on: a higher limit where it is at one, and a decision where nobody knows what happened."""
+"""Fields of a resume record: a higher limit for a thread that is at one, a decision about an effect that is in doubt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def resume_fields(found: ThreadView, *, redo: bool, skip: bool, note: str | None
 
 
 def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:
-    """A thread at its limit needs a higher one, or it would stop at once."""
+    """Refuse to resume a thread at its limit without a higher one: it would stop at once."""
     end = found.end
     if end is None or end.get("end") != "limit" or "value" not in end:
         return

@@ -1,4 +1,4 @@
-"""A thread exists once its start record is on disk; everything that can be refused is refused before that."""
+"""Start record of a thread. The thread exists once it is on disk; everything that can be refused is refused before that."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def granted_bundle(store: Store, registry: Registry, bundle_hash: BundleHash) ->
     """Load a bundle that a person allowed to do what its policy asks for.
 
     Raises:
-        RefusedError: nobody granted it on this machine.
+        RefusedError: it was not granted on this machine.
     """
     bundle = store.load_bundle(bundle_hash, KNOWN)
     if not registry.granted(bundle):
@@ -104,13 +104,13 @@ def new_start(
 
 
 def test_command_of(config: Config, name: str, options: RunOptions) -> str | None:
-    """How tests are run: as this caller says, else the flow's setting, else config's."""
+    """Return how tests are run: as this caller says, else the flow's setting, else config's."""
     flow = config.flows.get(name)
     return options.test_command or (flow and flow.test_command) or config.test_command
 
 
 def default_limits(config: Config, name: str) -> dict[str, float]:
-    """What binds a flow's threads when nothing else was said: config's limits, the flow's own first."""
+    """Return the limits of a flow's threads where the caller gives none: the flow's own, then config's."""
     flow = config.flows.get(name)
     rounds, steps = (flow.max_rounds, flow.max_steps) if flow else (None, None)
     more = {"maxCost": config.limits.max_cost, "maxTokens": config.limits.max_tokens, "maxSeconds": config.limits.max_seconds}
@@ -123,7 +123,7 @@ def default_limits(config: Config, name: str) -> dict[str, float]:
 
 
 def start_line(store: Store, start: Mapping[str, object], now_ms: int) -> bytes:
-    """The open start record; parameters too large for a line go to a blob."""
+    """Return the open start record; parameters too large for a line go to a blob."""
     body = lines.start(start, now_ms)
     if len(body) <= lines.SPILL_BYTES:
         return body

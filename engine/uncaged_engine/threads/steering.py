@@ -1,4 +1,4 @@
-"""A word for a thread is carried out by its worker or, where there is none, written down by whoever holds the journal's lock instead."""
+"""Pause and kill of a thread: by its worker or, where there is none, by a line that the caller writes under the journal's lock."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def require(summary: ThreadSummary, event: states.Event) -> None:
 
 
 def require_still(journal: Journal, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event) -> None:
-    """The same, once nobody else can change it."""
+    """Refuse the same, once no other process can change it."""
     state = states.status(facts_of(journal.history, store, bundle), locked=False)
     if not states.allowed(state, event):
         raise RefusedError(states.refusal(state, event, thread))
 
 
 def _ask_or_take(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event) -> Journal | None:
-    """None if the thread's worker did it; else the journal, which is ours now."""
+    """Return None if the thread's worker did it; else the journal, locked."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         with suppress(NotFoundError):  # a worker lives, and does not drive this thread

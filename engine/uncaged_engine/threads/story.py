@@ -1,4 +1,4 @@
-"""The records of a thread's journal, in order, become the rows that a person reads; nothing here prints or waits."""
+"""Timeline of a thread: the rows that a person reads, made from its records in order. Nothing here prints or waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Record = Mapping[str, object]
 Mark = Literal["done", "failed", "void", "attempt", "control"]
 
 PROSE = ("summary", "reason", "message", "error")
-"""Keys of a meta whose text speaks for itself; it stands before the rest."""
+"""Keys of a meta whose text needs no key beside it; it comes before the rest."""
 
 CONTROL_TEXTS = ("message", "question", "note", "value", "null")
 

@@ -1,4 +1,4 @@
-"""A journal is proved: this code with these outcomes gives this journal."""
+"""Proof of a journal: this code with these outcomes gives this journal."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History,
 
 
 def difference_at_the_end(history: History, now: BundleReply) -> str | None:
-    """What the bundle says after the last step must be what the journal goes on with."""
+    """Return where the journal goes on otherwise than the bundle after the last step; None if nowhere."""
     if history.pending is not None:
         mark = effect_mark(now.body) if now.word == "effect" else now.body
         return None if mark == history.pending.mark else mismatch(len(history.steps) + 1, history.pending.shown, now.body)
