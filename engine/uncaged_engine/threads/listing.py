@@ -25,19 +25,20 @@ from .names import locked_journals
 def list_threads(store: Store) -> list[ThreadSummary]:
     """Return the summaries of all threads, in no particular order. One that cannot be read is listed all the same."""
     rows, names = index.rows(store)
-    known = {} if trouble.are_noted() else rows  # a note may say that less of a journal counts than its file shows
+    are_noted = trouble.are_noted()  # a note may say that less of a journal counts than its file shows
     found: list[ThreadSummary] = []
     fresh: list[tuple[index.Stamp, ThreadSummary]] = []
     unnamed: list[str] = []
-    seen: set[str] = set()
     for bundle, files in store.list_logs():
         directory = f"{store.logs}/{bundle}"
         for thread, name in journals_among(files):
             key, path = f"{bundle}/{thread}", f"{directory}/{name}"
-            seen.add(key)
             stamp = _stamp_of(path)  # before the bytes: see `index`
-            row = known.get(key)
-            if row is not None and stamp == row[1:5] and (summary := _summary_from(row, bundle, thread)) is not None:
+            row = rows.pop(key, None)
+            if row is None and key not in names:
+                unnamed.append(key)
+            names.discard(key)
+            if row is not None and not are_noted and stamp == row[1:5] and (summary := _summary_from(row, bundle, thread)) is not None:
                 found.append(replace(summary, imported=True) if f"{thread}{origin.SUFFIX}" in files else summary)
                 continue
             with suppress(NotFoundError):  # it was removed since its directory was read
@@ -45,9 +46,7 @@ def list_threads(store: Store) -> list[ThreadSummary]:
                 found.append(summary)
                 if is_settled and stamp is not None:
                     fresh.append((stamp, summary))
-                elif key not in names:
-                    unnamed.append(key)
-    index.remember(store, fresh, names=unnamed, gone=(rows.keys() | names) - seen)
+    index.remember(store, fresh, names=unnamed, gone=rows.keys() | names)
     return found
 
 
