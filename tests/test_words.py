@@ -56,7 +56,6 @@ UNFINISHED: set[str] = {
     "engine/uncaged_engine/services/",
     "engine/uncaged_engine/state/",
     "engine/uncaged_engine/threads/",
-    "engine/uncaged_engine/worker/",
     "engine/uncaged_models/anthropic.py",
     "engine/uncaged_models/client.py",
     "engine/uncaged_models/conversation.py",

@@ -1,1 +1,1 @@
-"""The process that runs all live threads of one bundle."""
+"""Worker of a bundle: the process that runs all its live threads, and its clients."""

@@ -28,7 +28,7 @@ MAX_FILES = 16_384
 
 
 def main(arguments: list[str]) -> int:
-    """Returns: 0 when done, 1 if it cannot start (the reason goes to whoever started it), 75 if another worker is there."""
+    """Run the worker. Returns: 0 when done, 1 if it cannot start (the starter gets the reason), 75 if another worker is there."""
     report = Report(int(arguments[2]))
     try:
         return work(Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1]), report)
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
 
 
 def work(store: Store, bundle: BundleHash, report: Report) -> int:
-    """Become the bundle's worker, if there is none, until nothing is left to do."""
+    """Become the bundle's worker, if there is none, and serve until it is idle."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it, and children would inherit that
     place = address.lock_path(store, bundle)
     lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -77,7 +77,7 @@ def work(store: Store, bundle: BundleHash, report: Report) -> int:
 
 
 class Report:
-    """The pipe to whoever started the worker: it listens, another one does, or why it cannot."""
+    """Pipe to the process that started the worker. Its message: listening, another worker is, or the reason why not."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -87,21 +87,21 @@ class Report:
         return self._fd < 0
 
     def give(self, words: bytes) -> None:
-        with suppress(OSError):  # whoever started us is gone; others may come
+        with suppress(OSError):  # the starter is gone; other clients may connect
             os.write(self._fd, words[: select.PIPE_BUF])
         os.close(self._fd)
         self._fd = -1
 
 
 def clear_report(store: Store, bundle: BundleHash) -> None:
-    """What an earlier worker printed is not about this one, and a caller that has to wait would take it for that."""
+    """Empty the error report of an earlier worker, which a waiting client would take for ours."""
     with suppress(OSError):
         if os.path.samestat(os.fstat(2), address.report_path(store, bundle).stat()):
             os.ftruncate(2, 0)
 
 
 def allow_files() -> None:
-    """Each live thread keeps its journal open, and the usual thousand files would be too few for a thousand threads."""
+    """Raise the limit of open files: each live thread keeps its journal open, and a thousand files are too few for a thousand threads."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < enough:
@@ -109,7 +109,7 @@ def allow_files() -> None:
 
 
 def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
-    """Start a sandbox process for a bundle that cannot be a trusted one; what is in the way is told to whoever asks for a thread."""
+    """Start a sandbox process for an untrusted bundle; an error is ignored here, and the first request for a thread meets it again."""
     from ..cells.cell import Cell, CellLimits
     from ..sandbox.mechanism import assume
     from ..settings.loading import load

@@ -1,4 +1,4 @@
-"""Where the worker of a bundle listens, and the lock that makes it the only one."""
+"""Paths of a bundle's worker: its socket, its lock and its error report."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from uncaged_bundles.storage.store import Store
 
 PROTOCOL = 1
 READY, NOT_READY = b"1", b"0"
-"""What a new worker writes to the pipe of whoever started it: it listens, or (before the reason) it cannot."""
+"""First byte that a new worker writes to its starter's pipe: it listens, or it cannot (the reason follows)."""
 MAX_SOCKET_PATH_BYTES = 100  # the kernel takes 107
 MAX_DIRECTORY_BYTES = 60
-"""What is left for a directory beside the name of a socket in it, with room to spare."""
+"""Longest directory for a socket, so that its name fits as well."""
 
 
 def socket_path(store: Store, bundle: BundleHash) -> Path:
-    """The worker's socket: in the store, or in a short directory of the user's own if the store's path is too long for a socket."""
+    """Return the worker's socket: in the store, or in a short per-user directory if the store's path is too long for a socket."""
     name = f"{bundle}-{PROTOCOL}.sock"
     run = os.path.realpath(store.run)  # all who come by another name of the same store must find the same socket
     path = Path(run, name)
@@ -30,12 +30,12 @@ def socket_path(store: Store, bundle: BundleHash) -> Path:
 
 
 def draining_path(store: Store, bundle: BundleHash, pid: int) -> Path:
-    """Where a worker listens that takes no more threads, beside the one that replaces it."""
+    """Return the socket of a worker that accepts no more threads, beside that of its replacement."""
     return socket_path(store, bundle).with_suffix(f".{pid}")
 
 
 def draining_paths(store: Store, bundle: BundleHash) -> list[Path]:
-    """Where such workers listen, or listened."""
+    """Return the sockets of such workers, dead ones included."""
     path = socket_path(store, bundle)
     try:
         return [one for one in path.parent.glob(f"{path.stem}.*") if one.suffix[1:].isdecimal()]
@@ -44,9 +44,10 @@ def draining_paths(store: Store, bundle: BundleHash) -> list[Path]:
 
 
 def lock_path(store: Store, bundle: BundleHash) -> Path:
+    """Return the lock that only one worker of a bundle can hold."""
     return store.run / f"{bundle}-{PROTOCOL}.lock"
 
 
 def report_path(store: Store, bundle: BundleHash) -> Path:
-    """What a worker prints to its standard error: only a bug does that."""
+    """Return the file that is a worker's standard error, which only a bug writes to."""
     return store.run / f"{bundle}-{PROTOCOL}.err"

@@ -1,6 +1,6 @@
-"""Whoever needs a bundle's worker gets an answer from the one that lives, or from one that is started for it.
+"""Client side of the worker socket. Starts a worker for the bundle if none is listening.
 
-A request is safe to send twice (it names its thread), so a worker that leaves just then costs a retry and loses nothing.
+A request names its thread and is safe to repeat, so a worker that leaves in between costs a retry.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 120.0
 BUSY_PAUSE_S = 0.02
 DETACH = '"$@" </dev/null &'
-"""A shell that leaves at once: the worker belongs to nobody, and nobody has to wait for it."""
+"""Shell script that exits at once, so that init reaps the worker."""
 
 
 def request(
     store: Store, bundle: BundleHash, message: Mapping[str, object], *, start: bool, launching: Launching | None = None
 ) -> dict[str, Any] | None:
-    """Ask the worker of *bundle*.
+    """Send a request to the worker of *bundle* and return its answer.
 
     Args:
-        start: start a worker if there is none; otherwise None is returned then.
-        launching: a worker that is starting already; the first one that is waited for.
+        start: start a worker if there is none; without it the result is None then.
+        launching: a worker that is starting already, and is waited for first.
     Raises:
         The error that the worker answered with; EngineBug if none can be started.
     """
@@ -63,7 +63,7 @@ def request(
 
 
 def answers(store: Store, bundle: BundleHash, message: Mapping[str, object]) -> Iterator[dict[str, Any]]:
-    """The answers of the live worker, and of those that it replaces and that still drive threads.
+    """Ask the live worker, and those that it replaces and that still drive threads; yield their answers.
 
     Raises:
         NotFoundError: none of them has the thread, but one lives.
@@ -89,7 +89,7 @@ def answers(store: Store, bundle: BundleHash, message: Mapping[str, object]) -> 
 
 
 def rouse(store: Store, bundle: BundleHash) -> Launching | None:
-    """Start a worker unless one listens, and wait for nothing."""
+    """Start a worker unless one listens, without waiting for it."""
     connection = connect(store, bundle)
     if connection is None:
         return Launching(store, bundle)
@@ -98,7 +98,7 @@ def rouse(store: Store, bundle: BundleHash) -> Launching | None:
 
 
 def connect(store: Store, bundle: BundleHash) -> socket.socket | None:
-    """A connection to the live worker, or None."""
+    """Connect to the live worker; None if there is none."""
     return _connect(address.socket_path(store, bundle))
 
 
@@ -129,7 +129,7 @@ def _connect(path: Path) -> socket.socket | None:
 
 @contextmanager
 def following(store: Store, bundle: BundleHash, thread: str) -> Iterator[Iterator[dict[str, Any]] | None]:
-    """The events of a live thread, as its worker sends them; None if no worker has it."""
+    """Follow a live thread: its events as the worker sends them, or None if no worker has it."""
     for path in (address.socket_path(store, bundle), *address.draining_paths(store, bundle)):
         connection = _connect(path)
         if connection is None:
@@ -161,7 +161,7 @@ def _exchange(connection: socket.socket, message: Mapping[str, object], buffer: 
 
 
 class Launching:
-    """A worker that is starting, ours or another's that is quicker."""
+    """Start of a worker; another client's may win the race."""
 
     def __init__(self, store: Store, bundle: BundleHash) -> None:
         self._store = store
@@ -196,23 +196,23 @@ class Launching:
         self.close()
 
     def wait(self) -> None:
-        """Return when a worker listens, or when it is time to look again.
+        """Wait until a worker listens, or until it is time to connect again.
 
         Raises:
             StorageError: it cannot start here. EngineBug: it died before it listened.
         """
         readable, _, _ = select.select([self._ready], [], [], START_TIMEOUT_S)
-        said = os.read(self._ready, select.PIPE_BUF) if readable else b""
-        if said.startswith(address.READY):
+        report = os.read(self._ready, select.PIPE_BUF) if readable else b""
+        if report.startswith(address.READY):
             with suppress(OSError):  # an old report that stays does no harm
                 self._report.unlink()
-        elif said.startswith(address.NOT_READY):
-            raise StorageError(_cannot_start(self._bundle, said.removeprefix(address.NOT_READY).decode("utf-8", "replace")))
+        elif report.startswith(address.NOT_READY):
+            raise StorageError(_cannot_start(self._bundle, report.removeprefix(address.NOT_READY).decode("utf-8", "replace")))
         else:
             _wait_for_the_other(self._store, self._bundle)
 
     def close(self) -> None:
-        """Let it go on alone; closing twice does no harm."""
+        """Stop waiting for the worker. Idempotent."""
         if self._ready >= 0:
             os.close(self._ready)
             self._ready = -1
@@ -224,7 +224,7 @@ def _cannot_start(bundle: BundleHash, why: str) -> str:
 
 
 def _wait_for_the_other(store: Store, bundle: BundleHash) -> None:
-    """Ours left at once: another worker holds the lock and is coming up or going down; or ours died of a bug."""
+    """Wait for another worker, which holds the lock while it starts or ends; or raise the bug that ended ours."""
     report = address.report_path(store, bundle)
     if report.exists() and report.stat().st_size:
         text = report.read_text("utf-8", "replace")[-2000:]

@@ -1,4 +1,4 @@
-"""A flow's worker starts while its caller still prepares what to ask for, and before the caller has imported most of anything."""
+"""Early start of a flow's worker, while the caller still imports its modules and prepares its request."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .client import Launching, rouse
 
 
 def rouse_flow(flow: str, root: Path | None = None) -> Launching | None:
-    """Start the worker of a flow unless one listens, and wait for nothing; it leaves again if nobody asks it for a thread.
+    """Start the worker of a flow unless one listens, without waiting; it ends again if no request for a thread arrives.
 
     Returns:
-        None as well if something is in the way: whoever runs the flow finds out what.
+        None as well after an error, which the run itself will report.
     """
     try:
         store = Store.open(root)

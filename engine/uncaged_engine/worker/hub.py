@@ -1,4 +1,4 @@
-"""Followers of a worker's threads: each is sent what happened, after it is on disk, and none slows a thread down.
+"""Event hub of a worker: sends the followers of a thread its events, once they are on disk and without blocking the thread.
 
 An event is a few bytes: how far the journal is flushed (the follower reads the file itself), what an effect says of its progress, that the
 worker left the thread. One thread of execution sends for all: what came since its last batch is one write per follower. A follower that
@@ -17,23 +17,23 @@ from uncaged_bundles.records import dataclass, field
 from .wire import pack
 
 BATCH_S = 0.02
-"""How long events are gathered after a batch; the first one after a silence is sent at once."""
+"""Interval between batches; the first event after a pause is sent at once."""
 MOST_WAITING = 1000
-"""So many events of a thread are kept for a batch; further progress is lost."""
+"""Most events of a thread in a batch; further progress is dropped."""
 FLUSHED = "flushed"
 Event = Mapping[str, object]
 
 
 @dataclass(slots=True, eq=False)
 class _Audience:
-    """The followers of one thread, and what they have not been sent yet."""
+    """Followers of one thread, and the events that they have not been sent yet."""
 
     thread: ThreadId
     connections: list[socket.socket] = field(default_factory=list)
     waiting: list[Event] = field(default_factory=list)
 
     def take(self, event: Event) -> None:
-        """Keep an event for the next batch; of flushes in a row the last one says it all."""
+        """Queue an event for the next batch; of consecutive flushes only the last is kept."""
         if FLUSHED in event and self.waiting and FLUSHED in self.waiting[-1]:
             self.waiting[-1] = event
         elif FLUSHED in event or len(self.waiting) < MOST_WAITING:
@@ -53,10 +53,10 @@ class Hub:
         self._sender: threading.Thread | None = None
 
     def follow(self, thread: ThreadId, connection: socket.socket, first: Callable[[], Event]) -> None:
-        """Add a follower (its connection is ours from now on) and send it the present state.
+        """Add a follower, take over its connection, and send it the current state.
 
         Args:
-            first: is asked once the follower is there, so that what happens in between reaches it one way or the other.
+            first: called after the follower was added, so that an event in between reaches it one way or the other.
         """
         connection.setblocking(False)
         with self._changed:
@@ -68,6 +68,7 @@ class Hub:
                 connection.close()
 
     def publish(self, thread: ThreadId, event: Event) -> None:
+        """Queue an event for the followers of a thread."""
         if thread not in self._audiences:
             return
         with self._changed:
@@ -78,7 +79,7 @@ class Hub:
                     self._changed.notify()
 
     def leave(self, thread: ThreadId, word: str) -> None:
-        """The worker is done with the thread: its followers are sent the rest at once, and hung up on."""
+        """Send the followers of a thread that the worker left the rest of its events at once, and close their connections."""
         with self._changed:
             audience = self._audiences.pop(thread, None)
             if audience is not None:
@@ -87,7 +88,7 @@ class Hub:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Send what is left and end the thread that sends."""
+        """Send the remaining events and end the sending thread."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -116,7 +117,7 @@ class Hub:
                 self._changed.wait_for(lambda: self._closing or self._left, timeout=self._batch_s)
 
     def _take(self) -> list[tuple[_Audience, list[socket.socket], list[Event], bool]]:
-        """All that waits, with those to send it to, and whether it is the end; who comes later is sent the state by `follow`."""
+        """Take the queued events with their followers, and whether they are the last; a later follower gets the state from `follow`."""
         left, self._left = self._left, []
         found = []
         for audience in (*self._audiences.values(), *left):
@@ -137,14 +138,14 @@ class Hub:
 
 
 def _send_all(connections: list[socket.socket], events: list[Event]) -> list[socket.socket]:
-    """One write for each; return those that cannot go on."""
+    """Write the events to each connection; return the connections that failed."""
     data = b"".join(map(pack, events))
     may_be_lost = not any(FLUSHED in event or "left" in event for event in events)
     return [one for one in connections if not _send(one, data, may_be_lost=may_be_lost)]
 
 
 def _send(connection: socket.socket, data: bytes, *, may_be_lost: bool = False) -> bool:
-    """Whether the follower goes on: it took all, or none of what may be lost."""
+    """Send; tell whether the follower is intact: it took everything, or nothing of what may be dropped."""
     try:
         return connection.send(data) == len(data)
     except BlockingIOError:

@@ -1,9 +1,9 @@
-"""The worker answers requests on its socket, gives each flow thread a driver, and leaves when it has been idle.
+"""Server side of the worker socket: answers requests, runs a driver per flow thread, and ends when idle.
 
 Rule 1: the socket is bound and unlinked only by the holder of the worker lock, so there is one worker per bundle.
-Rule 2: before it leaves, it unlinks the socket, then serves whoever had connected already; a caller that gets no answer asks again.
-Rule 3: a worker that met a bug of ours takes no more threads. It leaves the socket's name and the lock to another, and stays for its own.
-Rule 4: a thread is accepted once its journal is locked by us and what was asked for stands in it; the caller hears of it then.
+Rule 2: before it ends, it unlinks the socket, then serves the clients that had connected; a client without an answer asks again.
+Rule 3: a worker that met an engine bug accepts no more threads. It leaves the socket's name and the lock to another, and keeps its own.
+Rule 4: the answer to a request for a thread follows once this worker holds the journal's lock and the request is in the journal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them shoul
 
 
 class Server:
-    """One worker. `serve` returns when the last thread has gone and nobody asked for anything for a while."""
+    """One worker. `serve` returns some time after the last thread and the last request."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class Server:
             self._serve_here(ready)
             while self._drivers:  # a thread was accepted while we were leaving: stay for others to reach it
                 try:
-                    self._serve_here(_nobody_waits)
-                except StorageError:  # nobody can reach us, and the threads go on
+                    self._serve_here(_report_nothing)
+                except StorageError:  # no client can connect, and the threads continue
                     self._selector.select()
                     os.read(self._wake_read, 4096)
         finally:
@@ -95,17 +95,17 @@ class Server:
                 self._begun[0].close()
 
     def _serve_here(self, ready: Callable[[], None]) -> None:
-        """Listen until idle, then leave the place to others and serve whoever had come already."""
+        """Listen until idle, then unlink the socket and serve the clients that had connected."""
         with _listen(self._path) as listener:
             self._selector.register(listener, selectors.EVENT_READ)
             try:
                 ready()
                 if self._begun is not None:
-                    with suppress(UncagedError, OSError):  # whoever asks for a thread hears of it
+                    with suppress(UncagedError, OSError):  # the first request for a thread meets the error again
                         self._surroundings()
                 self._serve_until_idle(listener)
                 self._path.unlink(missing_ok=True)
-                # crash here, or a caller that connected just now: nobody new can come, whoever came is still served
+                # crash here, or a client that connected just now: no client can come any more, those that came are still served
                 while self._serve_once(listener, timeout_s=0.05):
                     pass
             finally:
@@ -139,7 +139,7 @@ class Server:
         try:
             connection, _ = listener.accept()
         except OSError:
-            time.sleep(ACCEPT_PAUSE_S)  # no file left for it: it stays in the queue, and asking on and on would help nobody
+            time.sleep(ACCEPT_PAUSE_S)  # no file left for it: it stays in the queue, and a busy loop would not help
             return
         connection.setblocking(False)
         self._selector.register(connection, selectors.EVENT_READ, _Incoming(connection))
@@ -164,7 +164,7 @@ class Server:
             self._answer(incoming.connection, bytes(incoming.data))
         except UncagedError as exc:
             _send(incoming.connection, error_message(exc))
-        except OSError as exc:  # too many open files, no process to be had: this request cannot be served, and the threads go on
+        except OSError as exc:  # too many open files, no free process: this request fails, and the threads continue
             problem = f"bundle {self._hash}: the worker cannot do that now ({exc.strerror or exc}); free what it lacks, then try again"
             _send(incoming.connection, error_message(UncagedError(problem)))
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
@@ -191,7 +191,7 @@ class Server:
                 raise UsageError(f"the worker does not know the request {other!r}")
 
     def _kill(self, driver: Driver, connection: socket.socket) -> None:
-        """Kill a thread aside: what it started may be threads of this very worker, and is killed by asking us."""
+        """Kill a thread in another thread of execution: its children may be in this worker, and are killed by requests to it."""
 
         def kill() -> None:
             try:
@@ -235,7 +235,7 @@ class Server:
             driving = self._drivers.get(thread)
         if driving is not None:
             if message.get("resume") is not None and not driving.has_same_request(message["resume"]):
-                raise RefusedError(refusal("running", "resume", thread))  # somebody else was quicker, and asked for something else
+                raise RefusedError(refusal("running", "resume", thread))  # another client came first, with another request
             _send(connection, {"ok": True, "already": True})
             return
         journal = Journal.open(self._store.data_path(self._hash, thread), self._hash, thread)
@@ -274,7 +274,7 @@ class Server:
             self._wake()
 
     def _forget(self, driver: Driver) -> None:
-        with self._lock:  # both at once: whoever finds the journal free must not find a driver
+        with self._lock:  # both at once: a client that finds the journal free must not find a driver
             self._drivers.pop(driver.thread, None)
             driver.close()
 
@@ -286,12 +286,12 @@ class Server:
         sys.stderr.write(text)
         driver.info.note("8FJ3R0XS", f"a bug of the engine, reported in {path}")
         self._has_met_a_bug = True
-        with suppress(OSError):  # a full disk: it stands in what we print, too
+        with suppress(OSError):  # a full disk: the report is on standard error, too
             path.write_text(text, encoding="utf-8")
         self._hub.publish(driver.thread, {"bug": str(path)})
 
     def _drain(self) -> None:
-        """Take no more threads: make room for another worker, and listen beside it for those who steer or follow the threads left here."""
+        """Accept no more threads: make room for another worker, and listen beside it for requests about the threads that remain here."""
         self._has_met_a_bug = False
         if self._is_draining:
             return
@@ -318,12 +318,12 @@ class Server:
             os.write(self._wake_write, b"w")
 
 
-def _nobody_waits() -> None:
-    """Callers know already how to find us."""
+def _report_nothing() -> None:
+    """Report nothing: the socket was announced before."""
 
 
 class _Incoming:
-    """A connection whose request is not whole yet."""
+    """Connection with an incomplete request."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -339,7 +339,7 @@ def _listen(path: Path) -> socket.socket:
         temporary.chmod(0o600)
         listener.listen(1024)
         listener.setblocking(False)
-        temporary.rename(path)  # whoever finds it can connect
+        temporary.rename(path)  # a client that finds it can connect
     except OSError as exc:
         listener.close()
         raise StorageError(f"cannot listen at {os_problem(exc, temporary)}") from exc
@@ -347,7 +347,7 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _send(connection: socket.socket, message: Mapping[str, object]) -> None:
-    """Answer and hang up. A caller that has gone away is none of our business."""
+    """Answer and close the connection. A client that has gone away is ignored."""
     try:
         connection.sendall(pack(message))
     except OSError:

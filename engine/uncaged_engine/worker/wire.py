@@ -1,4 +1,4 @@
-"""Requests to a worker and its answers: one JSON object per line over the socket."""
+"""Wire format of a worker's socket: one JSON object per line, for requests and answers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ MAX_REQUEST_BYTES = 4 << 20
 
 
 def pack(message: Mapping[str, object]) -> bytes:
+    """Encode a message as a line."""
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
 def unpack(line: bytes) -> dict[str, Any]:
-    """Raises: ValueError: not a JSON object."""
+    """Decode a line. Raises: ValueError: not a JSON object."""
     message = json.loads(line)
     if not isinstance(message, dict):
         raise ValueError(f"a message is a JSON object, not {type(message).__name__}")
@@ -26,13 +27,13 @@ def unpack(line: bytes) -> dict[str, Any]:
 
 
 def error_message(exc: UncagedError) -> dict[str, object]:
-    """Name an error by the class that both sides know: its own, or the nearest one above it."""
+    """Encode an error by a class that both sides know: its own, or the nearest base."""
     known = next(one for one in type(exc).__mro__ if getattr(errors, one.__name__, None) is one)
     return {"error": {"class": known.__name__, "message": str(exc)}}
 
 
 def raise_error(answer: Mapping[str, Any]) -> None:
-    """Raise the error that an answer carries, if it carries one."""
+    """Raise the error of an answer, if it has one."""
     error = answer.get("error")
     if error is None:
         return
@@ -42,7 +43,7 @@ def raise_error(answer: Mapping[str, Any]) -> None:
 
 
 def receive_line(connection: socket.socket, buffer: bytearray) -> bytes | None:
-    """The next whole line, or None when the other side has gone.
+    """Read the next whole line; None when the peer has closed the connection.
 
     Raises:
         EngineBug: the line has no end.
