@@ -193,7 +193,7 @@ def opened(path: Path, text_path: Path) -> Iterator[Index]:
     handle = -1
     try:
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not hold us up
             taken_ns, size = _taken(handle)
             line = _first_line(handle, size)
         except OSError as exc:

@@ -115,6 +115,20 @@ def test_no_flipped_byte_changes_an_answer(registry: Registry, store: Store, ind
         assert registry.read() == truth, place
 
 
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_pipe_or_a_link_in_its_place_is_replaced(registry: Registry, store: Store, index_path: Path, tmp_path: Path, kind: str) -> None:
+    """Neither is waited for nor written through."""
+    fill(store, 3)
+    target = tmp_path / "target"
+    target.write_bytes(b"precious")
+    if kind == "pipe":
+        os.mkfifo(index_path)
+    else:
+        index_path.symlink_to(target)
+    assert len(registry.names()) == 3
+    assert (index_path.is_file(), index_path.is_symlink(), target.read_bytes()) == (True, False, b"precious")
+
+
 def test_a_directory_in_its_place_is_done_without(registry: Registry, store: Store, index_path: Path) -> None:
     """A store that cannot take an index is read and changed all the same."""
     index_path.mkdir()
