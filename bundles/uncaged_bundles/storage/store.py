@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Self
 
 from ..errors import DamagedError, NotFoundError, UsageError
 from ..ids import THREAD_ID_LENGTH, BundleHash, ThreadId, bundle_hash, is_bundle_hash, is_thread_id, parse_bundle_hash, parse_thread_id
-from ..limits import KNOWN_EFFECTS, EffectKinds
 from ..records import dataclass
 from . import order
 from .files import read_if_there, sync_directory, write_atomically
 
 if TYPE_CHECKING:
+    from ..limits import EffectKinds
     from ..validation.validate import Bundle
 
 HOME_VARIABLE = "UNCAGED_WORKFLOW_HOME"
@@ -174,7 +174,7 @@ class Store:
             text = yaml.safe_dump(dict(bundle.descriptor.raw), sort_keys=False, allow_unicode=True, width=120)
             write_atomically(copy, text.encode())
 
-    def load_bundle(self, hash: BundleHash, known_effects: EffectKinds = KNOWN_EFFECTS) -> Bundle:
+    def load_bundle(self, hash: BundleHash, known_effects: EffectKinds | None = None) -> Bundle:
         """The bundle with this hash, its bytes hashed and validated again.
 
         Raises:
@@ -190,7 +190,7 @@ class Store:
             raise DamagedError(f"{path}: its bytes have the hash {found}, the file was changed or damaged; put the original back")
         from ..validation.validate import read_bundle  # not for a look-up of a flow or a thread
 
-        return read_bundle(source, known_effects)
+        return read_bundle(source) if known_effects is None else read_bundle(source, known_effects)
 
     def find_bundles(self) -> list[BundleHash]:
         """The hashes of all stored bundles, in order."""
