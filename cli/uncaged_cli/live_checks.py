@@ -16,23 +16,23 @@ from .display.costs import spell_spent
 from .display.durations import spell
 
 if TYPE_CHECKING:
-    from uncaged_agents.trial.trial import Ground
+    from uncaged_agents.trial.trial import TrialContext
     from uncaged_engine.api import Engine
     from uncaged_engine.door.agents import AgentCheck
 
 
 def agent_checks(engine: Engine) -> Iterator[Check]:
     """Yield a problem for each whose key, program or file is not there; nobody is asked and nothing is started."""
-    from uncaged_agents.trial.in_use import lacking
+    from uncaged_agents.trial.candidates import find_missing
 
-    ground = ground_of(engine)
-    for one, found in lacking(ground, Path.cwd()) if ground is not None else ():
+    context = trial_context(engine)
+    for one, found in find_missing(context, Path.cwd()) if context is not None else ():
         yield Check(name=one.name, level=found.level, text=clean_line(found.text), remedy=clean_line(found.remedy))
 
 
-def ground_of(engine: Engine) -> Ground | None:
+def trial_context(engine: Engine) -> TrialContext | None:
     """Where agents are tried; nowhere if the configuration cannot be read, which has been told then."""
-    from uncaged_agents.trial.trial import Ground
+    from uncaged_agents.trial.trial import TrialContext
     from uncaged_bundles.ids import new_thread_id
 
     try:
@@ -40,19 +40,19 @@ def ground_of(engine: Engine) -> Ground | None:
     except UncagedError:
         return None
     thread = new_thread_id(time.time_ns() // 1_000_000, os.urandom(10))
-    return Ground(config=config, environment=config.carried(os.environ), thread=thread)
+    return TrialContext(config=config, environment=config.carried(os.environ), thread=thread)
 
 
 def live_checks(engine: Engine) -> Iterator[Check]:
     """Yield what became of each, as soon as it is known."""
-    from uncaged_agents.trial.in_use import try_all
+    from uncaged_agents.trial.candidates import try_all
 
-    ground = ground_of(engine)
-    for one, found in try_all(ground, Path.cwd()) if ground is not None else ():
+    context = trial_context(engine)
+    for one, found in try_all(context, Path.cwd()) if context is not None else ():
         yield Check(
             name=one.name,
             level=found.level,
-            text=clean_line(spelled(found)),
+            text=clean_line(describe_check(found)),
             remedy=clean_line(found.remedy),
             live={
                 "use": one.use,
@@ -65,7 +65,7 @@ def live_checks(engine: Engine) -> Iterator[Check]:
         )
 
 
-def spelled(found: AgentCheck) -> str:
+def describe_check(found: AgentCheck) -> str:
     """What it said, how long that took, which model it is, what was used up."""
     from uncaged_engine.journal.usage import Spent
 

@@ -36,7 +36,7 @@ class FileChanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergeResult:
     """A merge into the branch that the person's checkout is on. changed: False if it held everything before."""
 
     branch: str
@@ -85,7 +85,7 @@ def is_merged(store: Store, view: ThreadView, environment: Mapping[str, str]) ->
         return True
 
 
-def merge(store: Store, view: ThreadView, found: FileChanges, environment: Mapping[str, str]) -> Merged:
+def merge(store: Store, view: ThreadView, found: FileChanges, environment: Mapping[str, str]) -> MergeResult:
     """Merge what `branch_changes` found into the checkout; one that stops in a conflict is taken back.
 
     The person's own git settings and hooks count, as in any merge of theirs.
@@ -115,7 +115,7 @@ def merge(store: Store, view: ThreadView, found: FileChanges, environment: Mappi
         words = (done.stderr.strip() or done.stdout.strip())[:2000]
         raise RefusedError(f"git did not merge {workspace.branch} into {into}, which is as it was: {words}{conflicts}")
     commit = git.line("rev-parse", "HEAD")
-    return Merged(branch=workspace.branch, into=into, commit=commit, changed=commit != former)
+    return MergeResult(branch=workspace.branch, into=into, commit=commit, changed=commit != former)
 
 
 def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tuple[Git, Workspace]:

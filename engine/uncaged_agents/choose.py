@@ -17,7 +17,7 @@ from uncaged_models.settings import KEY_VARIABLES
 from .kinds import factory_of, is_kind, kind_of, kinds
 
 if TYPE_CHECKING:
-    from .program.table import Row
+    from .program.table import ProgramRow
 
 BUILT_IN = "repair"
 """The kind of agent that answers where nobody chose one."""
@@ -66,11 +66,11 @@ def bind(
     if (wrong := wrong_role(names, asked)) is not None:
         near = get_close_matches(wrong, names, n=3) or names
         raise NotFoundError(f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})")
-    said = {role: said_for(config, flow=flow, role=role, asked=asked) for role in names}
-    unnamed = [role for role, (name, _) in said.items() if name is None]
-    general, reason = said_for(config, flow=flow, role=None, asked=asked)
+    chosen_names = {role: configured_name(config, flow=flow, role=role, asked=asked) for role in names}
+    unnamed = [role for role, (name, _) in chosen_names.items() if name is None]
+    general, reason = configured_name(config, flow=flow, role=None, asked=asked)
     default = named(general, config, reason, directory) if general is not None else automatic(config, environment) if unnamed else None
-    chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in said.items()}
+    chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in chosen_names.items()}
     others = {
         role: choice
         for role, choice in chosen.items()
@@ -103,22 +103,22 @@ def choose(
     config: Config, *, flow: str, role: str | None, asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
 ) -> Choice:
     """Return the agent for *role*, or the one for all roles: what was said for this run, then config from the special to the general."""
-    name, reason = said_for(config, flow=flow, role=role, asked=asked)
+    name, reason = configured_name(config, flow=flow, role=role, asked=asked)
     return automatic(config, environment) if name is None else named(name, config, reason, directory)
 
 
-def said_for(config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]) -> tuple[str | None, str]:
+def configured_name(config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]) -> tuple[str | None, str]:
     """The name that somebody chose for *role*, and where; None if nobody did."""
     settings = config.flows.get(flow, FlowSettings())
-    said: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
+    chosen_names: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
     if role is not None:
-        said.insert(0, (asked.get(role), f"asked for, for {role!r}"))
-        said.append((settings.roles.get(role), f"config.yaml: flows.{flow}.roles.{role}"))
-    said.append((settings.agent, f"config.yaml: flows.{flow}.agent"))
+        chosen_names.insert(0, (asked.get(role), f"asked for, for {role!r}"))
+        chosen_names.append((settings.roles.get(role), f"config.yaml: flows.{flow}.roles.{role}"))
+    chosen_names.append((settings.agent, f"config.yaml: flows.{flow}.agent"))
     if role is not None:
-        said.append((config.roles.get(role), f"config.yaml: roles.{role}"))
-    said.append((config.agent, "config.yaml: agent"))
-    return next(((name, reason) for name, reason in said if name is not None), (None, ""))
+        chosen_names.append((config.roles.get(role), f"config.yaml: roles.{role}"))
+    chosen_names.append((config.agent, "config.yaml: agent"))
+    return next(((name, reason) for name, reason in chosen_names if name is not None), (None, ""))
 
 
 def wrong_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
@@ -126,7 +126,9 @@ def wrong_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
     return next((role for role in asked if role != DEFAULT and role not in roles), None)
 
 
-def question(config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str]) -> Row | None:
+def question(
+    config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str]
+) -> ProgramRow | None:
     """The coding program on PATH of which a person should say whether it may be used; None when nothing depends on it.
 
     Nothing does when the run will be refused for a role that the flow does not have.
@@ -134,11 +136,14 @@ def question(config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[
     roles = tuple(roles)
     if wrong_role(roles, asked) is not None:
         return None
-    if all(said_for(config, flow=flow, role=role, asked=asked)[0] is not None for role in roles) or by_key(config, environment) is not None:
+    if (
+        all(configured_name(config, flow=flow, role=role, asked=asked)[0] is not None for role in roles)
+        or by_key(config, environment) is not None
+    ):
         return None
-    from .consent import to_ask
+    from .consent import undecided_program
 
-    return to_ask(config, environment)
+    return undecided_program(config, environment)
 
 
 def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
@@ -163,9 +168,9 @@ def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
     """A coding program on PATH is used if a person said yes to it."""
     if not config.consent:
         return None
-    from .consent import agreed
+    from .consent import consented_program
 
-    row = agreed(config, environment)
+    row = consented_program(config, environment)
     if row is None:
         return None
     reason = f"{row.title} is on PATH, and you said yes to it (config.yaml: consent)"
@@ -186,14 +191,14 @@ def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | 
 
 def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
     """What is left; a program that could be used is named, unless the person said no to it."""
-    from .consent import to_ask
+    from .consent import undecided_program
 
     if not is_kind(BUILT_IN):
         raise EnvironmentLacks(
             "no agent is configured, and the built-in repair is not installed",
             remedy="set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)",
         )
-    found = to_ask(config, environment)
+    found = undecided_program(config, environment)
     hint = f"; {found.name!r} is on PATH: to use it, run with --agent {found.name}, or name it in config.yaml" if found else ""
     return Choice(name=BUILT_IN, use=BUILT_IN, settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
 

@@ -72,21 +72,21 @@ class CommandAgent(AgentKind):
         return AgentAnswer(text=self._text_of(finished, timeout_s))
 
     def _text_of(self, finished: Finished, timeout_s: float) -> str:
-        said = {"stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
+        output = {"stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
         program = Path(self._argv[0]).name
         if finished.cancelled:
-            raise AgentFailed(f"{program} was stopped", more=said)
+            raise AgentFailed(f"{program} was stopped", more=output)
         if finished.timed_out:
-            raise AgentFailed(f"{program} gave no answer within {timeout_s:g} s and was stopped", kind="timeout", more=said)
+            raise AgentFailed(f"{program} gave no answer within {timeout_s:g} s and was stopped", kind="timeout", more=output)
         if finished.exit_code < 0:
-            raise AgentFailed(f"{program} was ended by signal {-finished.exit_code}", more={"signal": -finished.exit_code, **said})
+            raise AgentFailed(f"{program} was ended by signal {-finished.exit_code}", more={"signal": -finished.exit_code, **output})
         if finished.exit_code > 0:
-            last = said["stderr"].strip() or said["stdout"].strip() or "it said nothing"
+            last = output["stderr"].strip() or output["stdout"].strip() or "it said nothing"
             raise agent_failure(
-                f"{program} failed with exit code {finished.exit_code}: {last}", last, {"exitCode": finished.exit_code, **said}
+                f"{program} failed with exit code {finished.exit_code}: {last}", last, {"exitCode": finished.exit_code, **output}
             )
         if finished.overlong:
-            raise AgentFailed(f"{program} answered with more than {MAX_ANSWER_BYTES} bytes", more={"stderr": said["stderr"]})
+            raise AgentFailed(f"{program} answered with more than {MAX_ANSWER_BYTES} bytes", more={"stderr": output["stderr"]})
         return finished.stdout.decode("utf-8", "backslashreplace")
 
 

@@ -9,33 +9,33 @@ from uncaged_bundles.errors import DamagedError, RefusedError, UsageError
 from uncaged_bundles.storage.files import locked, read_if_there, write_atomically
 from uncaged_engine.services.settings import Config
 
-from .program.table import Row, table
+from .program.table import ProgramRow, table
 
 NO = "not "
 """Stands before a name in ``consent`` that a person said no to."""
 LOCK_TIMEOUT_S = 10.0
 
 
-def present(environment: Mapping[str, str]) -> list[Row]:
+def present(environment: Mapping[str, str]) -> list[ProgramRow]:
     """The coding programs on PATH, in the table's order; of several ways to use one the first."""
-    found: dict[str, Row] = {}
+    found: dict[str, ProgramRow] = {}
     for row in table().values():
-        program = row.found(environment.get("PATH", ""))
+        program = row.program_on(environment.get("PATH", ""))
         if program is not None:
             found.setdefault(program, row)
     return list(found.values())
 
 
-def agreed(config: Config, environment: Mapping[str, str]) -> Row | None:
+def consented_program(config: Config, environment: Mapping[str, str]) -> ProgramRow | None:
     """The first program on PATH that a person said yes to, in the order of the config."""
     rows = table()
     path = environment.get("PATH", "")
-    return next((rows[name] for name in config.consent if name in rows and rows[name].found(path) is not None), None)
+    return next((rows[name] for name in config.consent if name in rows and rows[name].program_on(path) is not None), None)
 
 
-def to_ask(config: Config, environment: Mapping[str, str]) -> Row | None:
+def undecided_program(config: Config, environment: Mapping[str, str]) -> ProgramRow | None:
     """The first program on PATH that nobody said yes or no to; None if there is one to use already."""
-    if agreed(config, environment) is not None:
+    if consented_program(config, environment) is not None:
         return None
     refused = {name.removeprefix(NO) for name in config.consent}
     return next((row for row in present(environment) if row.name not in refused), None)

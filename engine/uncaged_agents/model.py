@@ -111,10 +111,10 @@ def toolbox(request: AgentRequest) -> Tools:
             cancel=request.cancel,
         )
         sets.insert(0, Toolbox(commands, request.rights))
-    return sets[0] if len(sets) == 1 else Several(sets) if sets else NoTools()
+    return sets[0] if len(sets) == 1 else CombinedTools(sets) if sets else NoTools()
 
 
-class Several:
+class CombinedTools:
     """Sets of tools as one; a name that none of them has is for the first one to refuse."""
 
     def __init__(self, sets: Sequence[Tools]) -> None:

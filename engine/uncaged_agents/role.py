@@ -26,10 +26,10 @@ from uncaged_engine.services.processes import full_disk, kill_leftovers, ledger_
 from uncaged_models.prompts.extract import checker
 
 from .kinds import factory_of
-from .slots import Cancelled, Turn, places_directory
-from .turns.asking import Asked, add_usage, ask
+from .slots import AgentSlot, SlotCancelled, slots_directory
+from .turns.asking import RoleReply, add_usage, ask
 from .turns.claims import Claims
-from .turns.question import Binding, Question, bind, compose, is_part, read_body, redacted, workspace_level
+from .turns.question import AgentBinding, Question, bind, compose, is_part, read_body, redacted, workspace_level
 from .workspace import Workspace, last_snapshot
 
 
@@ -101,7 +101,7 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
 
 
 def consult(
-    question: Question, binding: Binding, workspace: Workspace | None, scratch: Path, context: EffectContext, *, latest: str | None
+    question: Question, binding: AgentBinding, workspace: Workspace | None, scratch: Path, context: EffectContext, *, latest: str | None
 ) -> Outcome:
     """Ask the agent and return the outcome. latest: the snapshot from which each try starts."""
     role = question.role.name
@@ -121,14 +121,14 @@ def consult(
         agent = factory_of(binding.use)(binding.settings)
         request = compose(question, binding, workspace=workspace, scratch=scratch, context=context, progress=progress)
         progress({})
-        with Turn(places_directory(os.environ), context.config.limits.agents, context.cancel, progress) as turn:
+        with AgentSlot(slots_directory(os.environ), context.config.limits.agents, context.cancel, progress) as slot:
             if request.flows is not None:
-                request.flows.lent = turn.lent
+                request.flows.lent = slot.released
             claims = Claims(workspace=workspace, request=request, latest=latest)
             asked = ask(agent, request, checker(question.role.schema, claims.problem), record, restore)
         if asked.meta is None and not context.cancel.requested:
             asked = extracted(asked, question, binding, context, record, claims=claims)
-    except Cancelled:
+    except SlotCancelled:
         return Void(word="killed", message=f"killed while {binding.name} waited to answer for {role!r}")
     except AgentWaits as exc:
         return Wait(details=redacted({"role": role, **exc.details}, binding))
@@ -156,20 +156,20 @@ def seen_from(tree: Path, fields: Mapping[str, object]) -> dict[str, object]:
     return {**fields, **named}
 
 
-def clean(text: str, binding: Binding) -> str:
+def clean(text: str, binding: AgentBinding) -> str:
     """Words without the secrets that the agent was given."""
     return str(redacted({"text": text}, binding)["text"])
 
 
 def extracted(
-    asked: Asked,
+    asked: RoleReply,
     question: Question,
-    binding: Binding,
+    binding: AgentBinding,
     context: EffectContext,
     record: Callable[[Mapping[str, object]], None],
     *,
     claims: Claims,
-) -> Asked:
+) -> RoleReply:
     """Let the model that is configured for it take the data out of the agent's last answer, which is without secrets by then."""
     if context.config.extractor is None:
         return asked
@@ -192,7 +192,7 @@ def extracted(
     return replace(asked, meta=None if wrong else cast("Mapping[str, object]", taken.meta), problems=problems, usage=usage)
 
 
-def outcome_of(asked: Asked, role: str, binding: Binding) -> Answer | Failure:
+def outcome_of(asked: RoleReply, role: str, binding: AgentBinding) -> Answer | Failure:
     usage = {**asked.usage, **({"calls": asked.calls} if asked.calls > 1 else {})}
     more: dict[str, object] = {"usage": usage} if usage else {}
     if isinstance(asked.session, str):

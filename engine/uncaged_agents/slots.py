@@ -27,11 +27,11 @@ _HOLDING = threading.Lock()
 Progress = Callable[[Mapping[str, object]], None]
 
 
-class Cancelled(Exception):
+class SlotCancelled(Exception):
     """It was killed while it waited."""
 
 
-class Turn:
+class AgentSlot:
     """One of *places* in *directory*, held inside its ``with`` block."""
 
     def __init__(self, directory: Path, places: int, cancel: Cancel, progress: Progress) -> None:
@@ -48,12 +48,12 @@ class Turn:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._give_back()
+        self._release()
 
     @contextmanager
-    def lent(self) -> Iterator[None]:
+    def released(self) -> Iterator[None]:
         """Others may have the place while the block runs: whoever waits for agents must not keep them from working."""
-        self._give_back()
+        self._release()
         try:
             yield
         finally:
@@ -62,37 +62,37 @@ class Turn:
     def _wait(self) -> None:
         """Return when there is a place; followers are told while there is none."""
         try:
-            self._place = self._free()
+            self._place = self._try_take()
             if self._place is None:
                 self._queue()
         except FileNotFoundError as exc:  # some systems remove it when the user logs out
             raise EnvironmentLacks(f"the directory of the places for agents, {self._directory}, is gone", remedy="log in again") from exc
 
     def _queue(self) -> None:
-        self._progress({**self._told(), "queued": True})
+        self._progress({**self._report(), "queued": True})
         try:
             while self._place is None:
                 if self._cancel.wait(POLL_S):
-                    raise Cancelled
-                self._place = self._free()
+                    raise SlotCancelled
+                self._place = self._try_take()
                 if self._place is None:
-                    self._progress(self._told())  # somebody may have begun to follow
+                    self._progress(self._report())  # somebody may have begun to follow
         finally:
             self._progress({"queued": False})
 
-    def _told(self) -> dict[str, object]:
+    def _report(self) -> dict[str, object]:
         with _HOLDING:
             count = working(self._directory)
         return {"text": f"queued: {'1 agent works' if count == 1 else f'{count} agents work'} on this machine already"}
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         place, self._place = self._place, None
         if place is not None:
             with _HOLDING:
                 _HELD[self._directory].discard(self._number)
                 os.close(place)
 
-    def _free(self) -> int | None:
+    def _try_take(self) -> int | None:
         """A descriptor that holds the lock of a free place, or None."""
         with _HOLDING:
             held = _HELD.setdefault(self._directory, set())
@@ -123,7 +123,7 @@ def working(directory: Path) -> int:
     return len(mine) + sum(is_live(Path(path)) for path in others)
 
 
-def places_directory(environment: Mapping[str, str]) -> Path:
+def slots_directory(environment: Mapping[str, str]) -> Path:
     """Where the places of this user are on this machine.
 
     Raises:

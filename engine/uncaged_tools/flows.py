@@ -34,7 +34,7 @@ _INPUT = re.compile(rb"^def run\(\s*(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class FlowTool:
     """What a model is told of a flow. schema: JSON Schema of an object. prompt: the arguments hold the prompt as well."""
 
     name: str
@@ -46,7 +46,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class FlowResult:
     """What a call came to.
 
     success: the thread completed, and its result does not say otherwise. direct: data is the raw value that the flow wants handed out
@@ -66,13 +66,13 @@ class Called:
         return {**fields, "direct": True} if self.direct else fields
 
 
-def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[str] | None = None) -> list[Tool]:
+def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[str] | None = None) -> list[FlowTool]:
     """The enabled flows that can be run, in the order of their names.
 
     Args:
         reserved: names that are taken. flows: only these.
     """
-    found: list[Tool] = []
+    found: list[FlowTool] = []
     taken = set(reserved)
     for flow in sorted(engine.registry.read().flows.values(), key=lambda flow: flow.name):
         if not flow.enabled or (flows is not None and flow.name not in flows):
@@ -88,16 +88,16 @@ def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[s
 
 
 @lru_cache(maxsize=1024)
-def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> Tool | None:
+def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
     """A flow as a tool; None for one that is only kept. What a hash stands for never changes, so that is looked up once."""
     bundle = Store(root=root).load_bundle(bundle_hash, KNOWN)
     if bundle.descriptor.raw.get("unsupported"):
         return None
     schema = {"type": "object", **{key: value for key, value in bundle.descriptor.parameters.items() if key != "required"}}
-    given = schema.get("properties")
+    declared = schema.get("properties")
     properties = (
-        {name: part for name, part in given.items() if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))}
-        if isinstance(given, Mapping)
+        {name: part for name, part in declared.items() if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))}
+        if isinstance(declared, Mapping)
         else {}
     )
     takes_prompt = PROMPT not in properties and reads_prompt(bundle.source)
@@ -105,7 +105,7 @@ def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> Tool | None:
         properties = {PROMPT: {"type": "string", "description": "The task, in words."}, **properties}
     required = bundle.descriptor.parameters.get("required")
     needed = [name for name in required if name in properties] if isinstance(required, list) else []
-    return Tool(
+    return FlowTool(
         name=tool_name(flow, bundle_hash),
         description=bundle.descriptor.description or f"Run the flow {flow}.",
         schema={**schema, "properties": properties, **({"required": needed} if needed else {})},
@@ -143,9 +143,9 @@ def call(
     arguments: Mapping[str, object],
     *,
     options: RunOptions | None = None,
-    heard: Callable[[Event], None] | None = None,
-    begun: Callable[[ThreadId], None] | None = None,
-) -> Called:
+    on_event: Callable[[Event], None] | None = None,
+    on_start: Callable[[ThreadId], None] | None = None,
+) -> FlowResult:
     """Run a tool's flow until its thread stops.
 
     Args:
@@ -156,12 +156,12 @@ def call(
     tool = find_tool(tools(engine), name)
     prompt, params = split(tool, arguments)
     thread = engine.run(tool.flow, prompt=prompt, params=params, options=options)
-    if begun is not None:
-        begun(thread)
-    return wait(engine, thread, heard)
+    if on_start is not None:
+        on_start(thread)
+    return wait(engine, thread, on_event)
 
 
-def find_tool(among: Sequence[Tool], name: str) -> Tool:
+def find_tool(among: Sequence[FlowTool], name: str) -> FlowTool:
     for tool in among:
         if name in (tool.name, tool.flow):
             return tool
@@ -171,7 +171,7 @@ def find_tool(among: Sequence[Tool], name: str) -> Tool:
     raise NotFoundError(f"there is no tool {name!r} (there are: {', '.join(near) or 'none'}); only enabled flows are tools")
 
 
-def split(tool: Tool, arguments: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+def split(tool: FlowTool, arguments: Mapping[str, object]) -> tuple[str, dict[str, object]]:
     """Return the prompt and the parameters among the arguments of a call.
 
     Raises:
@@ -188,34 +188,34 @@ def split(tool: Tool, arguments: Mapping[str, object]) -> tuple[str, dict[str, o
     return prompt, params
 
 
-def wait(engine: Engine, thread: ThreadId, heard: Callable[[Event], None] | None = None) -> Called:
+def wait(engine: Engine, thread: ThreadId, on_event: Callable[[Event], None] | None = None) -> FlowResult:
     """Follow a thread until it stops, and say what it came to."""
     status, message, end = "", "", None
     for event in engine.follow(thread):
-        if heard is not None:
-            heard(event)
+        if on_event is not None:
+            on_event(event)
         if event.kind == "record" and "end" in event.body:
             end = event.body
         elif event.kind == "status":
             status, message = str(event.body["status"]), str(event.body["message"])
-    return called_of(thread, status, message, end)
+    return result_of_thread(thread, status, message, end)
 
 
-def called_of(thread: ThreadId, status: str, message: str, end: Mapping[str, Any] | None) -> Called:
+def result_of_thread(thread: ThreadId, status: str, message: str, end: Mapping[str, Any] | None) -> FlowResult:
     """What a thread that stopped came to, from its end record, if it has one."""
     result = end.get("result") if status == "completed" and end is not None else None
     if status != "completed":
-        return Called(thread_id=thread, status=status, success=False, message=stopped(thread, status, message), data=None)
+        return FlowResult(thread_id=thread, status=status, success=False, message=stop_message(thread, status, message), data=None)
     if not isinstance(result, Mapping):
-        return Called(thread_id=thread, status=status, success=True, message="", data=result)
-    success, said, data = result.get("success") is not False, str(result.get("message") or ""), result.get("data")
+        return FlowResult(thread_id=thread, status=status, success=True, message="", data=result)
+    success, text, data = result.get("success") is not False, str(result.get("message") or ""), result.get("data")
     direct = success and result.get("direct") is True
     if direct and isinstance(data, Mapping) and "directOutput" in data:
         data = data["directOutput"]
-    return Called(thread_id=thread, status=status, success=success, message=said, data=data, direct=direct)
+    return FlowResult(thread_id=thread, status=status, success=success, message=text, data=data, direct=direct)
 
 
-def stopped(thread: ThreadId, status: str, message: str) -> str:
+def stop_message(thread: ThreadId, status: str, message: str) -> str:
     """What is said of a thread that did not complete: its own words, or what can be done about it; of one that waits, both."""
     if status == "waiting":
         question = f": {message}" if message else ""
@@ -223,7 +223,7 @@ def stopped(thread: ThreadId, status: str, message: str) -> str:
     return message or f"thread {thread} is {status}; see: uncaged-workflow thread {thread}"
 
 
-def written(tool: Tool, form: Format) -> dict[str, object]:
+def tool_document(tool: FlowTool, form: Format) -> dict[str, object]:
     """A tool as a model's endpoint, or a client of MCP, takes it."""
     named: dict[str, object] = {"name": tool.name, "description": tool.description}
     match form:

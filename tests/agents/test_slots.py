@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from uncaged_agents.slots import Cancelled, Turn, places_directory, working
+from uncaged_agents.slots import AgentSlot, SlotCancelled, slots_directory, working
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.effects import Cancel
 
 HOLD = """
 import sys
 from pathlib import Path
-from uncaged_agents.slots import Turn
+from uncaged_agents.slots import AgentSlot
 from uncaged_engine.door.effects import Cancel
-with Turn(Path(sys.argv[1]), 1, Cancel(), print):
+with AgentSlot(Path(sys.argv[1]), 1, Cancel(), print):
     print("here", flush=True)
     sys.stdin.read()
 """
 
 
-def turn(directory: Path, places: int) -> Turn:
-    return Turn(directory, places, Cancel(), _told_nobody)
+def turn(directory: Path, places: int) -> AgentSlot:
+    return AgentSlot(directory, places, Cancel(), _told_nobody)
 
 
 def _told_nobody(fields: Mapping[str, object]) -> None:
@@ -46,7 +46,7 @@ def test_the_one_who_finds_no_place_says_so_and_can_be_killed(tmp_path: Path) ->
         told.append(fields)
         cancel.request()
 
-    with turn(tmp_path, 1), pytest.raises(Cancelled), Turn(tmp_path, 1, cancel, tell):
+    with turn(tmp_path, 1), pytest.raises(SlotCancelled), AgentSlot(tmp_path, 1, cancel, tell):
         raise AssertionError("there was no place")
     assert told == [{"text": "queued: 1 agent works on this machine already", "queued": True}, {"queued": False}]
 
@@ -66,9 +66,9 @@ def test_a_smaller_limit_counts_those_that_a_larger_one_let_in(tmp_path: Path) -
     cancel.request()
     first = turn(tmp_path, 4)
     with first, turn(tmp_path, 4), turn(tmp_path, 4):
-        with first.lent():
+        with first.released():
             assert working(tmp_path) == 2  # the lowest place is free now
-            with pytest.raises(Cancelled), Turn(tmp_path, 2, cancel, _ignore):
+            with pytest.raises(SlotCancelled), AgentSlot(tmp_path, 2, cancel, _ignore):
                 raise AssertionError("it would be the third")
         with turn(tmp_path, 4):
             assert working(tmp_path) == 4
@@ -78,7 +78,7 @@ def test_a_lent_place_is_another_s_meanwhile(tmp_path: Path) -> None:
     """Whoever waits for agents does not keep them from working, and goes on when there is a place again."""
     mine = turn(tmp_path, 1)
     with mine:
-        with mine.lent(), turn(tmp_path, 1):
+        with mine.released(), turn(tmp_path, 1):
             assert working(tmp_path) == 1
         assert working(tmp_path) == 1
 
@@ -89,7 +89,7 @@ def test_a_process_that_dies_gives_its_place_back(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"here\n"
-        with Turn(tmp_path, 1, Cancel(), lambda fields: os.kill(other.pid, signal.SIGKILL) if fields.get("queued") else None):
+        with AgentSlot(tmp_path, 1, Cancel(), lambda fields: os.kill(other.pid, signal.SIGKILL) if fields.get("queued") else None):
             assert working(tmp_path) == 1
 
 
@@ -97,7 +97,7 @@ def test_a_directory_that_is_not_ours_or_gone_pauses_the_thread(tmp_path: Path) 
     """A person mends it and resumes: another's directory in the way, a login that ended."""
     (tmp_path / "uncaged").mkdir(mode=0o755)
     with pytest.raises(EnvironmentLacks, match="is not a directory of yours alone"):
-        places_directory({"XDG_RUNTIME_DIR": str(tmp_path)})
+        slots_directory({"XDG_RUNTIME_DIR": str(tmp_path)})
     told: list[Mapping[str, object]] = []
     directory = tmp_path / "places"
     directory.mkdir()
@@ -111,7 +111,7 @@ def test_a_directory_that_is_not_ours_or_gone_pauses_the_thread(tmp_path: Path) 
     with (
         turn(directory, 1),
         pytest.raises(EnvironmentLacks, match="is gone; log in again, then resume"),
-        Turn(directory, 1, Cancel(), log_out),
+        AgentSlot(directory, 1, Cancel(), log_out),
     ):
         raise AssertionError("there was no place")
     assert told[-1] == {"queued": False}
@@ -119,6 +119,6 @@ def test_a_directory_that_is_not_ours_or_gone_pauses_the_thread(tmp_path: Path) 
 
 def test_the_places_are_the_user_s_own(tmp_path: Path) -> None:
     """One directory whatever store a worker serves, and for its owner alone."""
-    found = places_directory({"XDG_RUNTIME_DIR": str(tmp_path)})
+    found = slots_directory({"XDG_RUNTIME_DIR": str(tmp_path)})
     assert found == tmp_path / "uncaged" / "agents"
     assert found.stat().st_mode & 0o777 == 0o700

@@ -12,7 +12,7 @@ import pytest
 from testbed.bundles import granted, source
 from testbed.modelserver import calls, says, serving
 from testbed.steering import finish, settle, wait_for, written
-from uncaged_agents.slots import Turn, places_directory
+from uncaged_agents.slots import AgentSlot, slots_directory
 from uncaged_bundles.authoring import END, START, Role, Workflow
 from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.ids import ThreadId
@@ -38,9 +38,9 @@ ASKER = source(
 DONE = '```json\n{"status": "done"}\n```\n'
 
 
-def another_at_work() -> Turn:
+def another_at_work() -> AgentSlot:
     """An agent of another store, which this process stands for."""
-    return Turn(places_directory(os.environ), 1, Cancel(), print)
+    return AgentSlot(slots_directory(os.environ), 1, Cancel(), print)
 
 
 def talk(engine: Engine, tmp_path: Path) -> ThreadId:

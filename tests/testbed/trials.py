@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncaged_agents.trial.in_use import Candidate, trial_of, try_all
-from uncaged_agents.trial.trial import Ground, find_out
+from uncaged_agents.trial.candidates import TrialCandidate, trial_of, try_all
+from uncaged_agents.trial.trial import TrialContext, run_trial
 from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_engine.door.agents import AgentCheck
 from uncaged_engine.settings.config import Config, SecretSource
@@ -36,20 +36,20 @@ class Proving:
         names = {"PLAY": "play", "CALLS": "calls", "UP": "up"}
         return {"PATH": path, "HOME": str(self.root), "KEY_HERE": PLANTED, **{name: str(self.root / file) for name, file in names.items()}}
 
-    def ground(self, config: Config | None = None, limit_s: float = 20.0) -> Ground:
+    def context(self, config: Config | None = None, limit_s: float = 20.0) -> TrialContext:
         secrets = {"K": SecretSource(env="KEY_HERE"), "NONE": SecretSource(env="NOT_SET")}
         config = config or Config(secrets=secrets, environment=("PLAY", "CALLS", "UP"))
-        return Ground(config=config, environment=self.environment, thread=self.thread, limit_s=limit_s)
+        return TrialContext(config=config, environment=self.environment, thread=self.thread, limit_s=limit_s)
 
     def find(self, use: str, *, limit_s: float = 20.0, **settings: Any) -> AgentCheck:
         """Try one agent."""
-        return find_out(trial_of(use), with_key(use, settings), self.ground(limit_s=limit_s), "agents.mine in config.yaml")
+        return run_trial(trial_of(use), with_key(use, settings), self.context(limit_s=limit_s), "agents.mine in config.yaml")
 
     def acp(self, *words: str, **settings: Any) -> AgentCheck:
         return self.find("acp", argv=[sys.executable, str(ACP), *words], **settings)
 
-    def all(self, config: Config) -> list[tuple[Candidate, AgentCheck]]:
-        return list(try_all(self.ground(config), self.root))
+    def all(self, config: Config) -> list[tuple[TrialCandidate, AgentCheck]]:
+        return list(try_all(self.context(config), self.root))
 
     def program(self, name: str, script: str) -> None:
         """Put a program on the PATH."""

@@ -14,7 +14,7 @@ from testbed.bundles import granted, source
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash
 from uncaged_engine.api import Engine
-from uncaged_tools.flows import Tool, call, find_tool, free_name, reads_prompt, split, tool_name, tools, written
+from uncaged_tools.flows import FlowTool, call, find_tool, free_name, reads_prompt, split, tool_document, tool_name, tools
 
 HASH = BundleHash("C9NMV6V2TQT81")
 PARAMETERS = {
@@ -98,7 +98,7 @@ def test_every_enabled_flow_is_a_tool(engine: Engine) -> None:
     echo, weather = tools(engine, reserved=["echo"])
     assert (echo.name, echo.flow, echo.prompt) == ("echo_2", "echo", True)
     assert echo.schema == {"type": "object", "properties": {"prompt": {"type": "string", "description": "The task, in words."}}}
-    assert weather == Tool(
+    assert weather == FlowTool(
         name="weather",
         description="For tests.",
         schema={
@@ -144,10 +144,10 @@ def test_a_tool_is_written_as_each_endpoint_takes_it(engine: Engine) -> None:
     granted(engine.store, WEATHER)
     [tool] = tools(engine)
     named = {"name": "weather", "description": "For tests."}
-    assert written(tool, "anthropic") == {**named, "input_schema": tool.schema}
-    assert written(tool, "openai") == {"type": "function", "function": {**named, "parameters": tool.schema}}
-    assert written(tool, "mcp") == {**named, "inputSchema": tool.schema}
-    assert json.loads(json.dumps(written(tool, "openai"))) == written(tool, "openai")
+    assert tool_document(tool, "anthropic") == {**named, "input_schema": tool.schema}
+    assert tool_document(tool, "openai") == {"type": "function", "function": {**named, "parameters": tool.schema}}
+    assert tool_document(tool, "mcp") == {**named, "inputSchema": tool.schema}
+    assert json.loads(json.dumps(tool_document(tool, "openai"))) == tool_document(tool, "openai")
 
 
 def test_arguments_become_prompt_and_parameters(engine: Engine) -> None:
@@ -170,10 +170,10 @@ def test_a_call_runs_a_thread(engine: Engine) -> None:
     """Its result is the call's; a result without success, a direct output and a thread that waits are told apart."""
     for text in (ECHO, RAW, ASKS):
         granted(engine.store, text)
-    heard: list[Any] = []
-    done = call(engine, "echo", {"prompt": "hello"}, heard=heard.append)
+    on_event: list[Any] = []
+    done = call(engine, "echo", {"prompt": "hello"}, on_event=on_event.append)
     assert (done.status, done.success, done.message, done.data, done.direct) == ("completed", True, "hello", None, False)
-    assert [event.kind for event in heard][-1] == "status"
+    assert [event.kind for event in on_event][-1] == "status"
     assert engine.thread(done.thread_id).summary.name == "echo"
     assert call(engine, "echo", {"prompt": "no"}).success is False
     for value in ("text", "", 0, None, {"a": 1}):

@@ -57,8 +57,8 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
 @json_option
 def config(client: str, port: int | None, as_json: bool) -> None:
     """Print what CLIENT has to be told to find this server; with --http also where the token is that its requests must bring."""
-    from uncaged_tools.mcp.snippets import CLIENTS as known
-    from uncaged_tools.mcp.snippets import NAME, snippet
+    from uncaged_tools.mcp.client_files import CLIENTS as known
+    from uncaged_tools.mcp.client_files import NAME, snippet
 
     beside = Path(sys.executable).with_name(NAME)
     program = str(beside) if beside.exists() else shutil.which(NAME)
@@ -70,7 +70,7 @@ def config(client: str, port: int | None, as_json: bool) -> None:
         note(f"put it into {known[client].file}")
     if not as_json and url is not None:
         from uncaged_engine.listening.guard import token_of, token_path
-        from uncaged_tools.mcp.snippets import VARIABLE
+        from uncaged_tools.mcp.client_files import VARIABLE
 
         store = open_engine().store
         token_of(store)  # it is there before anybody looks for it

@@ -61,8 +61,8 @@ def command(full: bool, as_json: bool) -> None:
 
 def queue_note(queued: int, limit: int) -> str:
     """Why agents wait, and what can be done about it."""
-    from uncaged_agents.slots import places_directory, working
+    from uncaged_agents.slots import slots_directory, working
 
-    at_work = working(places_directory(os.environ))
+    at_work = working(slots_directory(os.environ))
     waits, others = ("1 agent is" if queued == 1 else f"{queued} agents are"), ("1 works" if at_work == 1 else f"{at_work} work")
     return f"{waits} queued: {others} on this machine, all stores counted, and limits.agents in config.yaml is {limit}"

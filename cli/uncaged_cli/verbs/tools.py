@@ -20,12 +20,12 @@ HEADERS = ("tool", "arguments", "")
 @json_option
 def command(form: str | None, as_json: bool) -> None:
     """List the enabled flows as tools: what a model is told of each."""
-    from uncaged_tools.flows import FORMATS, tools, written
+    from uncaged_tools.flows import FORMATS, tool_document, tools
 
     found = tools(open_engine())
     if form is not None:
         chosen = next(one for one in FORMATS if one == form)
-        jsonout.document([written(tool, chosen) for tool in found])
+        jsonout.document([tool_document(tool, chosen) for tool in found])
     elif as_json:
         fields = [{"name": tool.name, "flow": tool.flow, "hash": tool.hash} for tool in found]
         jsonout.document([{**one, "description": tool.description, "schema": tool.schema} for one, tool in zip(fields, found, strict=True)])

@@ -17,17 +17,17 @@ from uncaged_engine.services.processes import LOOP_THREAD
 from uncaged_engine.services.sandbox import choose
 
 from ..command import empty_directory, find_program, program_in, split_command
-from ..program.table import Row, row_for, title_in
+from ..program.table import ProgramRow, row_for, title_in
 from ..tools.commands import Commands
 from ..tools.place import Place
-from .boxed import BoxedTerminal
-from .client import Client
-from .conversation import Asking, Prompt, Turn
-from .heard import Heard, one_line
-from .leave import ANSWERS, Leave
+from .boxed import SandboxedTerminal
+from .client import AcpClient
+from .grants import ANSWERS, Grants
 from .process import AgentProcess
-from .session import Greeting, Terms
-from .terminal import OpenTerminal, Start, Terminals
+from .prompt_turn import PermissionNeeded, Prompt, PromptTurn
+from .session import AgentInfo, TurnSettings
+from .terminal import LocalTerminal, Start, Terminals
+from .transcript import Transcript, one_line
 
 KIND = "acp"
 START_S = 120.0
@@ -47,7 +47,7 @@ class AcpAgent(AgentKind):
         check.known(settings, "row", "argv", "arguments", "env", "timeoutSeconds", "startSeconds", "graceSeconds", kind=KIND)
         if ("row" in settings) == ("argv" in settings):
             raise UsageError(f"an agent that uses {KIND!r} needs one of row (a name of the table) and argv (a list of texts)")
-        self._row: Row | None = row_for(settings, KIND) if "row" in settings else None
+        self._row: ProgramRow | None = row_for(settings, KIND) if "row" in settings else None
         self._argv = check.texts(settings, "argv", kind=KIND) if "argv" in settings else ()
         self._more = check.texts(settings, "arguments", kind=KIND) if "arguments" in settings else ()
         self._env = check.variables(settings, "env", kind=KIND)
@@ -81,26 +81,26 @@ class AcpAgent(AgentKind):
         if self._row is not None and self._row.login_shows == "prompt":
             answer = self.answer(request)
             return AgentCheck(level="ok", text=f"{self.title} answered", usage=answer.usage or {}, asked=True)
-        met = self.greet(request)
-        return AgentCheck(level="ok", text=f"{self.title}{f' ({met.agent})' if met.agent else ''} opened a session", model=met.model)
+        info = self.greet(request)
+        return AgentCheck(level="ok", text=f"{self.title}{f' ({info.agent})' if info.agent else ''} opened a session", model=info.model)
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         with request.cancel.stops_for_pause():
-            return self._with_process(request, lambda process, ground, stopped: self._turn(process, request, ground, stopped))
+            return self._with_process(request, lambda process, confinement, stopped: self._turn(process, request, confinement, stopped))
 
-    def greet(self, request: AgentRequest) -> Greeting:
+    def greet(self, request: AgentRequest) -> AgentInfo:
         """Start it, shake hands, open a session, and end it without having asked anything.
 
         Raises:
             EnvironmentLacks, AgentFailed: the latter when it was stopped.
         """
-        return self._with_process(request, lambda process, ground, stopped: self._greet(process, request, ground, stopped))
+        return self._with_process(request, lambda process, confinement, stopped: self._greet(process, request, confinement, stopped))
 
-    def _with_process(self, request: AgentRequest, work: Callable[[AgentProcess, Ground, asyncio.Event], Coroutine[Any, Any, T]]) -> T:
+    def _with_process(self, request: AgentRequest, work: Callable[[AgentProcess, Confinement, asyncio.Event], Coroutine[Any, Any, T]]) -> T:
         """Do the work with a process that was started for it, and end that."""
         environment = {**request.environment, **self._env}
         directory = request.worktree or empty_directory(request.scratch)
-        ground = Ground.of(request, directory, environment)
+        confinement = Confinement.of(request, directory, environment)
         argv = self._command(environment)
         try:
             process = AgentProcess.start(argv, directory=directory, environment=environment, scratch=request.scratch, key=request.key)
@@ -108,30 +108,30 @@ class AcpAgent(AgentKind):
             raise EnvironmentLacks(f"{self.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
         patience_s = 0.0
         try:
-            result = LOOP_THREAD.run(lambda stopped: work(process, ground, stopped), request.cancel)
+            result = LOOP_THREAD.run(lambda stopped: work(process, confinement, stopped), request.cancel)
             patience_s = min(LEAVING_S, self._grace_s)  # what it keeps of its session it may still be writing down
         finally:
             process.end(patience_s=patience_s, grace_s=self._grace_s)
         return result
 
-    async def _turn(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> AgentAnswer:
-        heard = Heard(ground.place, request.progress, request.remark)
-        terminals = Terminals(ground.place, ground.start)
-        leave = Leave.of(request.scratch, request.key, request.reply) if ground.rights.ask else Leave()
-        client = Client(
-            place=ground.place,
-            rights=ground.rights,
-            writable=ground.writable,
-            leave=leave,
-            heard=heard,
+    async def _turn(self, process: AgentProcess, request: AgentRequest, confinement: Confinement, stopped: asyncio.Event) -> AgentAnswer:
+        transcript = Transcript(confinement.place, request.progress, request.remark)
+        terminals = Terminals(confinement.place, confinement.start)
+        grants = Grants.of(request.scratch, request.key, request.reply) if confinement.rights.ask else Grants()
+        client = AcpClient(
+            place=confinement.place,
+            rights=confinement.rights,
+            writable=confinement.writable,
+            grants=grants,
+            transcript=transcript,
             terminals=terminals,
             remark=request.remark,
         )
         try:
-            turn = Turn(process, client, heard, self._terms(request, self._start_s), request.remark)
-            return await turn.hold(prompt_of(request, leave), str(ground.place.here), stopped)
-        except Asking as exc:
-            asked = client.wanted or leave
+            turn = PromptTurn(process, client, transcript, self._turn_settings(request, self._start_s), request.remark)
+            return await turn.answer(prompt_of(request, grants), str(confinement.place.here), stopped)
+        except PermissionNeeded as exc:
+            asked = client.wanted or grants
             wanted = replace(asked, session=client.session, title=str(request.redact(asked.title)))
             wanted.keep(request.scratch, request.key)
             paths = ", ".join(wanted.asked)
@@ -140,23 +140,23 @@ class AcpAgent(AgentKind):
         finally:
             await terminals.close()
 
-    async def _greet(self, process: AgentProcess, request: AgentRequest, ground: Ground, stopped: asyncio.Event) -> Greeting:
-        heard = Heard(ground.place, request.progress, request.remark)
-        client = Client(
-            place=ground.place,
-            rights=ground.rights,
-            writable=ground.writable,
-            leave=Leave(),
-            heard=heard,
-            terminals=Terminals(ground.place, ground.start),
+    async def _greet(self, process: AgentProcess, request: AgentRequest, confinement: Confinement, stopped: asyncio.Event) -> AgentInfo:
+        transcript = Transcript(confinement.place, request.progress, request.remark)
+        client = AcpClient(
+            place=confinement.place,
+            rights=confinement.rights,
+            writable=confinement.writable,
+            grants=Grants(),
+            transcript=transcript,
+            terminals=Terminals(confinement.place, confinement.start),
             remark=request.remark,
         )
         start_s = min(self._start_s, request.timeout_s, self._timeout_s)
-        terms = replace(self._terms(request, start_s), timeout_s=2 * start_s)  # whoever is slow is slow to start
-        return await Turn(process, client, heard, terms, request.remark).greet(str(ground.place.here), stopped)
+        settings = replace(self._turn_settings(request, start_s), timeout_s=2 * start_s)  # whoever is slow is slow to start
+        return await PromptTurn(process, client, transcript, settings, request.remark).greet(str(confinement.place.here), stopped)
 
-    def _terms(self, request: AgentRequest, start_s: float) -> Terms:
-        return Terms(
+    def _turn_settings(self, request: AgentRequest, start_s: float) -> TurnSettings:
+        return TurnSettings(
             name=self.title,
             login=self._row.how_to_log_in if self._row is not None else "log in with its own command",
             authenticate=self._row.authenticate if self._row is not None else None,
@@ -171,11 +171,11 @@ class AcpAgent(AgentKind):
         return [find_program(self._argv[0], environment), *self._argv[1:]]
 
 
-def prompt_of(request: AgentRequest, leave: Leave) -> Prompt:
+def prompt_of(request: AgentRequest, grants: Grants) -> Prompt:
     """What to say: the whole prompt, or in a session that goes on what is new there."""
-    if leave.session is not None and request.repair is None:
-        told = leave.told(request.reply)
-        return Prompt(whole=f"{request.prompt}\n{told}\n", again=told, session=leave.session)
+    if grants.session is not None and request.repair is None:
+        follow_up = grants.follow_up(request.reply)
+        return Prompt(whole=f"{request.prompt}\n{follow_up}\n", again=follow_up, session=grants.session)
     return Prompt(
         whole=request.prompt,
         again=request.repair.wording if request.repair is not None else request.prompt,
@@ -184,7 +184,7 @@ def prompt_of(request: AgentRequest, leave: Leave) -> Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class Confinement:
     """What an agent stands on: where it works, what it may do there, and how its terminals are started.
 
     A role that only reads has its terminals in the sandbox, whatever the policy says: nothing else keeps a command from writing.
@@ -196,12 +196,12 @@ class Ground:
     start: Start
 
     @classmethod
-    def of(cls, request: AgentRequest, directory: Path, environment: Mapping[str, str]) -> Ground:
+    def of(cls, request: AgentRequest, directory: Path, environment: Mapping[str, str]) -> Confinement:
         """Raises: EnvironmentLacks: the policy wants terminals in the sandbox, and no sandbox holds here."""
         place, rights = Place.around(directory), request.rights
         writable = request.writable or request.worktree is None
         if writable and not rights.sandbox:
-            return cls(place=place, rights=rights, writable=writable, start=partial(OpenTerminal, environment=environment))
+            return cls(place=place, rights=rights, writable=writable, start=partial(LocalTerminal, environment=environment))
         try:
             if rights.sandbox:
                 choose(request.sandbox, scripts=True)
@@ -216,4 +216,4 @@ class Ground:
             sandbox=request.sandbox,
             cancel=request.cancel,
         )
-        return cls(place=place, rights=rights, writable=writable, start=partial(BoxedTerminal, commands=commands))
+        return cls(place=place, rights=rights, writable=writable, start=partial(SandboxedTerminal, commands=commands))

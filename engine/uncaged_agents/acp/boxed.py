@@ -13,16 +13,18 @@ from uncaged_engine.door.effects import Cancel
 
 from ..tools.commands import Commands
 from ..tools.place import ToolError
-from .terminal import Output
+from .terminal import TerminalOutput
 
 LONGEST_S = 3600.0
 NOT_RUN = 126
 
 
-class BoxedTerminal:
+class SandboxedTerminal:
     """A command in a thread of its own: the sandbox ends with the thread that started it."""
 
-    def __init__(self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: Output, *, commands: Commands) -> None:
+    def __init__(
+        self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: TerminalOutput, *, commands: Commands
+    ) -> None:
         """Start it; what the environment of *commands* says goes before *variables*."""
         self.output = output
         self.done = asyncio.Event()

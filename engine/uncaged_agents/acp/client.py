@@ -11,10 +11,10 @@ from uncaged_bundles.rights import Rights
 
 from ..tools.place import Place, ToolError
 from .confine import read_part
-from .heard import Heard
-from .leave import Leave
-from .permission import Call, option_for, outside, refusal, withheld
+from .grants import Grants
+from .permission import ToolCall, option_for, outside, refusal, withheld
 from .terminal import Terminals, signal_name
+from .transcript import Transcript
 
 if TYPE_CHECKING:
     from acp.schema import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
 
 
-class Client:
+class AcpClient:
     """Our side of one turn; `handle` is what the protocol library calls for each message."""
 
     def __init__(
@@ -38,23 +38,23 @@ class Client:
         place: Place,
         rights: Rights,
         writable: bool,
-        leave: Leave,
-        heard: Heard,
+        grants: Grants,
+        transcript: Transcript,
         terminals: Terminals,
         remark: Callable[[str], None],
     ) -> None:
         from acp import schema
 
         self.session: str | None = None
-        self.wanted: Leave | None = None
+        self.wanted: Grants | None = None
         """What a person has to be asked before the turn can go on."""
         self.asking = asyncio.Event()
         self._place = place
         self._rights = rights
         self._writable = writable
-        self._heard = heard
+        self._transcript = transcript
         self._terminals = terminals
-        self._leave = leave
+        self._grants = grants
         self._remark = remark
         self._methods: Mapping[str, tuple[type[Any], Callable[[Any], Awaitable[Mapping[str, object]]]]] = {
             "session/request_permission": (schema.RequestPermissionRequest, self._permission),
@@ -73,7 +73,7 @@ class Client:
 
         if is_notification:
             if method == "session/update":
-                self._heard.take(params)
+                self._transcript.take(params)
             return None
         if method not in self._methods:
             raise RequestError.method_not_found(method)
@@ -89,11 +89,11 @@ class Client:
 
     async def _permission(self, request: RequestPermissionRequest) -> Mapping[str, object]:
         asked = request.tool_call
-        call = self._heard.call(asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True))
-        why = refusal(self._rights, self._place, call, writable=self._writable, granted=self._leave.granted)
-        unknown = [path for path in outside(self._place, call) if path not in self._leave.granted + self._leave.denied]
+        call = self._transcript.call(asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True))
+        why = refusal(self._rights, self._place, call, writable=self._writable, granted=self._grants.granted)
+        unknown = [path for path in outside(self._place, call) if path not in self._grants.granted + self._grants.denied]
         if unknown and self._rights.ask and withheld(self._rights, call, writable=self._writable) is None:
-            self.wanted = replace(self._leave, title=call.title or call.kind, asked=tuple(unknown))
+            self.wanted = replace(self._grants, title=call.title or call.kind, asked=tuple(unknown))
             self.asking.set()
             return {"outcome": {"outcome": "cancelled"}}
         option = option_for(request.options, allow=why is None)
@@ -137,7 +137,7 @@ class Client:
         return {}
 
     def _allowed(self, kind: str) -> None:
-        why = refusal(self._rights, self._place, Call(kind=kind), writable=self._writable)
+        why = refusal(self._rights, self._place, ToolCall(kind=kind), writable=self._writable)
         if why is not None:
             raise ToolError(why)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..tools.place import Place, ToolError
 
 
-def refused(place: Place, name: str) -> str | None:
+def path_refusal(place: Place, name: str) -> str | None:
     """Why an agent may not have that path; None if it may."""
     try:
         place.resolve(name)
@@ -14,7 +14,7 @@ def refused(place: Place, name: str) -> str | None:
     return None
 
 
-def shown(place: Place, name: str) -> str:
+def display_path(place: Place, name: str) -> str:
     """A path as people know it: relative to where the agent works, if it lies in the worktree."""
     try:
         return place.name(place.resolve(name))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.rights import TOOLS, Rights
 
 from ..tools.place import Place
-from .confine import refused
+from .confine import path_refusal
 
 if TYPE_CHECKING:
     from acp.schema import PermissionOption
@@ -39,17 +39,17 @@ PATH_KEYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ToolCall:
     """A tool call as far as it is known."""
 
     title: str = ""
     kind: str = "other"
     paths: tuple[str, ...] = ()
 
-    def updated(self, fields: Mapping[str, object]) -> Call:
+    def updated(self, fields: Mapping[str, object]) -> ToolCall:
         """The same with what an update says of it."""
         title, kind = fields.get("title"), fields.get("kind")
-        return Call(
+        return ToolCall(
             title=title if isinstance(title, str) and title else self.title,
             kind=kind if isinstance(kind, str) and kind else self.kind,
             paths=tuple(dict.fromkeys((*self.paths, *paths_of(fields)))),
@@ -63,22 +63,22 @@ def paths_of(fields: Mapping[str, object]) -> Iterator[str]:
         for item in items if isinstance(items, list) else ():
             if isinstance(item, Mapping) and isinstance(item.get("path"), str):
                 yield item["path"]
-    given = fields.get("rawInput")
-    if isinstance(given, Mapping):
-        yield from (value for key, value in given.items() if key in PATH_KEYS and isinstance(value, str))
+    raw_input = fields.get("rawInput")
+    if isinstance(raw_input, Mapping):
+        yield from (value for key, value in raw_input.items() if key in PATH_KEYS and isinstance(value, str))
 
 
-def refusal(rights: Rights, place: Place, call: Call, *, writable: bool, granted: Collection[str] = ()) -> str | None:
+def refusal(rights: Rights, place: Place, call: ToolCall, *, writable: bool, granted: Collection[str] = ()) -> str | None:
     """Why a tool call is refused, in words for the log; None if it is allowed.
 
     Args:
         writable: whether the role may change the workspace. granted: paths outside that a person allowed.
     """
     why = withheld(rights, call, writable=writable)
-    return why if why is not None else next((refused(place, path) for path in outside(place, call) if path not in granted), None)
+    return why if why is not None else next((path_refusal(place, path) for path in outside(place, call) if path not in granted), None)
 
 
-def withheld(rights: Rights, call: Call, *, writable: bool) -> str | None:
+def withheld(rights: Rights, call: ToolCall, *, writable: bool) -> str | None:
     """Why the policy has this kind of call refused, wherever it leads."""
     if call.kind == FETCH:
         return None if rights.network else "the flow's policy gives this role no network"
@@ -90,9 +90,9 @@ def withheld(rights: Rights, call: Call, *, writable: bool) -> str | None:
     return None
 
 
-def outside(place: Place, call: Call) -> tuple[str, ...]:
+def outside(place: Place, call: ToolCall) -> tuple[str, ...]:
     """The paths of a call that an agent may not have by itself."""
-    return tuple(path for path in call.paths if refused(place, path) is not None)
+    return tuple(path for path in call.paths if path_refusal(place, path) is not None)
 
 
 def option_for(options: Sequence[PermissionOption], *, allow: bool) -> str | None:

@@ -91,7 +91,7 @@ def exit_code(pid: int) -> int | None:
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
 
-async def ended(pid: int) -> None:
+async def wait_for_exit(pid: int) -> None:
     """Wait in the loop until a child has ended; it is not reaped."""
     handle = exit_handle(pid)
     if handle is None:

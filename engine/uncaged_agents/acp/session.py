@@ -20,7 +20,7 @@ AUTH_REQUIRED = -32000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class TurnSettings:
     """What a turn is bound to.
 
     name: of the agent, for messages. login: how a person logs in. authenticate: the method to ask for when nobody is logged in, if one
@@ -36,14 +36,14 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Greeting:
+class AgentInfo:
     """What an agent says of itself before it is asked anything; each is empty if it does not tell. agent: name and version."""
 
     agent: str
     model: str
 
 
-class Unsound(Exception):
+class ProtocolViolation(Exception):
     """An answer that is none of the protocol's."""
 
 
@@ -61,10 +61,10 @@ async def ask(connection: Connection, method: str, request: BaseModel, answer: t
     except ValidationError as exc:
         problem = exc.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
-        raise Unsound(f"its answer to {method} is none of the Agent Client Protocol's ({where}: {problem['msg']})") from exc
+        raise ProtocolViolation(f"its answer to {method} is none of the Agent Client Protocol's ({where}: {problem['msg']})") from exc
 
 
-async def initialise(connection: Connection, terms: Terms, remark: Callable[[str], None]) -> InitializeResponse:
+async def initialise(connection: Connection, settings: TurnSettings, remark: Callable[[str], None]) -> InitializeResponse:
     """Shake hands; EnvironmentLacks when the agent speaks another version."""
     from acp import PROTOCOL_VERSION, schema
 
@@ -75,18 +75,19 @@ async def initialise(connection: Connection, terms: Terms, remark: Callable[[str
         ),
         client_info=schema.Implementation(name="uncaged-workflow", title="Uncaged Workflow", version=__version__),
     )
-    able = await ask(connection, "initialize", request, schema.InitializeResponse)
-    if able.protocol_version != PROTOCOL_VERSION:
+    capabilities = await ask(connection, "initialize", request, schema.InitializeResponse)
+    if capabilities.protocol_version != PROTOCOL_VERSION:
         raise EnvironmentLacks(
-            f"{terms.name} speaks version {able.protocol_version} of the Agent Client Protocol, but version {PROTOCOL_VERSION} is needed",
+            f"{settings.name} speaks version {capabilities.protocol_version} of the Agent Client Protocol, but version {PROTOCOL_VERSION}"
+            " is needed",
             remedy="bring it up to date",
         )
-    remark(f"agent {called(able)}" if able.agent_info is not None else "the agent does not say what it is")
-    return able
+    remark(f"agent {agent_title(capabilities)}" if capabilities.agent_info is not None else "the agent does not say what it is")
+    return capabilities
 
 
-def called(able: InitializeResponse) -> str:
-    about = able.agent_info
+def agent_title(capabilities: InitializeResponse) -> str:
+    about = capabilities.agent_info
     return f"{about.name} {about.version}" if about is not None else ""
 
 
@@ -98,11 +99,11 @@ def model_of(opened: NewSessionResponse) -> str:
     return ""
 
 
-async def load(connection: Connection, able: InitializeResponse, known: str, directory: str, remark: Callable[[str], None]) -> bool:
+async def load(connection: Connection, capabilities: InitializeResponse, known: str, directory: str, remark: Callable[[str], None]) -> bool:
     """Take up the session *known* again, if the agent can and still has it."""
     from acp import RequestError, schema
 
-    if able.agent_capabilities is None or not able.agent_capabilities.load_session:
+    if capabilities.agent_capabilities is None or not capabilities.agent_capabilities.load_session:
         return False
     try:
         request = schema.LoadSessionRequest(cwd=directory, session_id=known, mcp_servers=[])
@@ -115,7 +116,7 @@ async def load(connection: Connection, able: InitializeResponse, known: str, dir
     return True
 
 
-async def begin(connection: Connection, terms: Terms, directory: str) -> NewSessionResponse:
+async def begin(connection: Connection, settings: TurnSettings, directory: str) -> NewSessionResponse:
     """Open a new session; where nobody is logged in, ask once for the method that needs no person."""
     from acp import RequestError, schema
 
@@ -123,8 +124,8 @@ async def begin(connection: Connection, terms: Terms, directory: str) -> NewSess
     try:
         return await ask(connection, "session/new", request, schema.NewSessionResponse)
     except RequestError as exc:
-        if exc.code != AUTH_REQUIRED or terms.authenticate is None:
+        if exc.code != AUTH_REQUIRED or settings.authenticate is None:
             raise
-    method = schema.AuthenticateRequest(method_id=terms.authenticate)
+    method = schema.AuthenticateRequest(method_id=settings.authenticate)
     await ask(connection, "authenticate", method, schema.AuthenticateResponse)
     return await ask(connection, "session/new", request, schema.NewSessionResponse)

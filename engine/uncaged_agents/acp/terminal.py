@@ -14,7 +14,7 @@ from typing import IO, Protocol, cast
 from uncaged_engine.services.processes import signal_group
 
 from ..tools.place import Place, ToolError
-from .process import ended, exit_code
+from .process import exit_code, wait_for_exit
 
 MAX_TERMINALS = 32
 MAX_OUTPUT_BYTES = 1 << 20
@@ -23,7 +23,7 @@ DRAIN_S = 0.25
 
 
 @dataclass(slots=True, kw_only=True)
-class Output:
+class TerminalOutput:
     """The last part of what a command wrote."""
 
     max_bytes: int
@@ -44,7 +44,7 @@ class Output:
 class Terminal(Protocol):
     """One command. done: it has ended; status: how, negative for a signal. close: end it with its children; must be awaited."""
 
-    output: Output
+    output: TerminalOutput
     done: asyncio.Event
     status: int | None
 
@@ -53,7 +53,7 @@ class Terminal(Protocol):
     async def close(self) -> None: ...
 
 
-Start = Callable[[Sequence[str], Path, Mapping[str, str], Output], Terminal]
+Start = Callable[[Sequence[str], Path, Mapping[str, str], TerminalOutput], Terminal]
 """Starts a command in a directory with the variables that the agent adds."""
 
 
@@ -81,7 +81,7 @@ class Terminals:
                 raise ToolError(f"{name!r} is not a variable's name")
         where = self._place.here if directory is None else self._place.resolve(directory)
         argv = [command, *arguments] if arguments else ["/bin/sh", "-c", command]
-        output = Output(max_bytes=MAX_OUTPUT_BYTES if max_bytes is None else min(max(max_bytes, 0), MAX_OUTPUT_BYTES))
+        output = TerminalOutput(max_bytes=MAX_OUTPUT_BYTES if max_bytes is None else min(max(max_bytes, 0), MAX_OUTPUT_BYTES))
         try:
             terminal = self._start(argv, where, variables, output)
         except (OSError, ValueError) as exc:
@@ -110,11 +110,11 @@ class Terminals:
             await terminal.close()
 
 
-class OpenTerminal:
+class LocalTerminal:
     """A command that runs as the person, in a group of its own. It is reaped last, so that its number stays its own."""
 
     def __init__(
-        self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: Output, *, environment: Mapping[str, str]
+        self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: TerminalOutput, *, environment: Mapping[str, str]
     ) -> None:
         """Start it; what *environment* says goes before *variables*. OSError or ValueError when that cannot be done."""
         self.output = output
@@ -139,14 +139,14 @@ class OpenTerminal:
         self.kill()
         self._watching.cancel()
         await asyncio.gather(self._watching, return_exceptions=True)
-        await ended(self._process.pid)
+        await wait_for_exit(self._process.pid)
         self._process.wait()
         self.done.set()
 
     async def _watch(self) -> None:
         reading = asyncio.create_task(self._read())
         try:
-            await ended(self._process.pid)
+            await wait_for_exit(self._process.pid)
             await asyncio.wait((reading,), timeout=DRAIN_S)
             self.status = exit_code(self._process.pid)
             self.done.set()

@@ -15,9 +15,9 @@ from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, kill_l
 
 from ..command import empty_directory, tail
 from ..failures import agent_failure
-from .reading import MAX_VALUE_CHARACTERS, Flood, Reader, Reading
+from .reading import MAX_VALUE_CHARACTERS, OutputLimitExceeded, OutputReader, OutputValues
 from .strict import is_strict
-from .table import Row, row_for, title_in
+from .table import ProgramRow, row_for, title_in
 
 KIND = "program"
 MAX_ARGUMENT_BYTES = 120_000
@@ -72,7 +72,7 @@ class ProgramAgent(AgentKind):
     def _run(self, request: AgentRequest, prompt: str, session: str | None) -> AgentAnswer:
         environment = {**request.environment, **self._env}
         timeout_s = min(request.timeout_s, self._timeout_s)
-        reader = Reader(self._row, request.progress)
+        reader = OutputReader(self._row, request.progress)
         try:
             finished = run_program(
                 self._argv(request, prompt, session, environment),
@@ -87,16 +87,16 @@ class ProgramAgent(AgentKind):
                 max_stdout_bytes=1 << 16,
                 on_stdout=reader,
             )
-        except Flood as exc:
+        except OutputLimitExceeded as exc:
             raise AgentFailed(f"{self._row.title} was stopped: {exc}") from exc
         except OSError as exc:
             raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
         finally:
             kill_leftovers(request.scratch, request.key)  # what it started may have left its group
         remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
-        reading = reader.finish()
-        take_patterns(self._row, finished.stderr, reading)
-        return self._judge(finished, reading, timeout_s, session)
+        values = reader.finish()
+        add_stderr_values(self._row, finished.stderr, values)
+        return self._result(finished, values, timeout_s, session)
 
     def _argv(self, request: AgentRequest, prompt: str, session: str | None, environment: Mapping[str, str]) -> list[str]:
         row = self._row
@@ -109,9 +109,9 @@ class ProgramAgent(AgentKind):
         }
         return row.argv(environment.get("PATH", ""), parts)
 
-    def _judge(self, finished: Finished, reading: Reading, timeout_s: float, session: str | None) -> AgentAnswer:
+    def _result(self, finished: Finished, values: OutputValues, timeout_s: float, session: str | None) -> AgentAnswer:
         """The answer, or why there is none."""
-        title, usage = self._row.title, reading.usage
+        title, usage = self._row.title, values.usage
         more: dict[str, object] = {"exitCode": finished.exit_code, "stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
         if usage:
             more["usage"] = usage
@@ -119,42 +119,42 @@ class ProgramAgent(AgentKind):
             raise AgentFailed(f"{title} was stopped", more=more)
         if finished.timed_out:
             raise AgentFailed(f"{title} gave no answer within {timeout_s:g} s and was stopped", kind="timeout", more=more)
-        answer = reading.texts.get("answer")
-        if finished.exit_code == 0 and reading.ended and not reading.failed and answer is not None:
+        answer = values.texts.get("answer")
+        if finished.exit_code == 0 and values.ended and not values.failed and answer is not None:
             if len(answer) > MAX_VALUE_CHARACTERS:
                 raise AgentFailed(f"{title} answered with more than {MAX_VALUE_CHARACTERS} characters", more=more)
-            return AgentAnswer(text=answer, usage=usage or None, session=reading.texts.get("session"))
-        raise self._trouble(finished, reading, more, session)
+            return AgentAnswer(text=answer, usage=usage or None, session=values.texts.get("session"))
+        raise self._failure(finished, values, more, session)
 
-    def _trouble(
-        self, finished: Finished, reading: Reading, more: Mapping[str, object], session: str | None
+    def _failure(
+        self, finished: Finished, values: OutputValues, more: Mapping[str, object], session: str | None
     ) -> AgentFailed | EnvironmentLacks | LostSession:
         row, code = self._row, finished.exit_code
         meaning = row.exits.get(code)
-        said = (reading.texts.get("why") or tail(finished.stderr).strip() or tail(finished.stdout).strip())[-2000:]
-        if session is not None and any(word in said for word in row.lost):
+        text = (values.texts.get("why") or tail(finished.stderr).strip() or tail(finished.stdout).strip())[-2000:]
+        if session is not None and any(word in text for word in row.lost):
             return LostSession()
-        if (meaning is not None and meaning.lacks) or any(word in said for word in row.lacks):
-            return EnvironmentLacks(f"{row.title}: {meaning.says if meaning else said}", remedy=row.how_to_log_in)
-        if code != 0 and not reading.texts.get("answer", "").strip() and OUTDATED.search(said):
-            return EnvironmentLacks(f"{row.title} does not know what we ask of it ({said})", remedy=f"bring it up to date ({row.install})")
+        if (meaning is not None and meaning.lacks) or any(word in text for word in row.lacks):
+            return EnvironmentLacks(f"{row.title}: {meaning.says if meaning else text}", remedy=row.how_to_log_in)
+        if code != 0 and not values.texts.get("answer", "").strip() and OUTDATED.search(text):
+            return EnvironmentLacks(f"{row.title} does not know what we ask of it ({text})", remedy=f"bring it up to date ({row.install})")
         if meaning is not None:
             what = f"failed: {meaning.says} (exit code {code})"
         elif code < 0:
             what = f"was ended by signal {-code}"
-        elif reading.failed or code > 0:
+        elif values.failed or code > 0:
             what = "failed" if code == 0 else f"failed with exit code {code}"
         else:
             what = "ended without a result"
-            said = said if not reading.noise else f"what it printed cannot be read: {said}"
-        return agent_failure(f"{row.title} {what}: {said or 'it said nothing'}", said, more)
+            text = text if not values.noise else f"what it printed cannot be read: {text}"
+        return agent_failure(f"{row.title} {what}: {text or 'it said nothing'}", text, more)
 
 
 class LostSession(Exception):
     """The session to go on with is gone."""
 
 
-def rights_of(row: Row, request: AgentRequest) -> Sequence[str]:
+def rights_of(row: ProgramRow, request: AgentRequest) -> Sequence[str]:
     """The arguments that let the program do what the flow lets its roles do, as far as it has any for that."""
     rights, level = request.rights, level_of(request)
     if not row.named or (rights.tools is None and not rights.network):
@@ -185,16 +185,16 @@ def level_of(request: AgentRequest) -> str:
     return "write" if request.writable and any(map(request.rights.may, (*CHANGING, "run"))) else "read"
 
 
-def take_patterns(row: Row, stderr: bytes, reading: Reading) -> None:
+def add_stderr_values(row: ProgramRow, stderr: bytes, values: OutputValues) -> None:
     """Find what the row looks for on standard error."""
     text = stderr.decode("utf-8", "replace")
     for name, pattern in row.stderr.items():
         found = re.findall(pattern, text)
         if found:
-            reading.texts[name] = str(found[-1])
+            values.texts[name] = str(found[-1])
 
 
-def schema_arguments(row: Row, request: AgentRequest) -> list[str]:
+def schema_arguments(row: ProgramRow, request: AgentRequest) -> list[str]:
     """Hand the role's schema over in a file, where program and schema allow it."""
     if not row.schema or not is_strict(request.role.schema):
         return []

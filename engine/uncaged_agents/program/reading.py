@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .table import Row, Rule
+from .table import EventRule, ProgramRow
 
 MAX_LINE_BYTES = 16 << 20
 MAX_BYTES = 512 << 20
@@ -20,12 +20,12 @@ SHOWN = ("text", "tool", "file")
 MAX_SHOWN_CHARACTERS = 200
 
 
-class Flood(Exception):
+class OutputLimitExceeded(Exception):
     """It printed more than we read."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Reading:
+class OutputValues:
     """What was found so far. noise: lines that are no JSON. ended: the event that ends the output was there."""
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -39,11 +39,11 @@ class Reading:
         return {name: value if name == "cost" else int(value) for name, value in self.numbers.items()}
 
 
-class Reader:
+class OutputReader:
     """Reads one run's standard output as it comes. progress: gets what people like to see of each event."""
 
-    def __init__(self, row: Row, progress: Callable[[Mapping[str, object]], None]) -> None:
-        self.reading = Reading()
+    def __init__(self, row: ProgramRow, progress: Callable[[Mapping[str, object]], None]) -> None:
+        self.values = OutputValues()
         self._row = row
         self._progress = progress
         self._buffer = bytearray()
@@ -53,7 +53,7 @@ class Reader:
         """Raises: Flood: too much of it; nothing is kept that grows."""
         self._total_bytes += len(data)
         if self._total_bytes > MAX_BYTES:
-            raise Flood(f"it printed more than {MAX_BYTES} bytes")
+            raise OutputLimitExceeded(f"it printed more than {MAX_BYTES} bytes")
         if self._row.output == "lines":
             *ended, data = data.split(b"\n")
             for line in ended:
@@ -61,45 +61,45 @@ class Reader:
                 self._buffer.clear()
         self._buffer += data
         if len(self._buffer) > MAX_LINE_BYTES:
-            raise Flood(f"it printed more than {MAX_LINE_BYTES} bytes without an end")
+            raise OutputLimitExceeded(f"it printed more than {MAX_LINE_BYTES} bytes without an end")
 
-    def finish(self) -> Reading:
+    def finish(self) -> OutputValues:
         """The end of the output: what is left is read."""
         if self._row.output == "text":
-            self.reading.texts["answer"], self.reading.ended = self._buffer.decode("utf-8", "backslashreplace"), True
+            self.values.texts["answer"], self.values.ended = self._buffer.decode("utf-8", "backslashreplace"), True
         else:
             self._take(bytes(self._buffer))
         self._buffer.clear()
-        return self.reading
+        return self.values
 
     def _take(self, data: bytes) -> None:
         if not data.strip():
             return
         event = parse(data) if self._row.output == "lines" else parse_whole(data)
         if event is None:
-            self.reading.noise += 1
+            self.values.noise += 1
             return
         for rule in self._row.read:
-            if all(value in found(event, path) for path, value in rule.when.items()):
+            if all(value in values_at(event, path) for path, value in rule.when.items()):
                 self._apply(rule, event)
 
-    def _apply(self, rule: Rule, event: Mapping[str, Any]) -> None:
-        reading = self.reading
-        reading.ended = reading.ended or rule.ends
-        reading.failed = reading.failed or rule.fails is True or (isinstance(rule.fails, str) and any(found(event, rule.fails)))
+    def _apply(self, rule: EventRule, event: Mapping[str, Any]) -> None:
+        values_read = self.values
+        values_read.ended = values_read.ended or rule.ends
+        values_read.failed = values_read.failed or rule.fails is True or (isinstance(rule.fails, str) and any(values_at(event, rule.fails)))
         seen: dict[str, str] = {}
         for name, paths in rule.take.items():
-            values = [value for path in paths for value in found(event, path)]
+            values = [value for path in paths for value in values_at(event, path)]
             if name in TEXTS and (text := text_of(values, first=name == "why")) is not None:
                 seen[name] = text
             if name in NUMBERS and (counts := [value for value in values if is_plausible(value)]):
-                reading.numbers[name] = sum(counts)
-        reading.texts.update(seen)
+                values_read.numbers[name] = sum(counts)
+        values_read.texts.update(seen)
         if shown := {name: shorten(seen[name]) for name in SHOWN if seen.get(name, "").strip()}:
             self._progress(shown)
 
 
-def found(value: object, path: str) -> Iterator[Any]:
+def values_at(value: object, path: str) -> Iterator[Any]:
     """Every value at *path*: dots go down, a number counts in a list, ``*`` is each item."""
     key, _, rest = path.partition(".")
     if isinstance(value, Mapping) and path in value:  # a key with dots in it
@@ -113,7 +113,7 @@ def found(value: object, path: str) -> Iterator[Any]:
         inner = []
     for item in inner:
         if rest:
-            yield from found(item, rest)
+            yield from values_at(item, rest)
         else:
             yield item
 

@@ -16,7 +16,7 @@ FILE = Path(__file__).parent / "programs.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class EventRule:
     """How values are found in one event; see the head of the data file. fails: a path, or True. take: paths by what they are."""
 
     when: Mapping[str, object] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
+class ExitMeaning:
     """What an exit code means. lacks: a person can mend it."""
 
     says: str
@@ -34,7 +34,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ProgramRow:
     """One coding agent; see the head of the data file."""
 
     name: str
@@ -54,9 +54,9 @@ class Row:
     continuing: tuple[str, ...] = ()
     schema: tuple[str, ...] = ()
     output: Literal["lines", "json", "text"] = "text"
-    read: tuple[Rule, ...] = ()
+    read: tuple[EventRule, ...] = ()
     stderr: Mapping[str, str] = field(default_factory=dict)
-    exits: Mapping[int, Exit] = field(default_factory=dict)
+    exits: Mapping[int, ExitMeaning] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 
@@ -67,7 +67,7 @@ class Row:
             return self.login
         return f"{self.login}, or set {self.variables[0]} and name it under environment in config.yaml"
 
-    def found(self, path: str) -> str | None:
+    def program_on(self, path: str) -> str | None:
         """The program of this row that is on *path*."""
         return next((place for program in self.programs if (place := shutil.which(program, path=path))), None)
 
@@ -77,7 +77,7 @@ class Row:
         Raises:
             EnvironmentLacks: it is not installed; says how it is.
         """
-        program = self.found(path)
+        program = self.program_on(path)
         if program is None:
             raise EnvironmentLacks(
                 f"{self.title} is not installed: {' or '.join(map(repr, self.programs))} is not on PATH",
@@ -88,7 +88,7 @@ class Row:
 
 
 @functools.cache
-def table() -> Mapping[str, Row]:
+def table() -> Mapping[str, ProgramRow]:
     """All rows by name, in the order of the file."""
     import yaml
 
@@ -96,7 +96,7 @@ def table() -> Mapping[str, Row]:
     return {name: row_of(name, fields) for name, fields in raw.items()}
 
 
-def row_for(settings: Mapping[str, object], kind: str) -> Row:
+def row_for(settings: Mapping[str, object], kind: str) -> ProgramRow:
     """The row that an agent's settings name; UsageError when there is none of that kind."""
     name = check.text(settings, "row", kind=kind)
     row = table().get(name)
@@ -112,12 +112,12 @@ def title_in(settings: Mapping[str, object]) -> str:
     return "" if row is None else row.title
 
 
-def row_of(name: str, fields: Mapping[str, Any]) -> Row:
+def row_of(name: str, fields: Mapping[str, Any]) -> ProgramRow:
     """Raises: TypeError, KeyError, ValueError: it is not a row."""
-    unknown = sorted(set(fields) - (set(Row.__dataclass_fields__) - {"name", "continuing"} | {"continue"}))
+    unknown = sorted(set(fields) - (set(ProgramRow.__dataclass_fields__) - {"name", "continuing"} | {"continue"}))
     if unknown:
         raise ValueError(f"{name}: unknown keys {unknown}")
-    return Row(
+    return ProgramRow(
         name=name,
         use=fields["use"],
         title=fields["title"],
@@ -137,12 +137,12 @@ def row_of(name: str, fields: Mapping[str, Any]) -> Row:
         output=fields.get("output", "text"),
         stderr=fields.get("stderr", {}),
         read=tuple(rule_of(rule) for rule in fields.get("read", ())),
-        exits={int(code): Exit(**meaning) for code, meaning in fields.get("exits", {}).items()},
+        exits={int(code): ExitMeaning(**meaning) for code, meaning in fields.get("exits", {}).items()},
         lacks=tuple(fields.get("lacks", ())),
         lost=tuple(fields.get("lost", ())),
     )
 
 
-def rule_of(fields: Mapping[str, Any]) -> Rule:
+def rule_of(fields: Mapping[str, Any]) -> EventRule:
     take = {key: (paths,) if isinstance(paths, str) else tuple(paths) for key, paths in fields.get("take", {}).items()}
-    return Rule(when=fields.get("when", {}), take=take, fails=fields.get("fails", False), ends=fields.get("ends", False))
+    return EventRule(when=fields.get("when", {}), take=take, fails=fields.get("fails", False), ends=fields.get("ends", False))

@@ -12,7 +12,7 @@ from uncaged_engine.services.sandbox import ScratchUser, change_owners, identiti
 
 
 @contextmanager
-def lent(top: Path, user: ScratchUser) -> Iterator[None]:
+def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
     """Inside, the tree belongs to *user*; what git keeps in it does not. As an ordinary user nothing changes hands."""
     if os.geteuid() != 0:
         yield

@@ -22,7 +22,7 @@ from uncaged_engine.services.sandbox import (
     scratch_user,
 )
 
-from .access import lent
+from .access import owned_by
 from .place import Place, ToolError
 
 MEMORY_BYTES = 6 << 30
@@ -71,7 +71,7 @@ class Commands:
         )
         user = scratch_user(top)
         try:
-            with guarded(top / ".git"), lent(top, user):
+            with guarded(top / ".git"), owned_by(top, user):
                 return run_script(
                     argv,
                     bounds,

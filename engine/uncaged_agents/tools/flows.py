@@ -22,13 +22,13 @@ from uncaged_engine.services.costs import Spent, priced
 from uncaged_models.client import Tool
 from uncaged_models.conversation import Call, Result, clean
 from uncaged_models.prompts.history import cut
-from uncaged_tools.flows import Called, called_of, split, tools
+from uncaged_tools.flows import FlowResult, result_of_thread, split, tools
 
 from .extract import NAME as EXTRACT
 from .toolbox import MAX_RESULT_CHARACTERS, TOOLS
 
 if TYPE_CHECKING:
-    from uncaged_tools import flows as offered
+    from uncaged_tools.flows import FlowTool
 
 MOST_CALLS = 10
 
@@ -44,7 +44,7 @@ class FlowTools:
 
     lent: Callable[[], AbstractContextManager[None]]
 
-    def __init__(self, engine: children.Engine, context: EffectContext, among: Sequence[offered.Tool]) -> None:
+    def __init__(self, engine: children.Engine, context: EffectContext, among: Sequence[FlowTool]) -> None:
         self.lent = nullcontext
         self._engine = engine
         self._context = context
@@ -62,15 +62,15 @@ class FlowTools:
         try:
             tool = self._among[call.name]
             prompt, params = split(tool, call.parsed())
-            called = self._run({"name": tool.flow, "prompt": prompt, "params": params}, left_s)
+            result = self._run({"name": tool.flow, "prompt": prompt, "params": params}, left_s)
         except StorageError:
             raise
         except (UncagedError, ValueError) as exc:
             return self._failed(call, str(exc))
-        if called.direct:
-            return Result(call=call.id, text=clean(spelled(called.data)), final=True)
-        told = {"success": called.success, "message": called.message, "data": called.data}
-        return Result(call=call.id, text=cut(clean(spelled(told)), MAX_RESULT_CHARACTERS), failed=not called.success)
+        if result.direct:
+            return Result(call=call.id, text=clean(as_text(result.data)), final=True)
+        summary = {"success": result.success, "message": result.message, "data": result.data}
+        return Result(call=call.id, text=cut(clean(as_text(summary)), MAX_RESULT_CHARACTERS), failed=not result.success)
 
     def shown(self, call: Call) -> Mapping[str, object]:
         return {"tool": call.name}
@@ -81,12 +81,12 @@ class FlowTools:
         spent, self._spent = self._spent, Spent()
         return {**own, **Spent().plus(own).plus(spent.document()).document()} if spent.document() else own
 
-    def _run(self, body: Mapping[str, Any], left_s: float) -> Called:
+    def _run(self, body: Mapping[str, Any], left_s: float) -> FlowResult:
         """The same call in a try after a crash has the same id, so its thread is found instead of started twice."""
-        said = json.dumps(body, sort_keys=True)
-        self._calls[said] += 1
+        text = json.dumps(body, sort_keys=True)
+        self._calls[text] += 1
         cancel = Cancel()
-        context = replace(self._context, key=f"{self._context.key}/{self._calls[said]}/{said}", cancel=cancel)
+        context = replace(self._context, key=f"{self._context.key}/{self._calls[text]}/{text}", cancel=cancel)
         if depth_of(context.start) >= DEEPEST:
             raise UsageError(f"threads start one another {DEEPEST} levels deep at most")
         child = children.child_id(context)
@@ -108,11 +108,11 @@ class FlowTools:
         found = self._engine.thread(child)
         if isinstance(outcome, Answer | Failure):
             self._spent = self._spent.plus(found.spent.document())
-        return called_of(child, found.summary.status, found.summary.message, found.end)
+        return result_of_thread(child, found.summary.status, found.summary.message, found.end)
 
     def _failed(self, call: Call, why: str) -> Result:
         return Result(call=call.id, text=why, failed=True)
 
 
-def spelled(value: object) -> str:
+def as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -102,7 +102,7 @@ class Toolbox:
         self._commands = commands
         self._place = commands.place
         self._left_s = float("inf")
-        self._ways: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+        self._functions: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
             "list": lambda arguments: files.list_directory(self._place, arguments),
             "read": lambda arguments: files.read_file(self._place, arguments),
             "search": self._search,
@@ -148,7 +148,7 @@ class Toolbox:
         problems = checker(TOOLS[call.name].parameters)(arguments)
         if problems:
             raise ToolError(f"the arguments of {call.name} are wrong: {'; '.join(problems)}")
-        return self._ways[call.name](arguments)
+        return self._functions[call.name](arguments)
 
     def _run(self, arguments: Mapping[str, Any]) -> str:
         timeout_s = min(float(arguments.get("timeoutSeconds", COMMAND_S)), max(self._left_s, 0.0))

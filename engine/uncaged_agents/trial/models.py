@@ -31,18 +31,18 @@ def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: 
         timer.start()
         begin_s = time.monotonic()
         try:
-            reply = client.send(ask, _unheard)
+            reply = client.send(ask, _ignore_piece)
         except (EnvironmentLacks, Cut, Busy):
             if line.is_cut:
                 raise ModelFailed(f"{settings.model} at {settings.url} gave no answer within {limit_s:g} s", kind="timeout") from None
             raise
         finally:
             timer.cancel()
-    said_no = reply.stop == "refusal"
+    refused = reply.stop == "refusal"
     return AgentCheck(
-        level="note" if said_no else "ok",
-        text=f"{settings.model} at {settings.url} {'refused to say a word' if said_no else 'answered'}",
-        remedy="ask it for something else to see more" if said_no else "",
+        level="note" if refused else "ok",
+        text=f"{settings.model} at {settings.url} {'refused to say a word' if refused else 'answered'}",
+        remedy="ask it for something else to see more" if refused else "",
         seconds=time.monotonic() - begin_s,
         model=settings.model,
         usage={**reply.usage.document(), "turns": 1},
@@ -50,5 +50,5 @@ def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: 
     )
 
 
-def _unheard(_piece: str, _is_text: bool) -> None:
+def _ignore_piece(_piece: str, _is_text: bool) -> None:
     """Nobody follows."""

@@ -30,7 +30,7 @@ PROMPT = "This only tests the connection. Answer with the one word: ready. Use n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class TrialContext:
     """Where agents are tried. environment: the caller's, as a thread would carry it. thread: an id that no thread has, for the mark."""
 
     config: Config
@@ -69,17 +69,17 @@ class Ground:
             test_command=None,
             scratch=scratch,
             cancel=Cancel(),
-            progress=_nobody_follows,
+            progress=_ignore_progress,
             sandbox=self.config.sandbox,
             writable=False,
         )
 
 
-Try = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
+Trial = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
 """Tries one kind of agent: its settings with the secrets in them, and the question. Raises what the agent raises."""
 
 
-def find_out(attempt: Try, settings: Mapping[str, object], ground: Ground, where: str) -> AgentCheck:
+def run_trial(attempt: Trial, settings: Mapping[str, object], context: TrialContext, where: str) -> AgentCheck:
     """Try an agent and say what came of it.
 
     Args:
@@ -88,10 +88,10 @@ def find_out(attempt: Try, settings: Mapping[str, object], ground: Ground, where
     known: dict[str, str] = {}
     begin_s = time.monotonic()
     try:
-        resolved, known = secrets.resolve(settings, ground.config, ground.environment)
+        resolved, known = secrets.resolve(settings, context.config, context.environment)
         with TemporaryDirectory(prefix="uncaged-doctor-") as scratch:
             begin_s = time.monotonic()
-            found = attempt(cast("Mapping[str, object]", resolved), ground.request(Path(scratch)))
+            found = attempt(cast("Mapping[str, object]", resolved), context.request(Path(scratch)))
     except (EnvironmentLacks, UsageError, NotFoundError, AgentFailed, ModelFailed, Busy, Cut) as exc:
         found = failure(exc, where)
     model = {"model": found.model} if found.model else {}
@@ -100,7 +100,7 @@ def find_out(attempt: Try, settings: Mapping[str, object], ground: Ground, where
         text=str(secrets.redact(found.text, known)),
         remedy=str(secrets.redact(found.remedy, known)),
         seconds=round(found.seconds or time.monotonic() - begin_s, 3),
-        usage=priced({**found.usage, **model}, ground.config.prices) if found.usage else NOTHING,
+        usage=priced({**found.usage, **model}, context.config.prices) if found.usage else NOTHING,
     )
 
 
@@ -126,5 +126,5 @@ def failure(problem: Exception, where: str) -> AgentCheck:
             return AgentCheck(level="problem", text=str(problem), remedy=f"mend {where}", asked=True)
 
 
-def _nobody_follows(_fields: Mapping[str, object]) -> None:
+def _ignore_progress(_fields: Mapping[str, object]) -> None:
     """A trial has no followers."""

@@ -20,7 +20,7 @@ Progress = Callable[[Mapping[str, object]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RoleReply:
     """What asking came to. meta: None when no answer could be used. problems: of each unusable answer, in order. calls: answers given.
 
     session: what the last answer carried.
@@ -40,7 +40,7 @@ def ask(
     check: Check,
     record_attempt: Callable[[Mapping[str, object]], None],
     restore: Callable[[], None] = lambda: None,
-) -> Asked:
+) -> RoleReply:
     """Ask until an answer holds data that fits.
 
     Args:
@@ -69,15 +69,15 @@ def ask(
         found = extract(text, check)
         if not isinstance(found, Unfit):
             content = found.content if direct is None else direct
-            return Asked(content=content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls, session=answer.session)
+            return RoleReply(content=content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls, session=answer.session)
         problems.append(found.problem)
         record_attempt({"answer": text, "problem": found.problem, **({"usage": dict(answer.usage)} if answer.usage else {})})
         if calls > MAX_REPAIRS or request.cancel.requested:
-            return Asked(content=text, meta=None, problems=tuple(problems), usage=usage, calls=calls)
+            return RoleReply(content=text, meta=None, problems=tuple(problems), usage=usage, calls=calls)
         request.progress({"repair": calls, "problem": found.problem})
         request = replace(
             request,
-            progress=adding(progress, dict(usage)),
+            progress=with_usage_before(progress, dict(usage)),
             prompt=repair_prompt(prompt, text, found.problem, request.role),
             repair=Repair(answer=text, problem=found.problem, wording=repair_wording(found.problem, request.role)),
             session=answer.session,
@@ -95,7 +95,7 @@ def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object]
     tries = 0
     while True:
         try:
-            return agent.answer(request if tries == 0 else replace(request, progress=adding(request.progress, dict(usage))))
+            return agent.answer(request if tries == 0 else replace(request, progress=with_usage_before(request.progress, dict(usage))))
         except AgentAway as exc:
             tries += 1
             used = cast("Mapping[str, object]", exc.more.get("usage") or {})
@@ -111,10 +111,10 @@ def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object]
             restore()
 
 
-def adding(progress: Progress, before: Mapping[str, object]) -> Progress:
+def with_usage_before(progress: Progress, before: Mapping[str, object]) -> Progress:
     """Followers are told what a step used up in all, repairs included."""
 
-    def tell(fields: Mapping[str, object]) -> None:
+    def report_total(fields: Mapping[str, object]) -> None:
         usage = fields.get("usage")
         if isinstance(usage, Mapping):
             total = dict(before)
@@ -122,7 +122,7 @@ def adding(progress: Progress, before: Mapping[str, object]) -> Progress:
             fields = {**fields, "usage": total}
         progress(fields)
 
-    return tell
+    return report_total
 
 
 def add_usage(total: dict[str, object], more: Mapping[str, object]) -> None:

@@ -113,9 +113,9 @@ class Claims:
                 raise EnvironmentLacks(f"the test command cannot be run: {exc}", remedy="set PATH") from exc
         if done.exit_code == 0:
             return None  # a run that a kill ended proves nothing
-        said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-OUTPUT_CHARACTERS:]
+        output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-OUTPUT_CHARACTERS:]
         end = "takes too long" if done.timed_out else f"ends with exit code {done.exit_code}"
-        return f"the tests do not pass: {command!r} {end}: {said}"
+        return f"the tests do not pass: {command!r} {end}: {output}"
 
 
 def _paths(name: str, workspace: Workspace) -> Iterator[str]:

@@ -41,7 +41,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class AgentBinding:
     """The agent that answers. settings: resolved. known: the secrets in them, value to name."""
 
     name: str
@@ -73,27 +73,27 @@ def read_body(body: object, context: EffectContext) -> Question:
     return Question(role=roles[name], extra=extra, timeout_s=shortest, steps=context.steps())
 
 
-def bind(role: str, context: EffectContext) -> Binding:
+def bind(role: str, context: EffectContext) -> AgentBinding:
     """Return the agent that the start record names, with the settings that config has for it now: a person may have mended them."""
     agents = cast("Mapping[str, Mapping[str, object]]", context.start.get("agents", {}))
     others = cast("Mapping[str, Mapping[str, object]]", agents.get("roles", {}))
-    said = others.get(role) or agents.get("default")
-    if said is None:
+    bound = others.get(role) or agents.get("default")
+    if bound is None:
         raise EnvironmentLacks(f"thread {context.thread_id} was started without an agent for {role!r}; run it again with --agent")
-    name, use = str(said["name"]), str(said["use"])
-    settings = cast("Mapping[str, object]", said.get("settings", NOTHING))
+    name, use = str(bound["name"]), str(bound["use"])
+    settings = cast("Mapping[str, object]", bound.get("settings", NOTHING))
     configured = context.config.agents.get(name)
     if configured is not None and configured.use == use:
         beside = context.config.path.parent if context.config.path is not None else context.store.root
         settings = absolute(configured.settings, beside)
     settings = with_key(use, settings)
     resolved, known = secrets.resolve(settings, context.config, context.environment)
-    return Binding(name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known)
+    return AgentBinding(name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known)
 
 
 def compose(
     question: Question,
-    binding: Binding,
+    binding: AgentBinding,
     *,
     workspace: Workspace | None,
     scratch: Path,
@@ -192,7 +192,7 @@ def calls_of(step: Mapping[str, object]) -> int:
     return calls if isinstance(calls, int) else 1
 
 
-def redacted(fields: Mapping[str, object], binding: Binding) -> dict[str, object]:
+def redacted(fields: Mapping[str, object], binding: AgentBinding) -> dict[str, object]:
     return cast("dict[str, object]", secrets.redact(dict(fields), binding.known))
 
 

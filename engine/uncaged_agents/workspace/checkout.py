@@ -19,7 +19,7 @@ UNMERGED = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class CheckoutStatus:
     """What git says of a checkout: changed and new files, unmerged ones, and ignored entries (directories end in a slash)."""
 
     changed: tuple[str, ...]
@@ -55,21 +55,21 @@ def inspect(
     git = Git(directory=top, environment=environment)
     head = commit_of(git)
     refuse_submodules(git, top)
-    findings = look(git)
-    if findings.unmerged:
-        raise UsageError(f"{top} has unmerged files ({listed(findings.unmerged)}); finish or abort the merge first")
-    if findings.changed and not include_changes:
+    status = read_status(git)
+    if status.unmerged:
+        raise UsageError(f"{top} has unmerged files ({listed(status.unmerged)}); finish or abort the merge first")
+    if status.changed and not include_changes:
         raise UsageError(
-            f"{top} has uncommitted changes ({listed(findings.changed)}); commit or stash them, or start from them with --include-changes"
+            f"{top} has uncommitted changes ({listed(status.changed)}); commit or stash them, or start from them with --include-changes"
         )
     inside = directory.resolve().relative_to(top.resolve())
     subdirectory = "" if inside == Path() else inside.as_posix()
     return {
         "repository": str(top),
         "subdirectory": subdirectory,
-        "base": commit_changes(git, head, now_ms) if findings.changed else head,
+        "base": commit_changes(git, head, now_ms) if status.changed else head,
         "branch": branch_of(flow, thread_id),
-        "links": sorted({*dependencies(findings), *(chosen_link(name, subdirectory, top, findings) for name in links)}),
+        "links": sorted({*dependencies(status), *(chosen_link(name, subdirectory, top, status) for name in links)}),
     }
 
 
@@ -131,14 +131,14 @@ def refuse_submodules(git: Git, top: Path) -> None:
         raise UsageError(f"{top} has submodules ({listed(paths)}), which a worktree leaves empty; use a clone without them as --workspace")
 
 
-def look(git: Git) -> Findings:
+def read_status(git: Git) -> CheckoutStatus:
     """Ask git once for everything that is not simply committed."""
     raw = git.run(
         *("--no-optional-locks", "status", "--porcelain=v1", "-z", "--no-renames"),
         *("--untracked-files=normal", "--ignored=traditional"),
     )
     entries = [(entry[:2], entry[3:]) for entry in raw.decode("utf-8", "surrogateescape").split("\0") if entry]
-    return Findings(
+    return CheckoutStatus(
         changed=tuple(path for state, path in entries if state != "!!"),
         unmerged=tuple(path for state, path in entries if state in UNMERGED),
         ignored=tuple(path for state, path in entries if state == "!!"),
@@ -150,18 +150,18 @@ def listed(paths: tuple[str, ...]) -> str:
     return shown if len(paths) <= SHOWN_CHANGES else f"{shown} and {len(paths) - SHOWN_CHANGES} more"
 
 
-def dependencies(findings: Findings) -> Iterable[str]:
-    return (path.rstrip("/") for path in findings.ignored if PurePosixPath(path).name in DEPENDENCY_NAMES)
+def dependencies(status: CheckoutStatus) -> Iterable[str]:
+    return (path.rstrip("/") for path in status.ignored if PurePosixPath(path).name in DEPENDENCY_NAMES)
 
 
-def chosen_link(name: str, subdirectory: str, top: Path, findings: Findings) -> str:
+def chosen_link(name: str, subdirectory: str, top: Path, status: CheckoutStatus) -> str:
     """Return *name* relative to the repository; UsageError unless it exists and git ignores it."""
     path = PurePosixPath(subdirectory) / name
     if PurePosixPath(name).is_absolute() or ".." in path.parts:
         raise UsageError(f"--link {name!r}: give a path inside the workspace")
     if not (top / path).exists():
         raise UsageError(f"--link {name!r}: there is nothing at {top / path}")
-    ignored = {PurePosixPath(entry) for entry in findings.ignored}
+    ignored = {PurePosixPath(entry) for entry in status.ignored}
     if ignored.isdisjoint({path, *path.parents}):
         raise UsageError(
             f"--link {name!r}: git does not ignore it, so the worktree has it already or would commit it; add it to .gitignore"

@@ -20,13 +20,13 @@ UNFINISHED_DIRECTORIES = ("rebase-merge", "rebase-apply", "sequencer")
 EMBEDDED = (("warning: adding embedded git repository: ", ""), ("error: '", "' does not have a commit checked out"))
 """What ``git add`` says of a repository inside the worktree: one with a commit, one without."""
 MAX_EMBEDDED = 100
-AS_MADE = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null", "GIT_NO_LAZY_FETCH": "1"}
+UNREPLACED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null", "GIT_NO_LAZY_FETCH": "1"}
 """Variables that show commits as they are, whatever was put in their place, and fetch none from elsewhere."""
 TORN_INDEX = ("index file smaller", "index file corrupt", "bad signature", "bad index", "index uses", "index entry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class HeadState:
     """Where a worktree stood.
 
     ref: what HEAD names; ``HEAD`` itself when detached. commit: the commit there. branch: the commit of the thread's own branch.
@@ -90,8 +90,8 @@ class Snapshots:
         self._write_pointer()
         self._set_head(head)
         self._write_excludes()
-        self._speak("read-tree", "--reset", "-u", tree)
-        self._speak("clean", "-ffdq")
+        self._run_with_index("read-tree", "--reset", "-u", tree)
+        self._run_with_index("clean", "-ffdq")
         kept = self._kept_index(commit)
         if kept.exists():
             shutil.copy2(kept, self.admin / "index")
@@ -106,14 +106,14 @@ class Snapshots:
     def has_commit(self, name: str) -> bool:
         """Return whether *name* is the full id of a commit."""
         words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
-        found = self._worktree().run(*words, accept=(0, 1, 128), more=AS_MADE)
+        found = self._worktree().run(*words, accept=(0, 1, 128), more=UNREPLACED)
         return found.decode().strip() == name
 
     def is_ahead(self, commit: str, base: str) -> bool:
         """Return whether *commit* is part of HEAD's history and not of *base*'s."""
         git = self._worktree()
-        behind = git.run("rev-list", "--max-count=1", commit, "--not", "HEAD", more=AS_MADE)
-        return not behind.strip() and bool(git.run("rev-list", "--max-count=1", commit, "--not", base, more=AS_MADE).strip())
+        behind = git.run("rev-list", "--max-count=1", commit, "--not", "HEAD", more=UNREPLACED)
+        return not behind.strip() and bool(git.run("rev-list", "--max-count=1", commit, "--not", base, more=UNREPLACED).strip())
 
     def changed_paths(self, since: Sequence[str]) -> frozenset[str]:
         """Return the paths that differ between the worktree and any of the commits *since*, deleted and untracked ones included."""
@@ -125,22 +125,22 @@ class Snapshots:
         self._write_excludes()
         for _ in range(MAX_EMBEDDED):
             try:
-                _, words = self._speak("add", "--all")
+                _, words = self._run_with_index("add", "--all")
             except GitError as exc:
                 words = exc.words
                 if not embedded_in(words):
                     raise
             embedded = embedded_in(words)
             if not embedded:
-                return self._speak("write-tree")[0].decode().strip()
+                return self._run_with_index("write-tree")[0].decode().strip()
             # An agent made a repository inside the worktree. Its files stay where they are, but no snapshot can hold them.
             with (self.private / "embedded").open("a", encoding="utf-8", errors="surrogateescape") as known:
                 known.writelines(f"/{path}\n" for path in embedded)
             self._write_excludes()
-            self._speak("rm", "-r", "-f", "--cached", "--quiet", "--ignore-unmatch", "--", *embedded)
+            self._run_with_index("rm", "-r", "-f", "--cached", "--quiet", "--ignore-unmatch", "--", *embedded)
         raise WorkspaceError(f"{self.tree} holds more than {MAX_EMBEDDED} repositories of its own; remove them, then resume")
 
-    def _speak(self, *arguments: str) -> tuple[bytes, str]:
+    def _run_with_index(self, *arguments: str) -> tuple[bytes, str]:
         """Run git for the files; a private index that a crash tore is made anew once."""
         try:
             return self._files().speak(*arguments)
@@ -161,33 +161,33 @@ class Snapshots:
             self._write_excludes()
             self._files().run("add", "--update", "--renormalize")
 
-    def _head(self) -> Head:
+    def _head(self) -> HeadState:
         git = self._worktree()
         try:
             words = git.line("rev-parse", "HEAD", "--symbolic-full-name", "HEAD").split("\n")
             commit, ref = words[0], words[1]
         except GitError:  # an orphan branch: HEAD names a ref that does not exist yet
-            return Head(ref=git.line("symbolic-ref", "HEAD"), commit=None, branch=self._branch_commit())
-        return Head(ref=ref, commit=commit, branch=commit if ref == self.branch else self._branch_commit())
+            return HeadState(ref=git.line("symbolic-ref", "HEAD"), commit=None, branch=self._branch_commit())
+        return HeadState(ref=ref, commit=commit, branch=commit if ref == self.branch else self._branch_commit())
 
     def _branch_commit(self) -> str | None:
         return self._repository().run("rev-parse", "--quiet", "--verify", self.branch, accept=(0, 1)).decode().strip() or None
 
-    def _read(self, commit: str) -> tuple[str, Head]:
+    def _read(self, commit: str) -> tuple[str, HeadState]:
         """Return the tree of *commit* and where the worktree stood."""
         text = self._repository().run("cat-file", "commit", commit).decode("utf-8", "replace")
         headers, _, message = text.partition("\n\n")
         tree = headers.split("\n", 1)[0].removeprefix("tree ")
-        said = dict(line.split(": ", 1) for line in message.splitlines() if line.startswith(("head: ", "branch: ")))
-        if not message.startswith("snapshot ") or said.keys() != {"head", "branch"}:
-            return tree, Head(ref=self.branch, commit=commit, branch=commit)
-        ref, _, at = said["head"].rpartition(" ")
-        branch, _, own = said["branch"].rpartition(" ")
+        recorded = dict(line.split(": ", 1) for line in message.splitlines() if line.startswith(("head: ", "branch: ")))
+        if not message.startswith("snapshot ") or recorded.keys() != {"head", "branch"}:
+            return tree, HeadState(ref=self.branch, commit=commit, branch=commit)
+        ref, _, at = recorded["head"].rpartition(" ")
+        branch, _, own = recorded["branch"].rpartition(" ")
         if branch != self.branch and at != "-":  # a fork's source made it: its refs are not ours to move
-            return tree, Head(ref=self.branch, commit=at, branch=at)
-        return tree, Head(ref=ref, commit=None if at == "-" else at, branch=None if own == "-" else own)
+            return tree, HeadState(ref=self.branch, commit=at, branch=at)
+        return tree, HeadState(ref=ref, commit=None if at == "-" else at, branch=None if own == "-" else own)
 
-    def _set_head(self, head: Head) -> None:
+    def _set_head(self, head: HeadState) -> None:
         git = self._worktree()
         if head.branch is not None:
             git.run("update-ref", self.branch, head.branch)

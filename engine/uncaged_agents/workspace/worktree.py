@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class WorktreeRecord:
     """What is known once the worktree stands. first: the snapshot made before any agent worked in it."""
 
     common: Path
@@ -52,16 +52,16 @@ class Workspace:
     @classmethod
     def of(cls, start: Mapping[str, object], store: Store, thread_id: ThreadId, *, environment: Mapping[str, str]) -> Workspace | None:
         """Return the workspace that a start record names, or None; nothing is touched."""
-        said = start.get("workspace")
-        if not isinstance(said, Mapping):
+        recorded = start.get("workspace")
+        if not isinstance(recorded, Mapping):
             return None
         return cls(
             thread_id=thread_id,
-            repository=Path(str(said["repository"])),
-            subdirectory=str(said.get("subdirectory", "")),
-            base=str(said["base"]),
-            branch=str(said["branch"]),
-            links=tuple(str(name) for name in cast("Sequence[object]", said.get("links", ()))),
+            repository=Path(str(recorded["repository"])),
+            subdirectory=str(recorded.get("subdirectory", "")),
+            base=str(recorded["base"]),
+            branch=str(recorded["branch"]),
+            links=tuple(str(name) for name in cast("Sequence[object]", recorded.get("links", ()))),
             tree=store.work / thread_id,
             scratch=store.private(thread_id),
             environment=environment,
@@ -92,42 +92,42 @@ class Workspace:
             WorkspaceError: the repository is gone, the branch is in use elsewhere, the disk is full …; the message has git's words.
         """
         with on_disk(self.tree):
-            if not self._stands():
-                with self._alone():
-                    if not self._stands():  # another role of the same thread may have made it meanwhile
+            if not self._exists():
+                with self._locked():
+                    if not self._exists():  # another role of the same thread may have made it meanwhile
                         self._make(latest, now_ms=now_ms)
             self._complete()
 
     def snapshot(self, seq: int, previous: str | None, *, now_ms: int) -> str:
         """Commit the worktree as step *seq* left it and return the commit. previous: the last finished step's snapshot, if any."""
-        ready = self._known()
+        record = self._record()
         with on_disk(self.tree):
-            return self._snapshots(ready).take(self._message(seq), previous=previous or ready.first, now_ms=now_ms)
+            return self._snapshots(record).take(self._message(seq), previous=previous or record.first, now_ms=now_ms)
 
     def restore(self, latest: str | None) -> None:
         """Put the worktree back to the snapshot *latest*, or to how it was before the first step."""
-        ready = self._known()
+        record = self._record()
         with on_disk(self.tree):
-            self._snapshots(ready).restore(latest or ready.first)
+            self._snapshots(record).restore(latest or record.first)
             self._complete()
 
     def current_branch(self) -> str | None:
         """Return the branch that the worktree is on, whatever an agent did to its file ``.git``."""
-        return self._snapshots(self._known()).current_branch()
+        return self._snapshots(self._record()).current_branch()
 
     def has_commit(self, name: str) -> bool:
         """Return whether *name* is the full id of a commit in the repository."""
-        return self._snapshots(self._known()).has_commit(name)
+        return self._snapshots(self._record()).has_commit(name)
 
     def made_commit(self, commit: str) -> bool:
         """Return whether a commit is on the worktree's branch and was not there before the thread."""
-        return self._snapshots(self._known()).is_ahead(commit, self.base)
+        return self._snapshots(self._record()).is_ahead(commit, self.base)
 
     def changed_paths(self, latest: str | None) -> frozenset[str]:
         """Return the paths that were changed since the thread began, or since the snapshot *latest*."""
-        ready = self._known()
+        record = self._record()
         with on_disk(self.tree):
-            return self._snapshots(ready).changed_paths((self.base, latest or ready.first))
+            return self._snapshots(record).changed_paths((self.base, latest or record.first))
 
     def for_children(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return *environment* with the paths of linked directories moved into the worktree."""
@@ -142,7 +142,7 @@ class Workspace:
         kept = None
         git = self._git()
         if self.repository.is_dir() and git.run("rev-parse", "--git-dir", accept=(0, 128)):  # 128: it is no repository any more
-            with self._alone():
+            with self._locked():
                 self._drop_tree(git)
                 git.run("update-ref", "-d", self.ref)
                 kept = self._drop_branch(git)
@@ -173,8 +173,8 @@ class Workspace:
         make_links(self.links, self.repository, self.tree)
         self.directory.mkdir(parents=True, exist_ok=True)
 
-    def _stands(self) -> bool:
-        return self._ready() is not None and (self.tree / ".git").exists()
+    def _exists(self) -> bool:
+        return self._read_record() is not None and (self.tree / ".git").exists()
 
     def _make(self, latest: str | None, *, now_ms: int) -> None:
         if not self.repository.is_dir():
@@ -182,7 +182,7 @@ class Workspace:
         git = self._git()
         self._refuse_branch_in_use(git)
         self._drop_tree(git)
-        self._ready_path.unlink(missing_ok=True)
+        self._record_path.unlink(missing_ok=True)
         self.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         start = latest or self.base
         checkout = ("--no-checkout",) if latest else ()
@@ -192,16 +192,16 @@ class Workspace:
         inside = Git(directory=self.tree, environment=self.environment)
         common = Path(inside.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
         admin = Path(inside.line("rev-parse", "--path-format=absolute", "--git-dir"))
-        ready = Ready(common=common, admin=admin, first="")
-        snapshots = self._snapshots(ready)
+        record = WorktreeRecord(common=common, admin=admin, first="")
+        snapshots = self._snapshots(record)
         snapshots.create(converted=latest is None and conversion.changes_bytes(inside))
         if latest:
             snapshots.restore(latest)
         first = snapshots.take(self._message(0), previous=latest, now_ms=now_ms)
-        fields = {"common": str(common), "admin": str(admin), "first": first}
-        half = self._ready_path.with_suffix(".half")
-        half.write_text(json.dumps(fields), "utf-8")
-        half.replace(self._ready_path)  # crash before this: the worktree is made anew
+        content = {"common": str(common), "admin": str(admin), "first": first}
+        half = self._record_path.with_suffix(".half")
+        half.write_text(json.dumps(content), "utf-8")
+        half.replace(self._record_path)  # crash before this: the worktree is made anew
 
     def _commit_at(self, git: Git, start: str) -> str:
         """The commit under a snapshot is its first parent; ``restore`` then puts HEAD and branch exactly."""
@@ -220,11 +220,11 @@ class Workspace:
     def _git(self) -> Git:
         return Git(directory=self.repository, environment=self.environment)
 
-    def _snapshots(self, ready: Ready) -> Snapshots:
+    def _snapshots(self, record: WorktreeRecord) -> Snapshots:
         return Snapshots(
             tree=self.tree,
-            common=ready.common,
-            admin=ready.admin,
+            common=record.common,
+            admin=record.admin,
             private=self.scratch / "snapshots.git",
             ref=self.ref,
             branch=f"refs/heads/{self.branch}",
@@ -233,24 +233,24 @@ class Workspace:
         )
 
     @property
-    def _ready_path(self) -> Path:
+    def _record_path(self) -> Path:
         return self.scratch / "worktree.json"
 
-    def _ready(self) -> Ready | None:
+    def _read_record(self) -> WorktreeRecord | None:
         try:
-            said = json.loads(self._ready_path.read_bytes())
-            return Ready(common=Path(said["common"]), admin=Path(said["admin"]), first=said["first"])
+            recorded = json.loads(self._record_path.read_bytes())
+            return WorktreeRecord(common=Path(recorded["common"]), admin=Path(recorded["admin"]), first=recorded["first"])
         except (FileNotFoundError, ValueError, KeyError):
             return None
 
-    def _known(self) -> Ready:
-        ready = self._ready()
-        if ready is None:
+    def _record(self) -> WorktreeRecord:
+        record = self._read_record()
+        if record is None:
             raise WorkspaceError(f"the worktree of thread {self.thread_id} is not there; resume makes it anew")
-        return ready
+        return record
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """Threads of one store add and remove worktrees one after the other; git's own locks settle the rest."""
         self.tree.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(self.tree.parent / ".worktrees.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

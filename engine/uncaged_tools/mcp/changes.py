@@ -15,26 +15,26 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from uncaged_bundles.errors import UncagedError
 
-from ..flows import Tool
+from ..flows import FlowTool
 
 PERIOD_S = 0.5
 
 
-class Changes:
+class ToolListWatcher:
     """Watches one registry for all clients of a server."""
 
-    def __init__(self, registry: Path, offered: Callable[[], Sequence[Tool]]) -> None:
+    def __init__(self, registry: Path, enabled_tools: Callable[[], Sequence[FlowTool]]) -> None:
         """Args: registry: the file that changes whenever a flow does. offered: the tools of this moment."""
         self._registry = registry
-        self._offered = offered
+        self._enabled_tools = enabled_tools
         self._bus = InMemorySubscriptionBus()
-        self._older: ServerSession | None = None
+        self._legacy_session: ServerSession | None = None
         self.listen = ListenHandler(self._bus)
 
     def note(self, context: ServerRequestContext[Any, Any]) -> None:
         """Remember a client that asked for the tools: over standard output, older ones are told without asking for it."""
         if context.request is None and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            self._older = context.session
+            self._legacy_session = context.session
 
     @asynccontextmanager
     async def watching(self, _server: object) -> AsyncIterator[dict[str, Any]]:
@@ -45,21 +45,21 @@ class Changes:
             tasks.cancel_scope.cancel()
 
     async def _watch(self) -> None:
-        seen, named = self._state(), None  # the tools are not looked at before there is a change: the first one is told in any case
+        seen, identities = self._state(), None  # the tools are not looked at before there is a change: the first one is told in any case
         while True:
             await anyio.sleep(PERIOD_S)
             state = self._state()
             if state == seen:
                 continue
-            seen, before = state, named
-            named = await self._named()
-            if named != before:
+            seen, before = state, identities
+            identities = await self._identities()
+            if identities != before:
                 await self._tell()
 
     async def _tell(self) -> None:
         await self._bus.publish(ToolsListChanged())
-        if self._older is not None:
-            await self._older.send_tool_list_changed()
+        if self._legacy_session is not None:
+            await self._legacy_session.send_tool_list_changed()
 
     def _state(self) -> tuple[int, int, int] | None:
         try:
@@ -68,9 +68,9 @@ class Changes:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
 
-    async def _named(self) -> list[tuple[str, str]] | None:
+    async def _identities(self) -> list[tuple[str, str]] | None:
         """What a client would be told of the tools, in short; None while the registry cannot be read."""
         try:
-            return [(tool.name, tool.hash) for tool in await anyio.to_thread.run_sync(self._offered)]
+            return [(tool.name, tool.hash) for tool in await anyio.to_thread.run_sync(self._enabled_tools)]
         except UncagedError:
             return None

@@ -18,10 +18,10 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine, Event
 from uncaged_engine.services.threads import effect_label, intended
 
-from ..flows import Called, called_of
+from ..flows import FlowResult, result_of_thread
 
 
-async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session: ServerSession, *, what: str) -> Called:
+async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session: ServerSession, *, what: str) -> FlowResult:
     """Start a thread and wait until it stops; a call that is cancelled ends what it started.
 
     Args:
@@ -36,23 +36,23 @@ async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session:
         raise
 
 
-async def wait(engine: Engine, thread: ThreadId, session: ServerSession, *, opening: str = "") -> Called:
+async def wait(engine: Engine, thread: ThreadId, session: ServerSession, *, opening: str = "") -> FlowResult:
     """Follow a thread until it stops; each of its steps is progress."""
-    told = 0
+    reports = 0
     status, message, ended = "", "", None
     if opening:
-        await session.report_progress(told, message=opening)
+        await session.report_progress(reports, message=opening)
     async with aclosing(events_of(engine, thread)) as events:
         async for event in events:
             if event.kind == "status":
                 status, message = str(event.body["status"]), str(event.body["message"])
             elif event.kind == "record" and "end" in event.body:
                 ended = event.body
-            words = words_of(event)
-            if words:
-                told += 1
-                await session.report_progress(told, message=words)
-    return called_of(thread, status, message, ended)
+            progress = progress_message(event)
+            if progress:
+                reports += 1
+                await session.report_progress(reports, message=progress)
+    return result_of_thread(thread, status, message, ended)
 
 
 async def events_of(engine: Engine, thread: ThreadId) -> AsyncGenerator[Event, None]:
@@ -89,7 +89,7 @@ def end(engine: Engine, thread: ThreadId) -> None:
         engine.kill(thread)
 
 
-def words_of(event: Event) -> str:
+def progress_message(event: Event) -> str:
     """What a client is told of an event: each effect that is asked for, and what became of it."""
     body = event.body
     match event.kind:

@@ -19,7 +19,7 @@ from mcp_types import (
 from uncaged_bundles.errors import UncagedError
 from uncaged_engine.api import Engine, ThreadView
 
-from .threads import described
+from .threads import thread_document
 
 PREFIX = "uncaged-workflow://threads/"
 JSON = "application/json"
@@ -60,13 +60,13 @@ def read_thread(engine: Engine, uri: str) -> ReadResourceResult:
     if not uri.startswith(PREFIX):
         raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; threads are {PREFIX}ID")
     try:
-        text = written(engine.thread(uri.removeprefix(PREFIX)))
+        text = thread_json(engine.thread(uri.removeprefix(PREFIX)))
     except UncagedError as exc:
         raise MCPError(INVALID_PARAMS, str(exc)) from exc
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=text)])
 
 
-def written(view: ThreadView) -> str:
+def thread_json(view: ThreadView) -> str:
     """A thread as JSON text; of one that is too long, the last records stay."""
     records: list[Mapping[str, Any]] = []
     room = MOST_CHARACTERS
@@ -76,5 +76,5 @@ def written(view: ThreadView) -> str:
             break
         records.insert(0, record)
     left_out = len(view.records) - len(records)
-    document = {"thread": described(view, 0), "start": view.start, "records": records, **({"leftOut": left_out} if left_out else {})}
+    document = {"thread": thread_document(view, 0), "start": view.start, "records": records, **({"leftOut": left_out} if left_out else {})}
     return json.dumps(document, ensure_ascii=False, indent=1)

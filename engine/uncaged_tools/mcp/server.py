@@ -18,11 +18,11 @@ from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import GONE
 
-from ..flows import Called, Tool, find_tool, split, tools
+from ..flows import FlowResult, FlowTool, find_tool, split, tools
 from . import resources, threads
-from .changes import Changes
+from .changes import ToolListWatcher
+from .client_files import NAME
 from .following import start_and_wait
-from .snippets import NAME
 
 INSTRUCTIONS = (
     "Each tool is a flow that its person has allowed, or one of run, status, answer and fork, which are about threads. A call waits until "
@@ -48,30 +48,30 @@ Context = ServerRequestContext[Any, Any]
 def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[Any]:
     """Args: flows: only these are offered; None offers all that are enabled."""
 
-    def offered() -> list[Tool]:
+    def enabled_tools() -> list[FlowTool]:
         return tools(engine, reserved=threads.THREAD_TOOLS, flows=flows)
 
-    changes = Changes(engine.store.registry_path, offered)
+    changes = ToolListWatcher(engine.store.registry_path, enabled_tools)
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         changes.note(context)
-        found = await anyio.to_thread.run_sync(offered)
+        found = await anyio.to_thread.run_sync(enabled_tools)
         own = [
-            described(name, tool.description, tool.schema, changes=tool.changes)
+            tool_entry(name, tool.description, tool.schema, changes=tool.changes)
             for name, tool in threads.THREAD_TOOLS.items()
             if flows is None or name != "run"
         ]
-        return types.ListToolsResult(tools=[*(described(tool.name, tool.description, tool.schema) for tool in found), *own])
+        return types.ListToolsResult(tools=[*(tool_entry(tool.name, tool.description, tool.schema) for tool in found), *own])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await while_there(context.request, lambda: use_tool(context, params))
+        return await cancel_on_disconnect(context.request, lambda: use_tool(context, params))
 
     async def use_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = params.arguments or {}
         try:
             if params.name in threads.THREAD_TOOLS and (flows is None or params.name != "run"):
-                return answered(await threads.use(engine, params.name, arguments, context.session))
-            found = await anyio.to_thread.run_sync(offered)
+                return call_result(await threads.use(engine, params.name, arguments, context.session))
+            found = await anyio.to_thread.run_sync(enabled_tools)
             return await call_flow(engine, found, params.name, arguments, context)
         except UncagedError as exc:
             return types.CallToolResult(content=[types.TextContent(text=str(exc))], is_error=True)
@@ -99,7 +99,7 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
     )
 
 
-async def while_there(request: object, use: Callable[[], Awaitable[types.CallToolResult]]) -> types.CallToolResult:
+async def cancel_on_disconnect(request: object, use: Callable[[], Awaitable[types.CallToolResult]]) -> types.CallToolResult:
     """Return what a call comes to; a client of HTTP that hangs up cancels it, in every version of the protocol.
 
     Without a store of events no later request could fetch its result.
@@ -127,31 +127,31 @@ async def while_there(request: object, use: Callable[[], Awaitable[types.CallToo
 
 
 async def call_flow(
-    engine: Engine, found: Sequence[Tool], name: str, arguments: Mapping[str, object], context: Context
+    engine: Engine, found: Sequence[FlowTool], name: str, arguments: Mapping[str, object], context: Context
 ) -> types.CallToolResult:
     try:
         tool = find_tool(found, name)
     except NotFoundError as exc:
         raise MCPError(types.INVALID_PARAMS, str(exc)) from exc
-    prompt, given = split(tool, arguments)
-    start = lambda: engine.run(tool.flow, prompt=prompt, params=given)  # noqa: E731 - runs in a thread of its own
-    return given_out(await start_and_wait(start, engine, context.session, what=tool.flow))
+    prompt, parameters = split(tool, arguments)
+    start = lambda: engine.run(tool.flow, prompt=prompt, params=parameters)  # noqa: E731 - runs in a thread of its own
+    return flow_call_result(await start_and_wait(start, engine, context.session, what=tool.flow))
 
 
-def described(name: str, description: str, schema: Mapping[str, Any], *, changes: bool = True) -> types.Tool:
+def tool_entry(name: str, description: str, schema: Mapping[str, Any], *, changes: bool = True) -> types.Tool:
     hints = None if changes else types.ToolAnnotations(read_only_hint=True)
     return types.Tool(name=name, description=description, input_schema=dict(schema), output_schema=OUTPUT, annotations=hints)
 
 
-def given_out(called: Called) -> types.CallToolResult:
+def flow_call_result(result: FlowResult) -> types.CallToolResult:
     """The result of a flow; one that is to be handed out directly is the text by itself."""
-    if not called.direct:
-        return answered(called.document())
-    text = called.data if isinstance(called.data, str) else json.dumps(called.data, ensure_ascii=False)
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=called.document())
+    if not result.direct:
+        return call_result(result.document())
+    text = result.data if isinstance(result.data, str) else json.dumps(result.data, ensure_ascii=False)
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result.document())
 
 
-def answered(document: Mapping[str, Any]) -> types.CallToolResult:
+def call_result(document: Mapping[str, Any]) -> types.CallToolResult:
     text = json.dumps(document, ensure_ascii=False)
     failed = not document["success"] and document["status"] not in UNFINISHED
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=dict(document), is_error=failed)

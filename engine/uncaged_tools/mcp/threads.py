@@ -14,7 +14,7 @@ from uncaged_bundles.schemas import misfits
 from uncaged_engine.api import Cut, Engine, Instead, ThreadView
 from uncaged_engine.services.threads import question
 
-from ..flows import called_of
+from ..flows import result_of_thread
 from .following import start_and_wait, wait
 
 MOST_RECORDS = 1000
@@ -46,18 +46,18 @@ async def run(engine: Engine, arguments: Mapping[str, Any], session: ServerSessi
         return engine.run(arguments["flow"], prompt=arguments.get("prompt", ""), params=arguments.get("params", {}))
 
     if not arguments.get("wait", True):
-        return running(await anyio.to_thread.run_sync(start))
+        return running_document(await anyio.to_thread.run_sync(start))
     return (await start_and_wait(start, engine, session, what=arguments["flow"])).document()
 
 
 async def status(engine: Engine, arguments: Mapping[str, Any], _session: ServerSession) -> dict[str, object]:
-    return await anyio.to_thread.run_sync(lambda: described(engine.thread(arguments["thread"]), arguments.get("records", 0)))
+    return await anyio.to_thread.run_sync(lambda: thread_document(engine.thread(arguments["thread"]), arguments.get("records", 0)))
 
 
 async def answer(engine: Engine, arguments: Mapping[str, Any], session: ServerSession) -> dict[str, object]:
     thread = await anyio.to_thread.run_sync(lambda: engine.answer(arguments["thread"], arguments["answer"]))
     if not arguments.get("wait", True):
-        return running(thread)
+        return running_document(thread)
     return (await wait(engine, thread, session)).document()
 
 
@@ -67,7 +67,7 @@ async def fork(engine: Engine, arguments: Mapping[str, Any], session: ServerSess
         return engine.fork(arguments["thread"], cut=Cut(at=arguments.get("at")), on=arguments.get("on"), instead=instead)
 
     if not arguments.get("wait", True):
-        return running(await anyio.to_thread.run_sync(start))
+        return running_document(await anyio.to_thread.run_sync(start))
     return (await start_and_wait(start, engine, session, what=f"a fork of {arguments['thread']}")).document()
 
 
@@ -121,18 +121,18 @@ async def use(engine: Engine, name: str, arguments: Mapping[str, Any], session: 
     return await tool.perform(engine, arguments, session)
 
 
-def running(thread: ThreadId) -> dict[str, object]:
+def running_document(thread: ThreadId) -> dict[str, object]:
     return {"threadId": thread, "status": "running", "success": False, "message": "it was started; ask for its status", "data": None}
 
 
-def described(view: ThreadView, records: int) -> dict[str, object]:
+def thread_document(view: ThreadView, records: int) -> dict[str, object]:
     """A thread as JSON, with its last *records*."""
     summary = view.summary
-    called = called_of(summary.thread_id, summary.status, summary.message, view.end)
-    fields = {**called.document(), "flow": summary.name, "hash": summary.hash, "steps": summary.steps}
+    result = result_of_thread(summary.thread_id, summary.status, summary.message, view.end)
+    fields = {**result.document(), "flow": summary.name, "hash": summary.hash, "steps": summary.steps}
     if summary.status == "waiting":
-        asked = question(view.records) or {}
-        fields["question"] = {key: value for key, value in asked.items() if key not in ("control", "timestamp", "seq")}
+        question_record = question(view.records) or {}
+        fields["question"] = {key: value for key, value in question_record.items() if key not in ("control", "timestamp", "seq")}
     if view.failure is not None:
         fields["failure"] = view.failure.document()
     if records:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from testbed.roles import SCHEMA, request
-from uncaged_agents.turns.asking import Asked, add_usage, ask
+from uncaged_agents.turns.asking import RoleReply, add_usage, ask
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
 from uncaged_engine.door.effects import Cancel
 from uncaged_models.prompts.extract import checker
@@ -35,7 +35,7 @@ class Listed:
         return answer
 
 
-def run(agent: Listed, tmp_path: Path, **more: Any) -> tuple[Asked, list[Mapping[str, object]]]:
+def run(agent: Listed, tmp_path: Path, **more: Any) -> tuple[RoleReply, list[Mapping[str, object]]]:
     recorded: list[Mapping[str, object]] = []
     return ask(agent, request(tmp_path, **more), checker(SCHEMA), recorded.append), recorded
 
@@ -44,7 +44,7 @@ def test_an_answer_that_fits_is_asked_for_once(tmp_path: Path) -> None:
     """Nothing is recorded but the answer itself."""
     agent = Listed(AgentAnswer(text=GOOD, usage={"tokens": 5}))
     asked, recorded = run(agent, tmp_path)
-    assert asked == Asked(content="Done.", meta={"status": "done"}, problems=(), usage={"tokens": 5}, calls=1)
+    assert asked == RoleReply(content="Done.", meta={"status": "done"}, problems=(), usage={"tokens": 5}, calls=1)
     assert (len(agent.asked), recorded) == (1, [])
 
 

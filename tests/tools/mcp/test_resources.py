@@ -11,7 +11,7 @@ from mcp_types import TextResourceContents
 from testbed.bundles import place
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine, ThreadView
-from uncaged_tools.mcp.resources import MOST_CHARACTERS, PAGE, PREFIX, list_threads, read_thread, written
+from uncaged_tools.mcp.resources import MOST_CHARACTERS, PAGE, PREFIX, list_threads, read_thread, thread_json
 
 
 def test_threads_come_in_pages(engine: Engine) -> None:
@@ -33,13 +33,13 @@ def test_a_long_thread_keeps_its_last_records(engine: Engine) -> None:
     view = engine.thread(place(engine.store).thread)
     records: list[dict[str, Any]] = [{"seq": number, "outcome": "x" * 100_000} for number in range(1, 101)]
     long = ThreadView(summary=view.summary, start=view.start, records=records, end=None)
-    text = written(long)
+    text = thread_json(long)
     document = json.loads(text)
     assert len(text) < MOST_CHARACTERS + 200_000
     assert document["records"][-1]["seq"] == 100
     assert document["leftOut"] + len(document["records"]) == 100
     assert document["leftOut"] > 50
-    assert "leftOut" not in json.loads(written(view))
+    assert "leftOut" not in json.loads(thread_json(view))
 
 
 @pytest.mark.parametrize("uri", ["file:///etc/passwd", f"{PREFIX}nonsense", f"{PREFIX}../../x", PREFIX])

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 from uncaged_bundles.errors import UsageError
 from uncaged_engine.api import Engine
+from uncaged_tools.mcp.client_files import CLIENTS, snippet
 from uncaged_tools.mcp.server import make_server
 from uncaged_tools.mcp.serving import serve_http
-from uncaged_tools.mcp.snippets import CLIENTS, snippet
 
 from .conftest import authorization
 

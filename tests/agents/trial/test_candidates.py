@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from testbed.modelserver import says, serving
 from testbed.trials import Proving
-from uncaged_agents.trial.in_use import candidates, lacking
+from uncaged_agents.trial.candidates import candidates, find_missing
 from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, SecretSource
 
 SHELL = AgentSettings(use="command", settings={"argv": ["sh"]})
@@ -19,7 +19,7 @@ def proving(tmp_path: Path) -> Proving:
 
 
 def names(proving: Proving, config: Config) -> list[tuple[str, str]]:
-    return [(one.name, one.where) for one in candidates(proving.ground(config), proving.root)]
+    return [(one.name, one.where) for one in candidates(proving.context(config), proving.root)]
 
 
 def test_everybody_who_is_defined_or_named_is_tried(proving: Proving) -> None:
@@ -63,7 +63,7 @@ def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
     }
     secrets = {"K": SecretSource(env="KEY_HERE"), "NONE": SecretSource(env="NOT_SET")}
     config = Config(agents=agents, secrets=secrets, agent="shell", models={"quick": agents["keyless"]})
-    found = {one.name: finding.text for one, finding in lacking(proving.ground(config), proving.root)}
+    found = {one.name: finding.text for one, finding in find_missing(proving.context(config), proving.root)}
     assert sorted(found) == ["file", "gone", "keyless", "own", "quick"]
     assert found["keyless"] == "secret:NONE comes from the variable NOT_SET, which is not set"
     assert found["gone"].startswith("Kimi Code is not installed")

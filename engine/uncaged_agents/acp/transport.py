@@ -17,14 +17,14 @@ MAX_UNREAD_BYTES = 16 << 20
 MAX_UNANSWERED = 256
 
 
-class Wire:
+class LineTransport:
     """One agent's standard streams, as a transport of the protocol library. problem: the bound that the agent went over, if it did."""
 
-    def __init__(self, reader: asyncio.StreamReader, hearing: asyncio.BaseTransport, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, read_transport: asyncio.BaseTransport, writer: asyncio.StreamWriter) -> None:
         """Args: hearing: what feeds *reader*."""
         self.problem: str | None = None
         self._reader = reader
-        self._hearing = hearing
+        self._read_transport = read_transport
         self._writer = writer
         self._buffer = bytearray()
         self._total_bytes = 0
@@ -77,8 +77,8 @@ class Wire:
 
     def hang_up(self) -> None:
         """Hear nothing more: what is not read yet comes, and then the end."""
-        if not self._hearing.is_closing():
-            self._hearing.close()
+        if not self._read_transport.is_closing():
+            self._read_transport.close()
 
     async def _line(self) -> bytes | None:
         searched = 0

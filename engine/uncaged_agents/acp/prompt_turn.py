@@ -14,11 +14,11 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, remark_stderr
 
 from ..failures import agent_failure
-from .client import Client
-from .heard import Heard
-from .process import AgentProcess, ended
-from .session import AUTH_REQUIRED, Greeting, Terms, Unsound, ask, begin, called, initialise, load, model_of
-from .wire import Wire
+from .client import AcpClient
+from .process import AgentProcess, wait_for_exit
+from .session import AUTH_REQUIRED, AgentInfo, ProtocolViolation, TurnSettings, agent_title, ask, begin, initialise, load, model_of
+from .transcript import Transcript
+from .transport import LineTransport
 
 if TYPE_CHECKING:
     from acp.connection import Connection
@@ -49,95 +49,100 @@ class Prompt:
     session: str | None
 
 
-class Asking(Exception):
+class PermissionNeeded(Exception):
     """The agent may go on once a person has been asked."""
 
 
-class Turn:
+class PromptTurn:
     """The conversation with one process; `hold` is its whole life in the event loop."""
 
-    def __init__(self, process: AgentProcess, client: Client, heard: Heard, terms: Terms, remark: Callable[[str], None]) -> None:
+    def __init__(
+        self, process: AgentProcess, client: AcpClient, transcript: Transcript, settings: TurnSettings, remark: Callable[[str], None]
+    ) -> None:
         self._process = process
         self._client = client
-        self._heard = heard
-        self._terms = terms
+        self._transcript = transcript
+        self._settings = settings
         self._remark = remark
         self._stderr = bytearray()
         self._begun = False
 
-    async def hold(self, prompt: Prompt, directory: str, stopped: asyncio.Event) -> AgentAnswer:
+    async def answer(self, prompt: Prompt, directory: str, stopped: asyncio.Event) -> AgentAnswer:
         """Ask in a session in *directory* and return the answer; *stopped* asks to leave off.
 
         Raises:
             AgentFailed, EnvironmentLacks
         """
-        return await self._hold(lambda connection, stop: self._speak(connection, prompt, directory, stop), stopped)
+        return await self._connected(lambda connection, stop: self._prompt(connection, prompt, directory, stop), stopped)
 
-    async def greet(self, directory: str, stopped: asyncio.Event) -> Greeting:
+    async def greet(self, directory: str, stopped: asyncio.Event) -> AgentInfo:
         """Open a session in *directory* and ask nothing. Raises: EnvironmentLacks."""
-        return await self._hold(lambda connection, stop: self._unless(stop, self._in_time(self._meet(connection, directory))), stopped)
+        return await self._connected(
+            lambda connection, stop: self._unless_stopped(stop, self._within_start_time(self._open_session(connection, directory))), stopped
+        )
 
-    async def _hold(self, work: Callable[[Connection, asyncio.Task[object]], Awaitable[T]], stopped: asyncio.Event) -> T:
+    async def _connected(self, work: Callable[[Connection, asyncio.Task[object]], Awaitable[T]], stopped: asyncio.Event) -> T:
         """Connect, do the work within its time, and leave nothing open."""
         from acp import RequestError
         from acp.connection import Connection
 
-        wire = await self._connect()
-        self._heard.too_much = wire.stop
-        connection = Connection(self._client.handle, wire)
-        beside = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch(wire)), asyncio.create_task(stopped.wait())]
+        transport = await self._connect()
+        self._transcript.on_overflow = transport.stop
+        connection = Connection(self._client.handle, transport)
+        tasks = [asyncio.create_task(self._read_stderr()), asyncio.create_task(self._watch(transport)), asyncio.create_task(stopped.wait())]
         try:
-            async with asyncio.timeout(self._terms.timeout_s):
-                return await work(connection, beside[-1])
+            async with asyncio.timeout(self._settings.timeout_s):
+                return await work(connection, tasks[-1])
         except TimeoutError as exc:
-            message = f"{self._terms.name} gave no answer within {self._terms.timeout_s:g} s and was stopped"
+            message = f"{self._settings.name} gave no answer within {self._settings.timeout_s:g} s and was stopped"
             raise AgentFailed(message, kind="timeout", more=self._more()) from exc
         except ConnectionError as exc:
-            raise await self._broken(wire) from exc
+            raise await self._connection_failure(transport) from exc
         except RequestError as exc:
-            raise self._refused(exc) from exc
-        except Unsound as exc:
-            raise self._failed(str(exc)) from exc
+            raise self._request_failure(exc) from exc
+        except ProtocolViolation as exc:
+            raise self._failure(str(exc)) from exc
         finally:
-            for task in beside:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await connection.close()
-            self._heard.finish()
+            self._transcript.finish()
 
-    async def _speak(self, connection: Connection, prompt: Prompt, directory: str, stop: asyncio.Task[object]) -> AgentAnswer:
-        session, continued = await self._unless(stop, self._in_time(self._begin(connection, prompt.session, directory)))
+    async def _prompt(self, connection: Connection, prompt: Prompt, directory: str, stop: asyncio.Task[object]) -> AgentAnswer:
+        session, continued = await self._unless_stopped(stop, self._within_start_time(self._begin(connection, prompt.session, directory)))
         self._client.session, self._begun = session, True
-        self._heard.begin(continued=continued)
+        self._transcript.begin(continued=continued)
         reply = await self._ask(connection, session, prompt.again if continued else prompt.whole, stop)
         if reply.stop_reason != "end_turn":
-            raise self._failed(STOPS[reply.stop_reason], stopReason=reply.stop_reason)
+            raise self._failure(STOPS[reply.stop_reason], stopReason=reply.stop_reason)
         kept = session if len(session) <= MAX_SESSION_CHARACTERS and session.isprintable() else None
-        return AgentAnswer(text=self._heard.answer(), usage=self._heard.usage(reply.usage) or None, session=kept)
+        return AgentAnswer(text=self._transcript.answer(), usage=self._transcript.usage(reply.usage) or None, session=kept)
 
     async def _begin(self, connection: Connection, known: str | None, directory: str) -> tuple[str, bool]:
         """Shake hands and return the session, and whether it is the known one."""
-        able = await initialise(connection, self._terms, self._remark)
+        capabilities = await initialise(connection, self._settings, self._remark)
         if known is not None:
             self._client.session = known
-            if await load(connection, able, known, directory, self._remark):
+            if await load(connection, capabilities, known, directory, self._remark):
                 return known, True
-        return (await begin(connection, self._terms, directory)).session_id, False
+        return (await begin(connection, self._settings, directory)).session_id, False
 
-    async def _meet(self, connection: Connection, directory: str) -> Greeting:
-        able = await initialise(connection, self._terms, self._remark)
-        opened = await begin(connection, self._terms, directory)
-        return Greeting(agent=called(able), model=model_of(opened))
+    async def _open_session(self, connection: Connection, directory: str) -> AgentInfo:
+        capabilities = await initialise(connection, self._settings, self._remark)
+        opened = await begin(connection, self._settings, directory)
+        return AgentInfo(agent=agent_title(capabilities), model=model_of(opened))
 
-    async def _in_time(self, work: Awaitable[T]) -> T:
+    async def _within_start_time(self, work: Awaitable[T]) -> T:
         """What the work before the prompt comes to; an agent that is too slow for it may need a person."""
         try:
-            async with asyncio.timeout(self._terms.start_s):
+            async with asyncio.timeout(self._settings.start_s):
                 return await work
         except TimeoutError as exc:
             raise EnvironmentLacks(
-                f"{self._terms.name} did not take part in the Agent Client Protocol within {self._terms.start_s:g} s{self._last_words()}",
-                remedy=f"it may be too old for it, or wait for a person: {self._terms.login}",
+                f"{self._settings.name} did not take part in the Agent Client Protocol within {self._settings.start_s:g} s"
+                f"{self._last_words()}",
+                remedy=f"it may be too old for it, or wait for a person: {self._settings.login}",
             ) from exc
 
     async def _ask(self, connection: Connection, session: str, text: str, stop: asyncio.Task[object]) -> PromptResponse:
@@ -152,38 +157,38 @@ class Turn:
             await asyncio.wait((answer, stop, asking), return_when=asyncio.FIRST_COMPLETED)
             if not answer.done() or asking.done():
                 await notify_model(connection, "session/cancel", schema.CancelNotification(session_id=session))
-                await asyncio.wait((answer,), timeout=self._terms.grace_s)
+                await asyncio.wait((answer,), timeout=self._settings.grace_s)
                 if asking.done():
-                    raise Asking
+                    raise PermissionNeeded
                 if not is_whole(answer):
-                    raise self._stopped()
+                    raise self._stop_failure()
             return answer.result()
         finally:
             for task in (answer, asking):
                 task.cancel()
             await asyncio.gather(answer, asking, return_exceptions=True)
 
-    async def _unless(self, stop: asyncio.Task[object], work: Awaitable[T]) -> T:
+    async def _unless_stopped(self, stop: asyncio.Task[object], work: Awaitable[T]) -> T:
         """What *work* comes to, unless somebody asks to stop first."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
             if stop.done():
-                raise self._stopped()
+                raise self._stop_failure()
             return task.result()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _connect(self) -> Wire:
+    async def _connect(self) -> LineTransport:
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-        hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stdout)
-        speaking, protocol = await loop.connect_write_pipe(
+        read_transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stdout)
+        write_transport, protocol = await loop.connect_write_pipe(
             lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), self._process.stdin
         )
-        return Wire(reader, hearing, asyncio.StreamWriter(speaking, protocol, None, loop))
+        return LineTransport(reader, read_transport, asyncio.StreamWriter(write_transport, protocol, None, loop))
 
-    async def _listen(self) -> None:
+    async def _read_stderr(self) -> None:
         """Keep the end of what it says on standard error."""
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
         transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stderr)
@@ -195,56 +200,56 @@ class Turn:
             remark_stderr(self._remark, bytes(self._stderr), max_bytes=MAX_STDERR_BYTES)
             transport.close()
 
-    async def _watch(self, wire: Wire) -> None:
+    async def _watch(self, transport: LineTransport) -> None:
         """Hang up soon after it has ended: what it started may hold its output open."""
-        await ended(self._process.pid)
+        await wait_for_exit(self._process.pid)
         await asyncio.sleep(DRAIN_S)
-        wire.hang_up()
+        transport.hang_up()
 
-    async def _broken(self, wire: Wire) -> AgentFailed | EnvironmentLacks:
+    async def _connection_failure(self, transport: LineTransport) -> AgentFailed | EnvironmentLacks:
         """Why nothing more is heard."""
-        if wire.problem is not None:
-            return self._failed(f"{wire.problem}, and was stopped")
+        if transport.problem is not None:
+            return self._failure(f"{transport.problem}, and was stopped")
         try:
             async with asyncio.timeout(DRAIN_S):
-                await ended(self._process.pid)
+                await wait_for_exit(self._process.pid)
         except TimeoutError:
-            return self._failed("it closed its output")
+            return self._failure("it closed its output")
         code = self._process.exit_code or 0
         if code < 0:
-            return self._failed(f"it was ended by signal {-code}", signal=-code)
-        return self._failed(f"it ended with exit code {code}", exitCode=code)
+            return self._failure(f"it was ended by signal {-code}", signal=-code)
+        return self._failure(f"it ended with exit code {code}", exitCode=code)
 
-    def _refused(self, error: Exception) -> AgentFailed | EnvironmentLacks:
+    def _request_failure(self, error: Exception) -> AgentFailed | EnvironmentLacks:
         """What an error that the agent answered with means."""
         code, data = getattr(error, "code", None), getattr(error, "data", None)
         details = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
         what = f"{error}: {details}" if isinstance(details, str) and details else str(error)
         what = what.encode("utf-8", "replace").decode()[:TAIL_CHARACTERS]
         if code == AUTH_REQUIRED:
-            return EnvironmentLacks(f"{self._terms.name} is not logged in ({what})", remedy=self._terms.login)
-        return self._failed(what)
+            return EnvironmentLacks(f"{self._settings.name} is not logged in ({what})", remedy=self._settings.login)
+        return self._failure(what)
 
-    def _failed(self, what: str, **more: object) -> AgentFailed | EnvironmentLacks:
+    def _failure(self, what: str, **more: object) -> AgentFailed | EnvironmentLacks:
         """Who can mend it depends on whether the agent was asked already."""
         if self._begun:
-            return agent_failure(f"{self._terms.name} gave no answer: {what}{self._last_words()}", what, {**more, **self._more()})
+            return agent_failure(f"{self._settings.name} gave no answer: {what}{self._last_words()}", what, {**more, **self._more()})
         return EnvironmentLacks(
-            f"{self._terms.name} cannot begin: {what}{self._last_words()}",
-            remedy=f"if it is too old for the Agent Client Protocol, bring it up to date; if it is not set up, {self._terms.login}",
+            f"{self._settings.name} cannot begin: {what}{self._last_words()}",
+            remedy=f"if it is too old for the Agent Client Protocol, bring it up to date; if it is not set up, {self._settings.login}",
         )
 
-    def _stopped(self) -> AgentFailed:
-        return AgentFailed(f"{self._terms.name} was stopped", more=self._more())
+    def _stop_failure(self) -> AgentFailed:
+        return AgentFailed(f"{self._settings.name} was stopped", more=self._more())
 
     def _more(self) -> dict[str, object]:
         """What a failure's record keeps besides its message."""
-        said, used = self._tail(TAIL_CHARACTERS), self._heard.usage(None)
-        return {**({"stderr": said} if said else {}), **({"usage": used} if used else {})}
+        stderr, used = self._tail(TAIL_CHARACTERS), self._transcript.usage(None)
+        return {**({"stderr": stderr} if stderr else {}), **({"usage": used} if used else {})}
 
     def _last_words(self) -> str:
-        said = self._tail(LAST_CHARACTERS).strip()
-        return f"; it said last: {said}" if said else ""
+        stderr = self._tail(LAST_CHARACTERS).strip()
+        return f"; it said last: {stderr}" if stderr else ""
 
     def _tail(self, max_characters: int) -> str:
         text = self._stderr.decode("utf-8", "backslashreplace")

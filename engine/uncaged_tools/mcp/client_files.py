@@ -10,7 +10,7 @@ VARIABLE = "UNCAGED_WORKFLOW_TOKEN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class ClientFile:
     """Where a client keeps its servers. key: the mapping that holds them. typed: each says its kind of transport.
 
     token: how its file names the token, which does not belong into it. asks: the client asks its person for the token, once.
@@ -23,16 +23,18 @@ class Client:
     asks: bool = False
 
 
-CLIENTS: Mapping[str, Client] = {
-    "claude": Client(file=".mcp.json in a project, or claude_desktop_config.json", key="mcpServers", typed=False, token=f"${{{VARIABLE}}}"),
-    "cursor": Client(
+CLIENTS: Mapping[str, ClientFile] = {
+    "claude": ClientFile(
+        file=".mcp.json in a project, or claude_desktop_config.json", key="mcpServers", typed=False, token=f"${{{VARIABLE}}}"
+    ),
+    "cursor": ClientFile(
         file="~/.cursor/mcp.json, or .cursor/mcp.json in a project", key="mcpServers", typed=False, token=f"${{env:{VARIABLE}}}"
     ),
-    "vscode": Client(file=".vscode/mcp.json in a workspace", key="servers", typed=True, token=f"${{input:{NAME}}}", asks=True),
+    "vscode": ClientFile(file=".vscode/mcp.json in a workspace", key="servers", typed=True, token=f"${{input:{NAME}}}", asks=True),
 }
 
 
-def snippet(client: Client, command: Sequence[str], environment: Mapping[str, str], url: str | None) -> dict[str, object]:
+def snippet(client: ClientFile, command: Sequence[str], environment: Mapping[str, str], url: str | None) -> dict[str, object]:
     """Return what belongs into the client's file.
 
     Args:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
 from ..tools.place import Place
-from .confine import shown
-from .permission import Call
+from .confine import display_path
+from .permission import ToolCall
 
 if TYPE_CHECKING:
     from acp.schema import Usage
@@ -22,19 +22,19 @@ PAUSE_S = 0.1
 """Followers hear of changes at most this often."""
 
 
-class Heard:
+class Transcript:
     """One turn. Everything here runs in the event loop."""
 
     def __init__(self, place: Place, progress: Callable[[Mapping[str, object]], None], remark: Callable[[str], None]) -> None:
-        self.too_much: Callable[[str], None] = lambda _problem: None
+        self.on_overflow: Callable[[str], None] = lambda _problem: None
         """Called when the answer is longer than any that we take."""
         self._place = place
         self._progress = progress
         self._remark = remark
         self._segments: list[list[str]] = [[]]
         self._characters = 0
-        self._calls: dict[str, Call] = {}
-        self._seen: dict[str, object] = {}
+        self._calls: dict[str, ToolCall] = {}
+        self._shown: dict[str, object] = {}
         self._cost: float | None = None
         self._cost_before: float | None = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -47,7 +47,7 @@ class Heard:
         """
         if continued:
             self._cost_before = self._cost
-        self._segments, self._characters, self._calls, self._seen = [[]], 0, {}, {}
+        self._segments, self._characters, self._calls, self._shown = [[]], 0, {}, {}
 
     def take(self, params: object) -> None:
         """Take in a ``session/update``; kinds that we do not know change nothing."""
@@ -56,27 +56,27 @@ class Heard:
             return
         match update.get("sessionUpdate"):
             case "agent_message_chunk":
-                self._say(update.get("content"))
+                self._add_text(update.get("content"))
             case "tool_call" | "tool_call_update" as kind:
                 self.call(str(update.get("toolCallId")), update)
                 if kind == "tool_call" and self._segments[-1]:
                     self._segments.append([])
             case "usage_update":
-                self._use(update)
+                self._add_usage(update)
             case _:
                 return
-        self._change()
+        self._schedule_report()
 
-    def call(self, number: str, fields: Mapping[str, object]) -> Call:
+    def call(self, number: str, fields: Mapping[str, object]) -> ToolCall:
         """A tool call with what *fields* add to what is known of it."""
         known = self._calls.pop(number, None)
-        call = self._calls[number] = (known or Call()).updated(fields)
+        call = self._calls[number] = (known or ToolCall()).updated(fields)
         if len(self._calls) > MAX_CALLS:
             del self._calls[next(iter(self._calls))]
         if known is None and call.title:
             self._remark(f"{call.kind}: {call.title}")
-        told = {"tool": call.title, "file": shown(self._place, call.paths[-1]) if call.paths else ""}
-        self._seen.update({name: one_line(text) for name, text in told.items() if text})
+        names = {"tool": call.title, "file": display_path(self._place, call.paths[-1]) if call.paths else ""}
+        self._shown.update({name: one_line(text) for name, text in names.items() if text})
         return call
 
     def answer(self) -> str:
@@ -96,33 +96,33 @@ class Heard:
         """Tell followers the last of it."""
         if self._timer is not None:
             self._timer.cancel()
-            self._tell()
+            self._report()
 
-    def _say(self, content: object) -> None:
+    def _add_text(self, content: object) -> None:
         text = content.get("text") if isinstance(content, Mapping) else None
         if not isinstance(text, str):
             return
         self._characters += len(text)
         if self._characters > MAX_ANSWER_CHARACTERS:
-            self.too_much(f"its answer is longer than {MAX_ANSWER_CHARACTERS} characters")
+            self.on_overflow(f"its answer is longer than {MAX_ANSWER_CHARACTERS} characters")
             return
         self._segments[-1].append(text)
 
-    def _use(self, update: Mapping[str, object]) -> None:
+    def _add_usage(self, update: Mapping[str, object]) -> None:
         cost, used = update.get("cost"), update.get("used")
         amount = cost.get("amount") if isinstance(cost, Mapping) and cost.get("currency") == "USD" else None
         if is_plausible(amount):
             self._cost = float(amount)
         if is_plausible(used):
-            self._seen["tokens"] = used
+            self._shown["tokens"] = used
 
-    def _change(self) -> None:
+    def _schedule_report(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PAUSE_S, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(PAUSE_S, self._report)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._timer = None
-        fields = dict(self._seen)
+        fields = dict(self._shown)
         recent = "".join("".join(segment[-RECENT_CHUNKS:]) + "\n" for segment in self._segments[-2:])
         lines = [line for line in recent.splitlines() if line.strip()]
         if lines:
@@ -144,9 +144,9 @@ def usage_of(tokens: Usage) -> dict[str, object]:
     rest = tokens.total_tokens - tokens.output_tokens - (tokens.thought_tokens or 0)
     if rest < tokens.input_tokens:
         rest = tokens.total_tokens - tokens.output_tokens
-    given = tokens.input_tokens + cached if tokens.input_tokens + cached <= rest else tokens.input_tokens
-    used: dict[str, object] = {"inputTokens": given, "outputTokens": max(tokens.total_tokens - given, tokens.output_tokens)}
-    return {**used, "cachedTokens": min(cached, given)} if cached else used
+    input_tokens = tokens.input_tokens + cached if tokens.input_tokens + cached <= rest else tokens.input_tokens
+    used: dict[str, object] = {"inputTokens": input_tokens, "outputTokens": max(tokens.total_tokens - input_tokens, tokens.output_tokens)}
+    return {**used, "cachedTokens": min(cached, input_tokens)} if cached else used
 
 
 def one_line(text: str) -> str:

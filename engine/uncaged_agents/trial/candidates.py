@@ -15,50 +15,50 @@ from uncaged_models.settings import WIRES, Wire, read_settings, with_key
 from ..choose import choose, named
 from ..kinds import factory_of
 from .models import ask_model
-from .trial import Ground, Try, find_out
+from .trial import Trial, TrialContext, run_trial
 
-APART = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "structured"})
+IRRELEVANT_SETTINGS = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "structured"})
 """Settings of models that make no difference to whether they can be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class TrialCandidate:
     """One that would be asked. where: the place that a person would mend. problem: why it cannot even be made out what it is."""
 
     name: str
     use: str
     where: str
     settings: Mapping[str, object]
-    attempt: Try
+    attempt: Trial
     problem: str = ""
 
     @property
     def identity(self) -> str:
         """The same for two that are one and the same to whoever answers."""
-        apart = APART if self.use in WIRES else frozenset()
-        settings = {name: value for name, value in self.settings.items() if name not in apart}
+        irrelevant = IRRELEVANT_SETTINGS if self.use in WIRES else frozenset()
+        settings = {name: value for name, value in self.settings.items() if name not in irrelevant}
         return json.dumps([self.use, settings], sort_keys=True, default=str)
 
 
-def lacking(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, AgentCheck]]:
+def find_missing(context: TrialContext, directory: Path) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
     """Those who could not answer now, as far as that is seen without asking anybody: a key, a program or a file is not there."""
-    looked = (replace(one, attempt=trial_of(one.use, live=False)) for one in candidates(ground, directory))
-    return ((one, found) for one, found in try_each(looked, ground) if found.level == "problem")
+    looked = (replace(one, attempt=trial_of(one.use, live=False)) for one in candidates(context, directory))
+    return ((one, found) for one, found in run_each(looked, context) if found.level == "problem")
 
 
-def try_all(ground: Ground, directory: Path) -> Iterator[tuple[Candidate, AgentCheck]]:
+def try_all(context: TrialContext, directory: Path) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
     """Try every candidate.
 
     Args:
         directory: where relative paths in names of agents start.
     """
-    return try_each(candidates(ground, directory), ground)
+    return run_each(candidates(context, directory), context)
 
 
-def try_each(them: Iterable[Candidate], ground: Ground) -> Iterator[tuple[Candidate, AgentCheck]]:
+def run_each(chosen: Iterable[TrialCandidate], context: TrialContext) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
     """Try some, and none that is the same as one before it."""
     tried: dict[str, tuple[str, AgentCheck]] = {}
-    for one in them:
+    for one in chosen:
         if one.problem:
             yield one, AgentCheck(level="problem", text=one.problem, remedy=f"mend {one.where}")
             continue
@@ -66,38 +66,44 @@ def try_each(them: Iterable[Candidate], ground: Ground) -> Iterator[tuple[Candid
             name, found = tried[one.identity]
             yield one, replace(found, text=f"the same as {name}: {found.text}", seconds=0.0, usage={}, asked=False)
             continue
-        found = find_out(one.attempt, one.settings, ground, one.where)
+        found = run_trial(one.attempt, one.settings, context, one.where)
         tried[one.identity] = one.name, found
         yield one, found
 
 
-def candidates(ground: Ground, directory: Path) -> Iterator[Candidate]:
+def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidate]:
     """Agents that config defines, those that it names or that a person agreed to, the default, and the models of the llm effect."""
-    config = ground.config
+    config = context.config
     seen: set[str] = set()
-    for name, where in (*((name, f"agents.{name} in config.yaml") for name in config.agents), *named_in(config), *agreed(ground)):
+    for name, where in (
+        *((name, f"agents.{name} in config.yaml") for name in config.agents),
+        *named_in(config),
+        *consented_programs(context),
+    ):
         if name not in seen:
             seen.add(name)
             yield agent(name, where, config, directory)
     try:
-        default = choose(config, flow="", role=None, asked={}, environment=ground.environment, directory=directory)
+        default = choose(config, flow="", role=None, asked={}, environment=context.environment, directory=directory)
     except UncagedError:
         return  # it was named, and has been told of
     if default.name not in seen:
         settings = with_key(default.use, default.settings)
-        yield Candidate(name=default.name, use=default.use, where="the environment", settings=settings, attempt=trial_of(default.use))
+        yield TrialCandidate(name=default.name, use=default.use, where="the environment", settings=settings, attempt=trial_of(default.use))
     for name, entry in config.models.items():
         wire = next(wire for wire in WIRES if wire == entry.use)
         where = f"models.{name} in config.yaml"
-        yield Candidate(name=name, use=wire, where=where, settings=with_key(wire, entry.settings), attempt=trial_of_model(wire))
+        yield TrialCandidate(name=name, use=wire, where=where, settings=with_key(wire, entry.settings), attempt=trial_of_model(wire))
 
 
-def agent(name: str, where: str, config: Config, directory: Path) -> Candidate:
+def agent(name: str, where: str, config: Config, directory: Path) -> TrialCandidate:
     try:
         chosen = named(name, config, where, directory)
     except UncagedError as exc:
-        return Candidate(name=name, use="", where=where, settings={}, attempt=trial_of(""), problem=str(exc))
-    return Candidate(name=name, use=chosen.use, where=where, settings=with_key(chosen.use, chosen.settings), attempt=trial_of(chosen.use))
+        return TrialCandidate(name=name, use="", where=where, settings={}, attempt=trial_of(""), problem=str(exc))
+    return TrialCandidate(
+        name=name, use=chosen.use, where=where, settings=with_key(chosen.use, chosen.settings), attempt=trial_of(chosen.use)
+    )
 
 
 def named_in(config: Config) -> Iterator[tuple[str, str]]:
@@ -113,18 +119,18 @@ def named_in(config: Config) -> Iterator[tuple[str, str]]:
             yield name, f"flows.{flow}.roles.{role} in config.yaml"
 
 
-def agreed(ground: Ground) -> Iterator[tuple[str, str]]:
+def consented_programs(context: TrialContext) -> Iterator[tuple[str, str]]:
     """Coding programs that are on this machine and that a person said yes to."""
     from ..program.table import table
 
-    path = ground.environment.get("PATH", "")
-    for name in ground.config.consent:
+    path = context.environment.get("PATH", "")
+    for name in context.config.consent:
         row = table().get(name)
-        if row is not None and row.found(path) is not None:
+        if row is not None and row.program_on(path) is not None:
             yield name, "consent in config.yaml"
 
 
-def trial_of(use: str, *, live: bool = True) -> Try:
+def trial_of(use: str, *, live: bool = True) -> Trial:
     """Return the trial of agents of a kind; one that is not *live* takes no turn and starts nothing."""
 
     def attempt(settings: Mapping[str, object], request: AgentRequest) -> AgentCheck:
@@ -138,6 +144,6 @@ def trial_of(use: str, *, live: bool = True) -> Try:
     return attempt
 
 
-def trial_of_model(wire: Wire) -> Try:
+def trial_of_model(wire: Wire) -> Trial:
     """Return the trial of a model that the llm effect asks."""
     return lambda settings, request: ask_model(read_settings(wire, settings, request.environment), request.environment, request.timeout_s)

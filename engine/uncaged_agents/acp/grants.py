@@ -11,7 +11,7 @@ ANSWERS = (YES, "no")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
+class Grants:
     """session: where it was asked. title: what for. asked, granted, denied: paths outside the worktree."""
 
     session: str | None = None
@@ -21,7 +21,7 @@ class Leave:
     denied: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, scratch: Path, key: str, said: object) -> Leave:
+    def of(cls, scratch: Path, key: str, said: object) -> Grants:
         """What stands for a step, with what a person said last; nothing if nobody was asked."""
         file = file_of(scratch, key)
         if said is None or not file.exists():
@@ -36,7 +36,7 @@ class Leave:
     def keep(self, scratch: Path, key: str) -> None:
         file_of(scratch, key).write_text(json.dumps(asdict(self)), "utf-8")
 
-    def told(self, said: object) -> str:
+    def follow_up(self, said: object) -> str:
         """What the agent hears of it."""
         word = "allowed" if said == YES else "did not allow"
         return f"The person {word} what you asked for: {self.title}. Go on with your task from where you were, and end with the answer."
