@@ -1,4 +1,4 @@
-"""Each agent that would be asked on this machine is looked at, or tried once, and has a line that says how it went."""
+"""Checks of the agents in use on this machine, for `doctor` and `doctor --live`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def agent_checks(engine: Engine) -> Iterator[Check]:
-    """Yield a problem for each whose key, program or file is not there; nobody is asked and nothing is started."""
+    """Yield a problem for each agent that lacks a key, a program or a file; no request is sent and no process started."""
     from uncaged_agents.trial.candidates import find_missing
 
     context = trial_context(engine)
@@ -31,7 +31,7 @@ def agent_checks(engine: Engine) -> Iterator[Check]:
 
 
 def trial_context(engine: Engine) -> TrialContext | None:
-    """Where agents are tried; nowhere if the configuration cannot be read, which has been told then."""
+    """Return the context of trials; None if the configuration cannot be read, which is a check of its own."""
     from uncaged_agents.trial.trial import TrialContext
     from uncaged_bundles.ids import new_thread_id
 
@@ -44,7 +44,7 @@ def trial_context(engine: Engine) -> TrialContext | None:
 
 
 def live_checks(engine: Engine) -> Iterator[Check]:
-    """Yield what became of each, as soon as it is known."""
+    """Yield the outcome of each trial as soon as it is known."""
     from uncaged_agents.trial.candidates import try_all
 
     context = trial_context(engine)
@@ -66,7 +66,7 @@ def live_checks(engine: Engine) -> Iterator[Check]:
 
 
 def describe_check(found: AgentCheck) -> str:
-    """What it said, how long that took, which model it is, what was used up."""
+    """Return the outcome with the time, the model and the usage."""
     from uncaged_engine.journal.usage import Spent
 
     model = f"model {found.model}" if found.model and found.model not in found.text else ""

@@ -1,4 +1,4 @@
-"""A model of Anthropic's as an agent, with the tools of this project."""
+"""Models of Anthropic as agents."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChanges:
-    """What happened to the files between two commits.
+    """Changes of files between two commits.
 
     step: the step that did it; None for the whole thread. files: ``{"path", "added", "removed"}`` with numbers of lines, None for a
     binary file. patch: git's own form.
@@ -46,7 +46,7 @@ class MergeResult:
 
 
 def changes_of(store: Store, view: ThreadView, step: int | None, environment: Mapping[str, str]) -> FileChanges:
-    """Return what *step* did to the files, or the whole thread.
+    """Return the changes of *step*, or of the whole thread.
 
     Raises:
         NotFoundError: the thread has no workspace, or the step left no snapshot.
@@ -63,7 +63,7 @@ def changes_of(store: Store, view: ThreadView, step: int | None, environment: Ma
 
 
 def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str]) -> FileChanges:
-    """Return what merging the thread's branch would bring into the checkout.
+    """Return the changes that a merge of the thread's branch would bring into the checkout.
 
     Raises:
         NotFoundError: there is no workspace, or the branch is gone.

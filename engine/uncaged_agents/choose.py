@@ -1,4 +1,4 @@
-"""Which agent answers for a role is decided once, before the thread starts, and its start record says which and why."""
+"""Choice of the agent for each role, made once before the thread starts and recorded with its reason."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from .program.table import ProgramRow
 
 BUILT_IN = "repair"
-"""The kind of agent that answers where nobody chose one."""
+"""The kind of agent that answers if none is chosen."""
 DEFAULT = ""
 """The key of the agent for all roles among those that a person asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """name: what people call it. use: the kind of agent. settings: its own, secrets still as ``secret:NAME``. reason: why this one."""
+    """Chosen agent. use: its kind. settings: its own, secrets still as ``secret:NAME``. reason: why this one."""
 
     name: str
     use: str
@@ -52,15 +52,15 @@ def bind(
 ) -> dict[str, object]:
     """Return the ``agents`` of a start record: the default, and each role that another agent answers for.
 
-    No agent is looked for, and none is named, that no role would ask.
+    An agent that no role would ask is neither looked for nor recorded.
 
     Args:
         roles: those that the policy lets the bundle ask an agent for.
-        asked: what the person said for this run: role to agent, the empty key for all roles. directory: where relative paths in it start.
+        asked: the agents named for this run: role to agent, the empty key for all roles. directory: where relative paths in it start.
         rights: what the flow's policy allows its roles; the record says how far each agent can be held to it.
     Raises:
         NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings that the agent does not understand.
-        EnvironmentLacks: nobody chose an agent, and the built-in one does not play these roles.
+        EnvironmentLacks: no agent is chosen, and the built-in one does not play these roles.
     """
     names = tuple(roles)
     if (wrong := wrong_role(names, asked)) is not None:
@@ -78,10 +78,10 @@ def bind(
     }
     if default is not None:
         expect_plays(flow, default.use, unnamed)
-    asked_for = DEFAULT in asked  # settings that a person gave are checked, even if no role comes to use them
+    asked_for = DEFAULT in asked  # settings that a person gave are checked, even if no role uses them
     used = [*others.values()] if default is None or (len(others) == len(names) and not asked_for) else [default, *others.values()]
     for choice in used:
-        factory_of(choice.use)(choice.settings)  # says now what would otherwise stop the thread later
+        factory_of(choice.use)(choice.settings)  # raises now instead of in the thread
     if not names:
         return {}
     record: dict[str, object] = {"roles": {role: choice.recorded(rights) for role, choice in others.items()}}
@@ -102,13 +102,13 @@ def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
 def choose(
     config: Config, *, flow: str, role: str | None, asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
 ) -> Choice:
-    """Return the agent for *role*, or the one for all roles: what was said for this run, then config from the special to the general."""
+    """Return the agent for *role*, or for all roles: the one named for this run, then the config from the special to the general."""
     name, reason = configured_name(config, flow=flow, role=role, asked=asked)
     return automatic(config, environment) if name is None else named(name, config, reason, directory)
 
 
 def configured_name(config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]) -> tuple[str | None, str]:
-    """The name that somebody chose for *role*, and where; None if nobody did."""
+    """Return the name that is chosen for *role*, and where; None if there is none."""
     settings = config.flows.get(flow, FlowSettings())
     chosen_names: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
     if role is not None:
@@ -122,14 +122,14 @@ def configured_name(config: Config, *, flow: str, role: str | None, asked: Mappi
 
 
 def wrong_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
-    """The first role for which an agent was asked, and which is none of these."""
+    """Return the first role that an agent was asked for and the flow lacks."""
     return next((role for role in asked if role != DEFAULT and role not in roles), None)
 
 
 def question(
     config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str]
 ) -> ProgramRow | None:
-    """The coding program on PATH of which a person should say whether it may be used; None when nothing depends on it.
+    """Return the coding program on PATH that needs a person's consent; None when nothing depends on it.
 
     Nothing does when the run will be refused for a role that the flow does not have.
     """
@@ -147,13 +147,13 @@ def question(
 
 
 def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the agent of a machine on which nobody chose one: the first that there is."""
+    """Return the agent of a machine without a chosen one: the first that there is."""
     found = next((choice for look in ORDER if (choice := look(config, environment)) is not None), None)
     return found if found is not None else built_in(config, environment)
 
 
 def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
-    """A key in the environment, or in the store under the same name, was put there to be used."""
+    """Return the model whose key is in the environment, or in the store under the same name."""
     for wire, variable in KEY_VARIABLES.items():
         if environment.get(variable):
             return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
@@ -165,7 +165,7 @@ def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
 
 
 def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
-    """A coding program on PATH is used if a person said yes to it."""
+    """Return the coding program on PATH that has the user's consent."""
     if not config.consent:
         return None
     from .consent import consented_program
@@ -178,7 +178,7 @@ def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
 
 
 def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
-    """A model server on loopback costs nothing and nothing leaves the machine."""
+    """Return the model server on loopback, which costs nothing; nothing leaves the machine."""
     from .local import PORTS, find_server
 
     server = find_server()
@@ -190,7 +190,7 @@ def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | 
 
 
 def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
-    """What is left; a program that could be used is named, unless the person said no to it."""
+    """Return the built-in repair; its reason names a program that could be used, unless the person refused it."""
     from .consent import undecided_program
 
     if not is_kind(BUILT_IN):
@@ -204,11 +204,11 @@ def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
 
 
 ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (by_key, by_program, by_local_server)
-"""Where an agent is looked for when nobody chose one; the built-in repair is what is left."""
+"""Where an agent is looked for if none is chosen; the built-in repair comes last."""
 
 
 def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
-    """Return the agent that *name* stands for: config's, a kind of its own, a known coding agent, or ``KIND:…`` in one word."""
+    """Return the agent that *name* means: one of the config, a kind by its name, a known coding agent, or ``KIND:…`` in one word."""
     if name in config.agents:
         agent = config.agents[name]
         beside = config.path.parent if config.path is not None else directory

@@ -1,7 +1,6 @@
-"""Any program can be an agent: the prompt on its standard input, the answer on its standard output, the worktree around it.
+"""Commands as agents: the prompt on standard input, the answer on standard output, in the worktree.
 
-It runs as the person, with the person's rights and without a sandbox. Bytes of the answer that are not UTF-8 become ``\\xff``: an agent
-that shows a file in another encoding has still answered.
+A command runs with the user's rights and without a sandbox. Bytes of the answer that are not UTF-8 become ``\\xff``.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class CommandAgent(AgentKind):
             )
         except OSError as exc:
             raise EnvironmentLacks(
-                f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}", remedy="mend argv in config.yaml"
+                f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}", remedy="fix argv in config.yaml"
             ) from exc
         remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         return AgentAnswer(text=self._text_of(finished, timeout_s))
@@ -114,7 +113,7 @@ def program_in(settings: Mapping[str, object]) -> str:
 
 
 def empty_directory(scratch: Path) -> Path:
-    """A place to run in for a flow without a workspace: never the directory that the person happens to be in."""
+    """Return an empty directory for a flow without a workspace; the caller's directory is never used."""
     directory = scratch / "empty"
     directory.mkdir(parents=True, exist_ok=True)
     return directory

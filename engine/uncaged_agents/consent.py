@@ -1,4 +1,4 @@
-"""A coding program that happens to be on PATH answers for roles only after a person said yes to it, once; the config keeps the answer."""
+"""Consent to coding programs on PATH: asked for once, kept in the config."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from uncaged_engine.services.settings import Config
 from .program.table import ProgramRow, table
 
 NO = "not "
-"""Stands before a name in ``consent`` that a person said no to."""
+"""Prefix of a name in ``consent`` that the user refused."""
 LOCK_TIMEOUT_S = 10.0
 
 
 def present(environment: Mapping[str, str]) -> list[ProgramRow]:
-    """The coding programs on PATH, in the table's order; of several ways to use one the first."""
+    """Return the coding programs on PATH, in the table's order; of several ways to use one the first."""
     found: dict[str, ProgramRow] = {}
     for row in table().values():
         program = row.program_on(environment.get("PATH", ""))
@@ -27,14 +27,14 @@ def present(environment: Mapping[str, str]) -> list[ProgramRow]:
 
 
 def consented_program(config: Config, environment: Mapping[str, str]) -> ProgramRow | None:
-    """The first program on PATH that a person said yes to, in the order of the config."""
+    """Return the first program on PATH that has the user's consent, in the order of the config."""
     rows = table()
     path = environment.get("PATH", "")
     return next((rows[name] for name in config.consent if name in rows and rows[name].program_on(path) is not None), None)
 
 
 def undecided_program(config: Config, environment: Mapping[str, str]) -> ProgramRow | None:
-    """The first program on PATH that nobody said yes or no to; None if there is one to use already."""
+    """Return the first program on PATH without a yes or no; None if there is one to use already."""
     if consented_program(config, environment) is not None:
         return None
     refused = {name.removeprefix(NO) for name in config.consent}

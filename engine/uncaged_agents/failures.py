@@ -1,4 +1,4 @@
-"""Failures of agents that are other programs: whether the service behind one is away for a while, told from its own words."""
+"""Failures of agents that are other programs: whether the service behind one is away for a while, judged by its message."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from uncaged_models.patience import is_outage
 
 
 def agent_failure(message: str, words: str, more: Mapping[str, object]) -> AgentFailed:
-    """Return the failure of an agent that ended with an error. words: its own words about that."""
+    """Return the failure of an agent that ended with an error. words: its own message."""
     return AgentAway(message, more=more) if is_outage(words) else AgentFailed(message, more=more)

@@ -20,13 +20,13 @@ def factory_of(kind: str) -> Factory:
 
 
 def kind_of(kind: str) -> type[AgentKind]:
-    """Return what is known of *kind*: its class, or the defaults for a factory that is none; as `factory_of` it may raise."""
+    """Return the class of *kind*, or `AgentKind` with its defaults for a factory that is no such class; as `factory_of` it may raise."""
     factory = factory_of(kind)
     return factory if isinstance(factory, type) and issubclass(factory, AgentKind) else AgentKind
 
 
 def is_kind(name: str) -> bool:
-    """Whether *name* is a kind of agent."""
+    """Return whether *name* is a kind of agent."""
     return plugins.is_known(name, group=plugins.AGENTS)
 
 

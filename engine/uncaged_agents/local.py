@@ -1,4 +1,4 @@
-"""A model server on this machine's loopback is found by asking the usual ports, briefly and all at once."""
+"""Discovery of a model server on loopback: a short request to each of the usual ports, all at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 
 PORTS = {11434: "Ollama", 1234: "LM Studio", 8000: "vLLM", 8080: "llama.cpp"}
-"""What usually listens there; it is only a word for people."""
+"""The server that usually listens there, for messages."""
 
 LIMIT_S = 0.2
 MAX_BYTES = 1 << 20
@@ -18,7 +18,7 @@ NO_TALKERS = ("embed", "rerank", "whisper", "tts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """An OpenAI-compatible server, and the first of its models that can talk."""
+    """OpenAI-compatible server, and the first of its models that can talk."""
 
     port: int
     model: str
@@ -36,7 +36,7 @@ def find_server(ports: Sequence[int] = tuple(PORTS)) -> LocalServer | None:
 
 
 def first_model(port: int) -> str:
-    """Ask one port for its models; "" when nobody answers as such a server would."""
+    """Ask one port for its models; "" if no such server answers."""
     connection = HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
     try:
         connection.request("GET", "/v1/models", headers={"Accept": "application/json"})

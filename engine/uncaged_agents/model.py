@@ -1,7 +1,7 @@
-"""A model with tools is a coding agent of our own: it works in the worktree, and its last turn is the answer.
+"""Models as agents, with tools in the worktree. The last turn is the answer.
 
-Its system prompt is how to work, and the role; the user's turn is the rest of the prompt. A repair goes on in the same conversation, which
-is kept among the thread's private files, and its answer is forced into the role's schema where the endpoint can do that.
+The system prompt has the way of working and the role; the user's turn is the rest of the prompt. A repair continues the conversation,
+which is kept among the thread's private files; its answer is forced into the role's schema where the endpoint can do that.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class ModelAgent(AgentKind):
 
 
 def toolbox(request: AgentRequest) -> Tools:
-    """Return what the role may use: its flows, the extractor; tools for files only in a workspace."""
+    """Return the tools that the role may use: its flows, the extractor; tools for files only in a workspace."""
     sets: list[Tools] = [found for found in (request.flows, request.extract) if found is not None]
     if request.worktree is not None:
         commands = Commands(
@@ -115,7 +115,7 @@ def toolbox(request: AgentRequest) -> Tools:
 
 
 class CombinedTools:
-    """Sets of tools as one; a name that none of them has is for the first one to refuse."""
+    """Several sets of tools as one; the first set refuses an unknown name."""
 
     def __init__(self, sets: Sequence[Tools]) -> None:
         self._first = sets[0]
@@ -130,7 +130,7 @@ class CombinedTools:
 
 
 def counting(request: AgentRequest) -> Progress:
-    """Return the request's progress, with what the extractor used up added to each usage."""
+    """Return the request's progress, with the extractor's usage added to each report."""
     extract = request.extract
     if extract is None:
         return request.progress
@@ -143,16 +143,16 @@ def counting(request: AgentRequest) -> Progress:
 
 
 def counted(request: AgentRequest, usage: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a model's usage with that of the tools that used something up."""
+    """Return a model's usage with that of its tools."""
     for tools in (request.extract, request.flows):
         usage = usage if tools is None else tools.counted(usage)
     return usage
 
 
 def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, str]:
-    """Return the conversation with what has to be answered now as its last turn, and its name.
+    """Return the conversation, whose last turn is the request, and its name.
 
-    A repair goes on where the last answer ended; if that is lost, its prompt tells everything again.
+    A repair continues after the last answer; if that conversation is lost, its prompt repeats everything.
     """
     if request.repair is not None and isinstance(request.session, str):
         known = Conversation.load(place_of(request.scratch, request.session))

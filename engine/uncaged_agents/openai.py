@@ -1,4 +1,4 @@
-"""A model behind any OpenAI-compatible endpoint as an agent, with the tools of this project."""
+"""Models behind any OpenAI-compatible endpoint as agents."""
 
 from __future__ import annotations
 

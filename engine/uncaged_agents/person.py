@@ -1,6 +1,6 @@
-"""A person answers for a role: the thread waits, its worker may leave, and `answer` continues it from any terminal, on any day.
+"""People as agents: the thread waits, its worker may end, and `answer` continues it at any time.
 
-The person may work in the thread's worktree meanwhile; what they change there stays.
+The person may work in the thread's worktree meanwhile; changes there are kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PersonAgent(AgentKind):
 
 
 def question(request: AgentRequest) -> dict[str, object]:
-    """What is shown to the person; after an answer that could not be used, what was wrong with it."""
+    """Return the details of the wait, with the problem of the last answer if it could not be used."""
     asked: dict[str, object] = {"question": f"{request.role.name}: {request.role.description}", "answer": "role", "prompt": request.prompt}
     asked["fields"] = dict(request.role.schema)
     if request.worktree is not None:

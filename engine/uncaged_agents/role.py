@@ -1,9 +1,9 @@
-"""A role effect asks the agent that is bound to the role, takes data out of its answer, and keeps what it changed.
+"""The role effect: asks the agent that is bound to the role, extracts data from its answer, and snapshots its changes.
 
 Body: ``{"name": role, "prompt": text for this step?, "timeout_s": seconds?}``. The step's ``content`` is the answer without the block that
-carried the data (``meta``); unusable answers stand whole in their attempt lines.
+carried the data (``meta``); unusable answers are whole in their attempt lines.
 
-Rule 1: an agent works only in the thread's worktree, and a try after the first starts from the last snapshot.
+Rule 1: an agent works only in the thread's worktree, and an attempt after the first starts from the last snapshot.
 Rule 2: answer or failure, the worktree is snapshotted before the outcome is returned: each finished step has its files.
 Rule 3: no secret that was handed to an agent is in anything that is returned or recorded.
 """
@@ -56,7 +56,7 @@ class RoleHandler(Handler):
             return Failure.of("effect", f"role: {exc}")
         try:
             return perform_role(question, context)
-        except (UsageError, NotFoundError) as exc:  # the binding's settings, an agent that is gone: a person mends it and resumes
+        except (UsageError, NotFoundError) as exc:  # the binding's settings, an agent that is gone: a person fixes it and resumes
             raise EnvironmentLacks(str(exc)) from exc
 
 
@@ -70,14 +70,14 @@ def perform_role(question: Question, context: EffectContext) -> Outcome:
     if isinstance(outcome, Void | Wait) or workspace is None or workspace_level(context.bundle) != "write":
         return outcome
     snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
-    # crash here: the snapshot is made, no line names it; the next try starts from the one before it
+    # crash here: the snapshot is made, no line names it; the next attempt starts from the one before it
     if isinstance(outcome, Failure):
         return Failure(error={**outcome.error, "snapshot": snapshot})
     return Answer(fields={**outcome.fields, "snapshot": snapshot})
 
 
 def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Workspace | None:
-    """Return the thread's workspace as its last finished step left it, with nothing of an earlier try in it or still running."""
+    """Return the thread's workspace as its last finished step left it, with nothing of an earlier attempt in it or still running."""
     level = workspace_level(context.bundle)
     workspace = Workspace.of(context.start, context.store, context.thread_id, environment=context.environment) if level != "none" else None
     if level != "none" and workspace is None:
@@ -96,14 +96,14 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
         if again:
             workspace.restore(latest)
     if not is_part(context):
-        asked.write_text(context.key, "utf-8")  # a retry inside the same attempt is a further try, too
+        asked.write_text(context.key, "utf-8")  # a retry inside the same attempt is a further attempt, too
     return workspace
 
 
 def consult(
     question: Question, binding: AgentBinding, workspace: Workspace | None, scratch: Path, context: EffectContext, *, latest: str | None
 ) -> Outcome:
-    """Ask the agent and return the outcome. latest: the snapshot from which each try starts."""
+    """Ask the agent and return the outcome. latest: the snapshot from which each attempt starts."""
     role = question.role.name
 
     def progress(fields: Mapping[str, object]) -> None:
@@ -151,13 +151,13 @@ def consult(
 
 
 def seen_from(tree: Path, fields: Mapping[str, object]) -> dict[str, object]:
-    """A report whose tool and file are named as they are seen from the worktree; where that lies says nothing to whoever follows."""
+    """Return a report with tool and file relative to the worktree, whose own path means nothing to followers."""
     named = {name: text.replace(f"{tree}/", "") for name in ("tool", "file") if isinstance(text := fields.get(name), str)}
     return {**fields, **named}
 
 
 def clean(text: str, binding: AgentBinding) -> str:
-    """Words without the secrets that the agent was given."""
+    """Return *text* without the agent's secrets."""
     return str(redacted({"text": text}, binding)["text"])
 
 
@@ -170,13 +170,13 @@ def extracted(
     *,
     claims: Claims,
 ) -> RoleReply:
-    """Let the model that is configured for it take the data out of the agent's last answer, which is without secrets by then."""
+    """Extract the data from the agent's last answer, without secrets, by the configured model."""
     if context.config.extractor is None:
         return asked
     from uncaged_models.extractor import take_out
 
     role = question.role
-    taken = take_out(
+    extraction = take_out(
         clean(asked.content, binding),
         role.schema,
         role.extract_prompt,
@@ -186,10 +186,10 @@ def extracted(
         progress=lambda fields: context.progress({"role": role.name, **fields}),
     )
     usage = {**asked.usage}
-    add_usage(usage, {name: value for name, value in taken.usage.items() if name != "model"})
-    wrong = checker(role.schema, claims.problem)(taken.meta) if taken.fits else [taken.problem]
+    add_usage(usage, {name: value for name, value in extraction.usage.items() if name != "model"})
+    wrong = checker(role.schema, claims.problem)(extraction.meta) if extraction.fits else [extraction.problem]
     problems = asked.problems if not wrong else (*asked.problems, f"the extractor {context.config.extractor!r}: {'; '.join(wrong)}")
-    return replace(asked, meta=None if wrong else cast("Mapping[str, object]", taken.meta), problems=problems, usage=usage)
+    return replace(asked, meta=None if wrong else cast("Mapping[str, object]", extraction.meta), problems=problems, usage=usage)
 
 
 def outcome_of(asked: RoleReply, role: str, binding: AgentBinding) -> Answer | Failure:

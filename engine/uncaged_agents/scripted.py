@@ -1,4 +1,4 @@
-"""A scripted agent answers from a YAML file, the same at every run, so that demos and tests need no model.
+"""Scripted agents: answers from a YAML file, the same at every run, for demos and tests.
 
 Either one list for the whole thread, in order, each entry naming the role that it expects::
 

@@ -1,7 +1,7 @@
-"""No more agents of one user work at once on this machine than the config allows, over all stores; the others wait and can be killed.
+"""Slots for agents: the limit on agents of one user that work at once on this machine, over all stores. Others wait and can be killed.
 
-A place is a lock on a file, so a worker that dies gives its places back. Whoever got one looks whether others, whose config allows more,
-have gone beyond its own limit, and then steps back.
+A slot is a lock on a file, so a worker that dies releases its slots. The holder of a new slot releases it if others, whose config
+allows more, exceed its own limit.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from uncaged_engine.services.processes import runtime_directory
 POLL_S = 0.2
 SUFFIX = ".place"
 _HELD: dict[Path, set[int]] = {}
-"""The places of this process, by directory: nobody has to ask the kernel for those."""
+"""The slots of this process, by directory; these need no system call."""
 _HOLDING = threading.Lock()
 
 Progress = Callable[[Mapping[str, object]], None]
 
 
 class SlotCancelled(Exception):
-    """It was killed while it waited."""
+    """The step was killed while it waited."""
 
 
 class AgentSlot:
-    """One of *places* in *directory*, held inside its ``with`` block."""
+    """One of *places* slots in *directory*, held inside its ``with`` block."""
 
     def __init__(self, directory: Path, places: int, cancel: Cancel, progress: Progress) -> None:
         self._directory = directory
@@ -52,7 +52,7 @@ class AgentSlot:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Others may have the place while the block runs: whoever waits for agents must not keep them from working."""
+        """Release the slot while the block runs: an agent that waits for others must not keep them from working."""
         self._release()
         try:
             yield
@@ -60,7 +60,7 @@ class AgentSlot:
             self._wait()
 
     def _wait(self) -> None:
-        """Return when there is a place; followers are told while there is none."""
+        """Wait for a slot, and report the wait as progress."""
         try:
             self._place = self._try_take()
             if self._place is None:
@@ -76,7 +76,7 @@ class AgentSlot:
                     raise SlotCancelled
                 self._place = self._try_take()
                 if self._place is None:
-                    self._progress(self._report())  # somebody may have begun to follow
+                    self._progress(self._report())  # a new follower may be there
         finally:
             self._progress({"queued": False})
 
@@ -93,7 +93,7 @@ class AgentSlot:
                 os.close(place)
 
     def _try_take(self) -> int | None:
-        """A descriptor that holds the lock of a free place, or None."""
+        """Return a descriptor that holds the lock of a free slot, or None."""
         with _HOLDING:
             held = _HELD.setdefault(self._directory, set())
             for number in range(self._places):
@@ -105,7 +105,7 @@ class AgentSlot:
                     if take(place):
                         if working(self._directory) > self._places:  # our own is among them
                             return None
-                        os.utime(place)  # what tidies old files away leaves it alone
+                        os.utime(place)  # cleaners of old files leave it alone
                         held.add(number)
                         self._number, kept = number, True
                         return place
@@ -116,7 +116,7 @@ class AgentSlot:
 
 
 def working(directory: Path) -> int:
-    """How many places are held at this moment."""
+    """Return how many slots are held at this moment."""
     mine = {f"{number}{SUFFIX}" for number in tuple(_HELD.get(directory, ()))}
     with os.scandir(directory) as entries:
         others = [entry.path for entry in entries if entry.name.endswith(SUFFIX) and entry.name not in mine]
@@ -124,7 +124,7 @@ def working(directory: Path) -> int:
 
 
 def slots_directory(environment: Mapping[str, str]) -> Path:
-    """Where the places of this user are on this machine.
+    """Return the directory of this user's slots on this machine.
 
     Raises:
         EnvironmentLacks: there is no directory that is this user's alone.
@@ -133,5 +133,5 @@ def slots_directory(environment: Mapping[str, str]) -> Path:
         directory = runtime_directory(environment) / "agents"
         directory.mkdir(mode=0o700, exist_ok=True)
     except (RefusedError, OSError) as exc:
-        raise EnvironmentLacks(f"agents have no place to work: {exc}", remedy="mend that") from exc
+        raise EnvironmentLacks(f"agents have no place to work: {exc}", remedy="fix that") from exc
     return directory

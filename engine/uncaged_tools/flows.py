@@ -1,4 +1,4 @@
-"""Every enabled flow is a tool that a model can be offered, under a name that every model's endpoint takes, and calling one runs a thread.
+"""Enabled flows as tools of a model, under names that every model's endpoint accepts; a call runs a thread.
 
 from uncaged_tools.flows import call, tools
 
@@ -35,7 +35,7 @@ _INPUT = re.compile(rb"^def run\(\s*(\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowTool:
-    """What a model is told of a flow. schema: JSON Schema of an object. prompt: the arguments hold the prompt as well."""
+    """Description of a flow for a model. schema: JSON Schema of an object. prompt: the arguments hold the prompt as well."""
 
     name: str
     description: str
@@ -47,7 +47,7 @@ class FlowTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowResult:
-    """What a call came to.
+    """Result of a call.
 
     success: the thread completed, and its result does not say otherwise. direct: data is the raw value that the flow wants handed out
     as it is.
@@ -61,19 +61,19 @@ class FlowResult:
     direct: bool = False
 
     def document(self) -> dict[str, object]:
-        """The same as JSON."""
+        """Return the result as JSON."""
         fields = {"threadId": self.thread_id, "status": self.status, "success": self.success, "message": self.message, "data": self.data}
         return {**fields, "direct": True} if self.direct else fields
 
 
 def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[str] | None = None) -> list[FlowTool]:
-    """The enabled flows that can be run, in the order of their names.
+    """Return the enabled flows that can be run, ordered by name.
 
     Args:
         reserved: names that are taken. flows: only these.
     """
     found: list[FlowTool] = []
-    taken = set(reserved)
+    used_names = set(reserved)
     for flow in sorted(engine.registry.read().flows.values(), key=lambda flow: flow.name):
         if not flow.enabled or (flows is not None and flow.name not in flows):
             continue
@@ -82,14 +82,14 @@ def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[s
         except UncagedError:
             continue  # one that is damaged, or made for an effect that is not here, hides no other
         if tool is not None:
-            found.append(replace(tool, name=free_name(tool.name, taken)))
-            taken.add(found[-1].name)
+            found.append(replace(tool, name=free_name(tool.name, used_names)))
+            used_names.add(found[-1].name)
     return found
 
 
 @lru_cache(maxsize=1024)
 def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
-    """A flow as a tool; None for one that is only kept. What a hash stands for never changes, so that is looked up once."""
+    """Return a flow as a tool; None if this engine cannot run it. A bundle never changes, so each hash is read once."""
     bundle = Store(root=root).load_bundle(bundle_hash, KNOWN)
     if bundle.descriptor.raw.get("unsupported"):
         return None
@@ -116,7 +116,7 @@ def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
 
 
 def reads_prompt(source: bytes) -> bool:
-    """Whether a bundle reads the prompt of its input, under the name that `run` has for it or the drivers have."""
+    """Return whether a bundle reads the prompt of its input, under the name that `run` has for it or the drivers have."""
     names = {b"input", *_INPUT.findall(source)}
     return any(name in names for name in _READS_PROMPT.findall(source))
 
@@ -128,10 +128,10 @@ def tool_name(text: str, bundle: BundleHash) -> str:
     return name or f"flow_{bundle.lower()}"
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
-    """Return *name*, with a number after it if it is taken."""
+def free_name(name: str, used: Collection[str]) -> str:
+    """Return *name*, with a number after it if it is in *used*."""
     number, free = 1, name
-    while free in taken:
+    while free in used:
         number += 1
         free = f"{name[: LONGEST_NAME - len(str(number)) - 1]}_{number}"
     return free
@@ -149,7 +149,7 @@ def call(
     """Run a tool's flow until its thread stops.
 
     Args:
-        name: a tool's name, or the flow's own. heard: is told each event of the thread. begun: is told the thread's id once it exists.
+        name: a tool's name, or the flow's own. on_event: called with each event. on_start: called with the thread's id.
     Raises:
         NotFoundError, UsageError: no such tool, or arguments that it does not take; what `Engine.run` raises.
     """
@@ -189,7 +189,7 @@ def split(tool: FlowTool, arguments: Mapping[str, object]) -> tuple[str, dict[st
 
 
 def wait(engine: Engine, thread: ThreadId, on_event: Callable[[Event], None] | None = None) -> FlowResult:
-    """Follow a thread until it stops, and say what it came to."""
+    """Follow a thread until it stops and return its result."""
     status, message, end = "", "", None
     for event in engine.follow(thread):
         if on_event is not None:
@@ -202,7 +202,7 @@ def wait(engine: Engine, thread: ThreadId, on_event: Callable[[Event], None] | N
 
 
 def result_of_thread(thread: ThreadId, status: str, message: str, end: Mapping[str, Any] | None) -> FlowResult:
-    """What a thread that stopped came to, from its end record, if it has one."""
+    """Return the result of a thread that stopped. end: its end record, if it has one."""
     result = end.get("result") if status == "completed" and end is not None else None
     if status != "completed":
         return FlowResult(thread_id=thread, status=status, success=False, message=stop_message(thread, status, message), data=None)
@@ -216,7 +216,7 @@ def result_of_thread(thread: ThreadId, status: str, message: str, end: Mapping[s
 
 
 def stop_message(thread: ThreadId, status: str, message: str) -> str:
-    """What is said of a thread that did not complete: its own words, or what can be done about it; of one that waits, both."""
+    """Return the message for a thread that did not complete: its own, or the next command; for one that waits, both."""
     if status == "waiting":
         question = f": {message}" if message else ""
         return f"thread {thread} waits for a person{question}; see: uncaged-workflow thread {thread}, and answer it"
@@ -224,7 +224,7 @@ def stop_message(thread: ThreadId, status: str, message: str) -> str:
 
 
 def tool_document(tool: FlowTool, form: Format) -> dict[str, object]:
-    """A tool as a model's endpoint, or a client of MCP, takes it."""
+    """Return a tool in the form that a model's endpoint or an MCP client takes."""
     named: dict[str, object] = {"name": tool.name, "description": tool.description}
     match form:
         case "anthropic":

@@ -54,7 +54,7 @@ def confirmed(what: str, *, yes: bool) -> None:
 
 
 def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[str, str]) -> None:
-    """Ask, on a terminal only, whether a coding program that is on PATH may answer for roles that nobody chose an agent for.
+    """Ask, on a terminal only, whether a coding program that is on PATH may answer for roles without a chosen agent.
 
     The answer is kept in the config: each program is asked about once.
     """

@@ -1,4 +1,4 @@
-"""`agents` lists who could answer for roles here, and why the default is who it is."""
+"""The verb `agents`: the agents of this machine, and the default with its reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(as_json: bool) -> None:
 
 
 def found(config: Config) -> list[tuple[str, str, str, str]]:
-    """Configured agents, known coding agents, and the kinds that need no program."""
+    """Return the rows of configured agents, known coding agents, and the kinds that need no program."""
     from uncaged_agents.consent import present
     from uncaged_agents.kinds import kinds
     from uncaged_agents.program.table import table

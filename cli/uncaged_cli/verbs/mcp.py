@@ -56,7 +56,7 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
 @click.option("--http", "port", type=click.IntRange(1, 65535), metavar="PORT", help="For a server that runs with --http PORT.")
 @json_option
 def config(client: str, port: int | None, as_json: bool) -> None:
-    """Print what CLIENT has to be told to find this server; with --http also where the token is that its requests must bring."""
+    """Print CLIENT's configuration for this server; with --http also the place of the token that its requests must carry."""
     from uncaged_tools.mcp.client_files import CLIENTS as known
     from uncaged_tools.mcp.client_files import NAME, snippet
 

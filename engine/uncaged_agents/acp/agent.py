@@ -1,4 +1,4 @@
-"""A coding agent that speaks the Agent Client Protocol answers for a role in the worktree, within the flow's policy."""
+"""Agents of the Agent Client Protocol, as agents of a role in the worktree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .transcript import Transcript, one_line
 
 KIND = "acp"
 START_S = 120.0
-"""Adapters that are fetched on first use take their time."""
+"""Long, as adapters may be downloaded on first use."""
 LEAVING_S = 2.0
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class AcpAgent(AgentKind):
             return self._with_process(request, lambda process, confinement, stopped: self._turn(process, request, confinement, stopped))
 
     def greet(self, request: AgentRequest) -> AgentInfo:
-        """Start it, shake hands, open a session, and end it without having asked anything.
+        """Start the agent, initialise, open a session, and end it without a prompt.
 
         Raises:
             EnvironmentLacks, AgentFailed: the latter when it was stopped.
@@ -97,7 +97,7 @@ class AcpAgent(AgentKind):
         return self._with_process(request, lambda process, confinement, stopped: self._greet(process, request, confinement, stopped))
 
     def _with_process(self, request: AgentRequest, work: Callable[[AgentProcess, Confinement, asyncio.Event], Coroutine[Any, Any, T]]) -> T:
-        """Do the work with a process that was started for it, and end that."""
+        """Start a process, run *work* with it, and end it."""
         environment = {**request.environment, **self._env}
         directory = request.worktree or empty_directory(request.scratch)
         confinement = Confinement.of(request, directory, environment)
@@ -105,11 +105,11 @@ class AcpAgent(AgentKind):
         try:
             process = AgentProcess.start(argv, directory=directory, environment=environment, scratch=request.scratch, key=request.key)
         except OSError as exc:
-            raise EnvironmentLacks(f"{self.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
+            raise EnvironmentLacks(f"{self.title} cannot be started: {exc.strerror or exc}", remedy="fix that") from exc
         patience_s = 0.0
         try:
             result = LOOP_THREAD.run(lambda stopped: work(process, confinement, stopped), request.cancel)
-            patience_s = min(LEAVING_S, self._grace_s)  # what it keeps of its session it may still be writing down
+            patience_s = min(LEAVING_S, self._grace_s)  # it may still be writing its session
         finally:
             process.end(patience_s=patience_s, grace_s=self._grace_s)
         return result
@@ -152,7 +152,7 @@ class AcpAgent(AgentKind):
             remark=request.remark,
         )
         start_s = min(self._start_s, request.timeout_s, self._timeout_s)
-        settings = replace(self._turn_settings(request, start_s), timeout_s=2 * start_s)  # whoever is slow is slow to start
+        settings = replace(self._turn_settings(request, start_s), timeout_s=2 * start_s)  # a slow agent is also slow to start
         return await PromptTurn(process, client, transcript, settings, request.remark).greet(str(confinement.place.here), stopped)
 
     def _turn_settings(self, request: AgentRequest, start_s: float) -> TurnSettings:
@@ -172,7 +172,7 @@ class AcpAgent(AgentKind):
 
 
 def prompt_of(request: AgentRequest, grants: Grants) -> Prompt:
-    """What to say: the whole prompt, or in a session that goes on what is new there."""
+    """Return the prompt: whole for a new session, the new part for one that continues."""
     if grants.session is not None and request.repair is None:
         follow_up = grants.follow_up(request.reply)
         return Prompt(whole=f"{request.prompt}\n{follow_up}\n", again=follow_up, session=grants.session)
@@ -185,7 +185,7 @@ def prompt_of(request: AgentRequest, grants: Grants) -> Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
-    """What an agent stands on: where it works, what it may do there, and how its terminals are started.
+    """Bounds of one turn: the directory, the rights, and how terminals are started.
 
     A role that only reads has its terminals in the sandbox, whatever the policy says: nothing else keeps a command from writing.
     """

@@ -1,4 +1,4 @@
-"""A terminal of a role whose policy says ``sandbox`` is a command in the script sandbox; what it wrote is there once it has ended."""
+"""Terminals in the script sandbox, for roles whose policy says ``sandbox``. Their output is complete when the command has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_RUN = 126
 
 
 class SandboxedTerminal:
-    """A command in a thread of its own: the sandbox ends with the thread that started it."""
+    """Command in a thread of its own: the sandbox ends with the thread that started it."""
 
     def __init__(
         self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: TerminalOutput, *, commands: Commands

@@ -1,4 +1,4 @@
-"""What an agent may ask of us during its turn is answered here, and nowhere else; whatever it asks beyond that is refused."""
+"""Client side of the Agent Client Protocol: answers an agent's requests for permission, files and terminals, and refuses all others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class AcpClient:
-    """Our side of one turn; `handle` is what the protocol library calls for each message."""
+    """Request handler of one turn; the protocol library calls `handle` for each message."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class AcpClient:
 
         self.session: str | None = None
         self.wanted: Grants | None = None
-        """What a person has to be asked before the turn can go on."""
+        """The permission that a person has to give before the turn can continue."""
         self.asking = asyncio.Event()
         self._place = place
         self._rights = rights
@@ -68,7 +68,7 @@ class AcpClient:
         }
 
     async def handle(self, method: str, params: object, is_notification: bool) -> object:
-        """Answer a request, or take in a notification; of notifications nothing is ever an error."""
+        """Answer a request, or process a notification; a notification never raises."""
         from acp import RequestError
 
         if is_notification:
@@ -143,7 +143,7 @@ class AcpClient:
 
 
 def status_of(status: int | None) -> dict[str, object]:
-    """How a command ended, as the protocol says it."""
+    """Return the protocol's exit status of a command."""
     if status is None or status < 0:
         return {"signal": "SIGKILL" if status is None else signal_name(status)}
     return {"exitCode": status}

@@ -1,4 +1,4 @@
-"""Whatever path an agent names, it means a place inside the worktree with all links followed, or the agent hears why it may not."""
+"""Paths that an agent names: resolved inside the worktree with all links followed, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..tools.place import Place, ToolError
 
 
 def path_refusal(place: Place, name: str) -> str | None:
-    """Why an agent may not have that path; None if it may."""
+    """Return why an agent may not use a path; None if it may."""
     try:
         place.resolve(name)
     except ToolError as exc:
@@ -15,7 +15,7 @@ def path_refusal(place: Place, name: str) -> str | None:
 
 
 def display_path(place: Place, name: str) -> str:
-    """A path as people know it: relative to where the agent works, if it lies in the worktree."""
+    """Return a path for display: relative to the agent's directory if it is in the worktree."""
     try:
         return place.name(place.resolve(name))
     except ToolError:
@@ -23,7 +23,7 @@ def display_path(place: Place, name: str) -> str:
 
 
 def read_part(place: Place, name: str, line: int | None, limit: int | None) -> str:
-    """A file's text from the 1-based *line* on, at most *limit* lines of it.
+    """Return a file's text from the 1-based *line* on, at most *limit* lines of it.
 
     Raises:
         ToolError: it may not be read, or cannot be.

@@ -1,4 +1,4 @@
-"""What a person was asked to allow, and what they said, is kept beside the session in which the agent asked, until the step is done."""
+"""Permissions outside the worktree that a person gave or denied, kept with the agent's session until the step is done."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANSWERS = (YES, "no")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grants:
-    """session: where it was asked. title: what for. asked, granted, denied: paths outside the worktree."""
+    """Permissions of a step. session, title: of the tool call that needs them. asked, granted, denied: paths outside the worktree."""
 
     session: str | None = None
     title: str = ""
@@ -21,24 +21,24 @@ class Grants:
     denied: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, scratch: Path, key: str, said: object) -> Grants:
-        """What stands for a step, with what a person said last; nothing if nobody was asked."""
+    def of(cls, scratch: Path, key: str, reply: object) -> Grants:
+        """Return the permissions of a step with the person's last reply; empty if none was requested."""
         file = file_of(scratch, key)
-        if said is None or not file.exists():
+        if reply is None or not file.exists():
             return cls()
         fields = json.loads(file.read_text("utf-8"))
         asked, granted, denied = (tuple(fields[name]) for name in ("asked", "granted", "denied"))
         kept = cls(session=fields["session"], title=fields["title"], asked=asked, granted=granted, denied=denied)
-        if said == YES:
+        if reply == YES:
             return replace(kept, granted=(*kept.granted, *kept.asked), asked=())
         return replace(kept, denied=(*kept.denied, *kept.asked), asked=())
 
     def keep(self, scratch: Path, key: str) -> None:
         file_of(scratch, key).write_text(json.dumps(asdict(self)), "utf-8")
 
-    def follow_up(self, said: object) -> str:
-        """What the agent hears of it."""
-        word = "allowed" if said == YES else "did not allow"
+    def follow_up(self, reply: object) -> str:
+        """Return the message that continues the agent's session."""
+        word = "allowed" if reply == YES else "did not allow"
         return f"The person {word} what you asked for: {self.title}. Go on with your task from where you were, and end with the answer."
 
 

@@ -1,4 +1,4 @@
-"""What an agent asks leave for is answered by the flow's policy alone: inside the worktree yes, outside no, and never more than once.
+"""Permission requests of an agent, decided by the flow's policy: allowed inside the worktree, refused outside, and always for one call.
 
 The protocol has kinds of tool calls of its own; each is one or more of the tools that a policy names.
 """
@@ -40,14 +40,14 @@ PATH_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call as far as it is known."""
+    """Tool call, as far as its updates describe it."""
 
     title: str = ""
     kind: str = "other"
     paths: tuple[str, ...] = ()
 
     def updated(self, fields: Mapping[str, object]) -> ToolCall:
-        """The same with what an update says of it."""
+        """Return the call with the fields of an update."""
         title, kind = fields.get("title"), fields.get("kind")
         return ToolCall(
             title=title if isinstance(title, str) and title else self.title,
@@ -57,7 +57,7 @@ class ToolCall:
 
 
 def paths_of(fields: Mapping[str, object]) -> Iterator[str]:
-    """The paths that a tool call names: its places, its differences, and the input of its tool."""
+    """Yield the paths that a tool call names: its locations, its diffs, and its input."""
     for key in ("locations", "content"):
         items = fields.get(key)
         for item in items if isinstance(items, list) else ():
@@ -69,7 +69,7 @@ def paths_of(fields: Mapping[str, object]) -> Iterator[str]:
 
 
 def refusal(rights: Rights, place: Place, call: ToolCall, *, writable: bool, granted: Collection[str] = ()) -> str | None:
-    """Why a tool call is refused, in words for the log; None if it is allowed.
+    """Return why a tool call is refused, in words for the log; None if it is allowed.
 
     Args:
         writable: whether the role may change the workspace. granted: paths outside that a person allowed.
@@ -79,7 +79,7 @@ def refusal(rights: Rights, place: Place, call: ToolCall, *, writable: bool, gra
 
 
 def withheld(rights: Rights, call: ToolCall, *, writable: bool) -> str | None:
-    """Why the policy has this kind of call refused, wherever it leads."""
+    """Return why the policy refuses this kind of call, whatever its paths; None if it does not."""
     if call.kind == FETCH:
         return None if rights.network else "the flow's policy gives this role no network"
     if rights.tools is not None and call.kind not in FREE and rights.tools.isdisjoint(TOOLS_OF.get(call.kind, ())):
@@ -91,11 +91,11 @@ def withheld(rights: Rights, call: ToolCall, *, writable: bool) -> str | None:
 
 
 def outside(place: Place, call: ToolCall) -> tuple[str, ...]:
-    """The paths of a call that an agent may not have by itself."""
+    """Return the paths of a call that need a permission."""
     return tuple(path for path in call.paths if path_refusal(place, path) is not None)
 
 
 def option_for(options: Sequence[PermissionOption], *, allow: bool) -> str | None:
-    """The option to take, the narrowest one first; None when the agent offers none of that kind."""
+    """Return the option to select, the narrowest one first; None when the agent offers none of that kind."""
     by_kind = {option.kind: option.option_id for option in reversed(options)}
     return next((by_kind[kind] for kind in (ALLOWING if allow else REFUSING) if kind in by_kind), None)

@@ -1,4 +1,4 @@
-"""An agent's process is on record while it may run, and ends with all that it started, whatever becomes of the conversation with it."""
+"""Process of an agent: recorded while it may run, and ended with all that it started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TICK_S = 0.05
 
 
 class AgentProcess:
-    """A running agent: the leader of a session of its own. It is reaped last, so that its number stays its own until its group is gone."""
+    """Running agent, leader of a session of its own. It is reaped last, so that its process id is not reused before its group is gone."""
 
     def __init__(self, process: subprocess.Popen[bytes], *, scratch: Path, key: str) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
@@ -45,7 +45,7 @@ class AgentProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Negative for a signal; None while it runs."""
+        """Return the exit code: negative for a signal; None while it runs."""
         return exit_code(self.pid)
 
     @property
@@ -53,7 +53,7 @@ class AgentProcess:
         return self._process.pid
 
     def end(self, *, patience_s: float, grace_s: float) -> None:
-        """Let it leave by itself for *patience_s*, then TERM, after *grace_s* KILL; end what it left behind."""
+        """Let it exit by itself for *patience_s*, then TERM, after *grace_s* KILL; end what it left behind."""
         for pipe in (self.stdin, self.stdout, self.stderr):
             with suppress(OSError):
                 pipe.close()
@@ -84,7 +84,7 @@ class AgentProcess:
 
 
 def exit_code(pid: int) -> int | None:
-    """How a child of ours that is not reaped yet has ended: negative for a signal; None while it runs."""
+    """Return the exit code of a child that is not reaped yet: negative for a signal; None while it runs."""
     result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if result is None:
         return None
@@ -108,5 +108,5 @@ async def wait_for_exit(pid: int) -> None:
 
 
 def exit_handle(pid: int) -> int | None:
-    """A descriptor that becomes readable when a child has ended, where there is such a thing; the caller closes it."""
+    """Return a descriptor that becomes readable when a child has ended, if the system has one; the caller closes it."""
     return os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None

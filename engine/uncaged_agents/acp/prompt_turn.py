@@ -1,6 +1,6 @@
-"""One turn with an agent, from the handshake to its last word: it ends in an answer or with a reason that says who can mend it.
+"""Prompt turn of the Agent Client Protocol, from the handshake to the answer or the failure.
 
-Before the prompt whatever goes wrong is a lack of the machine: not an agent, too old, not logged in. After it, it is the agent's failure.
+Before the prompt, any error is a lack of the environment: not an agent, too old, not logged in. After it, it is the agent's failure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TAIL_CHARACTERS = 4000
 LAST_CHARACTERS = 500
 MAX_SESSION_CHARACTERS = 500
 DRAIN_S = 1.0
-"""How long what an agent has written may come in after it has ended."""
+"""How long output is read after the process has ended."""
 STOPS = {
     "max_tokens": "its answer reached the limit of tokens",
     "max_turn_requests": "it reached its limit of requests for one turn",
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What to say: *whole* in a new session, *again* in the one that goes on. session: the one to go on with, if it is still there."""
+    """Prompt texts: *whole* for a new session, *again* for one that continues. session: the one to continue, if it still exists."""
 
     whole: str
     again: str
@@ -50,11 +50,11 @@ class Prompt:
 
 
 class PermissionNeeded(Exception):
-    """The agent may go on once a person has been asked."""
+    """A person's permission is needed before the agent can continue."""
 
 
 class PromptTurn:
-    """The conversation with one process; `hold` is its whole life in the event loop."""
+    """Turn with one process; `answer` and `greet` each run a whole one in the event loop."""
 
     def __init__(
         self, process: AgentProcess, client: AcpClient, transcript: Transcript, settings: TurnSettings, remark: Callable[[str], None]
@@ -82,7 +82,7 @@ class PromptTurn:
         )
 
     async def _connected(self, work: Callable[[Connection, asyncio.Task[object]], Awaitable[T]], stopped: asyncio.Event) -> T:
-        """Connect, do the work within its time, and leave nothing open."""
+        """Connect, run *work* within the timeout, and close everything."""
         from acp import RequestError
         from acp.connection import Connection
 
@@ -120,7 +120,7 @@ class PromptTurn:
         return AgentAnswer(text=self._transcript.answer(), usage=self._transcript.usage(reply.usage) or None, session=kept)
 
     async def _begin(self, connection: Connection, known: str | None, directory: str) -> tuple[str, bool]:
-        """Shake hands and return the session, and whether it is the known one."""
+        """Initialise and return the session, and whether it is the known one."""
         capabilities = await initialise(connection, self._settings, self._remark)
         if known is not None:
             self._client.session = known
@@ -134,7 +134,7 @@ class PromptTurn:
         return AgentInfo(agent=agent_title(capabilities), model=model_of(opened))
 
     async def _within_start_time(self, work: Awaitable[T]) -> T:
-        """What the work before the prompt comes to; an agent that is too slow for it may need a person."""
+        """Return the result of work before the prompt; after the start timeout the agent may need a person."""
         try:
             async with asyncio.timeout(self._settings.start_s):
                 return await work
@@ -146,7 +146,7 @@ class PromptTurn:
             ) from exc
 
     async def _ask(self, connection: Connection, session: str, text: str, stop: asyncio.Task[object]) -> PromptResponse:
-        """Send the prompt and wait for the end of the turn; when it has to stop before, tell the agent and give it a moment."""
+        """Send the prompt and wait for the end of the turn; when it has to stop earlier, send a cancel and wait the grace time."""
         from acp import schema, text_block
         from acp.utils import notify_model
 
@@ -169,7 +169,7 @@ class PromptTurn:
             await asyncio.gather(answer, asking, return_exceptions=True)
 
     async def _unless_stopped(self, stop: asyncio.Task[object], work: Awaitable[T]) -> T:
-        """What *work* comes to, unless somebody asks to stop first."""
+        """Return the result of *work*, unless a stop is requested first."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -189,7 +189,7 @@ class PromptTurn:
         return LineTransport(reader, read_transport, asyncio.StreamWriter(write_transport, protocol, None, loop))
 
     async def _read_stderr(self) -> None:
-        """Keep the end of what it says on standard error."""
+        """Keep the end of the standard error."""
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
         transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stderr)
         try:
@@ -201,13 +201,13 @@ class PromptTurn:
             transport.close()
 
     async def _watch(self, transport: LineTransport) -> None:
-        """Hang up soon after it has ended: what it started may hold its output open."""
+        """Hang up soon after the process has ended: its children may hold its output open."""
         await wait_for_exit(self._process.pid)
         await asyncio.sleep(DRAIN_S)
         transport.hang_up()
 
     async def _connection_failure(self, transport: LineTransport) -> AgentFailed | EnvironmentLacks:
-        """Why nothing more is heard."""
+        """Return why the connection broke."""
         if transport.problem is not None:
             return self._failure(f"{transport.problem}, and was stopped")
         try:
@@ -221,7 +221,7 @@ class PromptTurn:
         return self._failure(f"it ended with exit code {code}", exitCode=code)
 
     def _request_failure(self, error: Exception) -> AgentFailed | EnvironmentLacks:
-        """What an error that the agent answered with means."""
+        """Return the failure that an error response means."""
         code, data = getattr(error, "code", None), getattr(error, "data", None)
         details = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
         what = f"{error}: {details}" if isinstance(details, str) and details else str(error)
@@ -231,7 +231,7 @@ class PromptTurn:
         return self._failure(what)
 
     def _failure(self, what: str, **more: object) -> AgentFailed | EnvironmentLacks:
-        """Who can mend it depends on whether the agent was asked already."""
+        """Return a lack of the environment before the prompt, a failure of the agent after it."""
         if self._begun:
             return agent_failure(f"{self._settings.name} gave no answer: {what}{self._last_words()}", what, {**more, **self._more()})
         return EnvironmentLacks(
@@ -243,7 +243,7 @@ class PromptTurn:
         return AgentFailed(f"{self._settings.name} was stopped", more=self._more())
 
     def _more(self) -> dict[str, object]:
-        """What a failure's record keeps besides its message."""
+        """Return the fields of a failure's record besides its message."""
         stderr, used = self._tail(TAIL_CHARACTERS), self._transcript.usage(None)
         return {**({"stderr": stderr} if stderr else {}), **({"usage": used} if used else {})}
 
@@ -257,6 +257,6 @@ class PromptTurn:
 
 
 def is_whole(answer: asyncio.Task[PromptResponse]) -> bool:
-    """Whether a turn that was to stop had come to its own end just before it heard of that."""
+    """Return whether a turn ended by itself just before the cancel reached it."""
     done = answer.done() and not answer.cancelled() and answer.exception() is None
     return done and answer.result().stop_reason == "end_turn"

@@ -1,4 +1,4 @@
-"""Before an agent is asked anything it has agreed on the protocol's version and opened the session to speak in."""
+"""Handshake and sessions of the Agent Client Protocol, before the first prompt."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ AUTH_REQUIRED = -32000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSettings:
-    """What a turn is bound to.
+    """Settings of a turn.
 
-    name: of the agent, for messages. login: how a person logs in. authenticate: the method to ask for when nobody is logged in, if one
-    works without a person. start_s: for the handshake and the session. timeout_s: for all of it. grace_s: to obey a cancel.
+    name: of the agent, for messages. login: how a person logs in. authenticate: the method to try when it is not logged in, if one
+    works without a person. start_s: for the handshake and the session. timeout_s: for all of it. grace_s: to react to a cancel.
     """
 
     name: str
@@ -37,21 +37,21 @@ class TurnSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentInfo:
-    """What an agent says of itself before it is asked anything; each is empty if it does not tell. agent: name and version."""
+    """Description that an agent gives of itself before a prompt; each field is empty if it gives none. agent: name and version."""
 
     agent: str
     model: str
 
 
 class ProtocolViolation(Exception):
-    """An answer that is none of the protocol's."""
+    """The agent sent a response that does not fit the protocol."""
 
 
 async def ask(connection: Connection, method: str, request: BaseModel, answer: type[Answer]) -> Answer:
     """Send a request and return its answer.
 
     Raises:
-        Unsound, RequestError (the agent says no), ConnectionError (nobody answers any more).
+        Unsound, RequestError (the agent says no), ConnectionError (the connection is closed).
     """
     from acp.utils import request_model_from_dict
     from pydantic import ValidationError
@@ -65,7 +65,7 @@ async def ask(connection: Connection, method: str, request: BaseModel, answer: t
 
 
 async def initialise(connection: Connection, settings: TurnSettings, remark: Callable[[str], None]) -> InitializeResponse:
-    """Shake hands; EnvironmentLacks when the agent speaks another version."""
+    """Initialise the connection; EnvironmentLacks when the agent speaks another version."""
     from acp import PROTOCOL_VERSION, schema
 
     request = schema.InitializeRequest(
@@ -92,7 +92,7 @@ def agent_title(capabilities: InitializeResponse) -> str:
 
 
 def model_of(opened: NewSessionResponse) -> str:
-    """The model that a new session begins with, where the agent lets people choose one."""
+    """Return the model of a new session, if the agent offers a choice."""
     for option in opened.config_options or ():
         if option.category == "model":
             return str(option.current_value)
@@ -100,7 +100,7 @@ def model_of(opened: NewSessionResponse) -> str:
 
 
 async def load(connection: Connection, capabilities: InitializeResponse, known: str, directory: str, remark: Callable[[str], None]) -> bool:
-    """Take up the session *known* again, if the agent can and still has it."""
+    """Load the session *known*, if the agent can and still has it."""
     from acp import RequestError, schema
 
     if capabilities.agent_capabilities is None or not capabilities.agent_capabilities.load_session:
@@ -117,7 +117,7 @@ async def load(connection: Connection, capabilities: InitializeResponse, known: 
 
 
 async def begin(connection: Connection, settings: TurnSettings, directory: str) -> NewSessionResponse:
-    """Open a new session; where nobody is logged in, ask once for the method that needs no person."""
+    """Open a new session; if the agent is not logged in, try once the method that needs no person."""
     from acp import RequestError, schema
 
     request = schema.NewSessionRequest(cwd=directory, mcp_servers=[])

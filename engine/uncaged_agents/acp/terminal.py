@@ -1,4 +1,4 @@
-"""A command that an agent runs through us starts in the worktree, is read within bounds, and goes with its children when the turn ends."""
+"""Terminals of an agent: commands in the worktree, with bounded output, ended with their children when the turn ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRAIN_S = 0.25
 
 @dataclass(slots=True, kw_only=True)
 class TerminalOutput:
-    """The last part of what a command wrote."""
+    """Last part of a command's output."""
 
     max_bytes: int
     data: bytearray = field(default_factory=bytearray)
@@ -42,7 +42,7 @@ class TerminalOutput:
 
 
 class Terminal(Protocol):
-    """One command. done: it has ended; status: how, negative for a signal. close: end it with its children; must be awaited."""
+    """Command of an agent. done: it has ended; status: how, negative for a signal. close: end it with its children; must be awaited."""
 
     output: TerminalOutput
     done: asyncio.Event
@@ -54,11 +54,11 @@ class Terminal(Protocol):
 
 
 Start = Callable[[Sequence[str], Path, Mapping[str, str], TerminalOutput], Terminal]
-"""Starts a command in a directory with the variables that the agent adds."""
+"""Function that starts a command in a directory with the variables that the agent adds."""
 
 
 class Terminals:
-    """The commands of one turn."""
+    """Terminals of one turn."""
 
     def __init__(self, place: Place, start: Start) -> None:
         self._place = place
@@ -91,7 +91,7 @@ class Terminals:
         return name
 
     def find(self, name: str) -> Terminal:
-        """Raises: ToolError: there is none, or it was released."""
+        """Return a terminal; ToolError if there is none, or it was released."""
         if name not in self._terminals:
             raise ToolError(f"there is no terminal {name!r}")
         return self._terminals[name]
@@ -111,7 +111,7 @@ class Terminals:
 
 
 class LocalTerminal:
-    """A command that runs as the person, in a group of its own. It is reaped last, so that its number stays its own."""
+    """Command that runs as the user, in a group of its own. It is reaped last, so that its process id is not reused."""
 
     def __init__(
         self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: TerminalOutput, *, environment: Mapping[str, str]

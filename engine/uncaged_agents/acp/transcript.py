@@ -1,4 +1,4 @@
-"""What an agent says during its turn becomes its answer, its usage and a live view that costs the same however much it says."""
+"""Transcript of a turn: the answer, the usage, and a live view at bounded cost."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MAX_CALLS = 500
 RECENT_CHUNKS = 50
 MOST = 1e12
 PAUSE_S = 0.1
-"""Followers hear of changes at most this often."""
+"""Followers get changes at most this often."""
 
 
 class Transcript:
-    """One turn. Everything here runs in the event loop."""
+    """Transcript of one turn, used only in the event loop."""
 
     def __init__(self, place: Place, progress: Callable[[Mapping[str, object]], None], remark: Callable[[str], None]) -> None:
         self.on_overflow: Callable[[str], None] = lambda _problem: None
-        """Called when the answer is longer than any that we take."""
+        """Called when the answer exceeds its limit."""
         self._place = place
         self._progress = progress
         self._remark = remark
@@ -40,17 +40,17 @@ class Transcript:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, *, continued: bool) -> None:
-        """Forget what was said so far: an agent that takes up a session tells all of it again.
+        """Drop the transcript so far: an agent that loads a session replays it.
 
         Args:
-            continued: the session has cost something before; what, is known only if the agent said so.
+            continued: the session has an earlier cost, known only if the agent reported it.
         """
         if continued:
             self._cost_before = self._cost
         self._segments, self._characters, self._calls, self._shown = [[]], 0, {}, {}
 
     def take(self, params: object) -> None:
-        """Take in a ``session/update``; kinds that we do not know change nothing."""
+        """Process a ``session/update``; an unknown kind changes nothing."""
         update = params.get("update") if isinstance(params, Mapping) else None
         if not isinstance(update, Mapping):
             return
@@ -68,7 +68,7 @@ class Transcript:
         self._schedule_report()
 
     def call(self, number: str, fields: Mapping[str, object]) -> ToolCall:
-        """A tool call with what *fields* add to what is known of it."""
+        """Return a tool call, updated with *fields*."""
         known = self._calls.pop(number, None)
         call = self._calls[number] = (known or ToolCall()).updated(fields)
         if len(self._calls) > MAX_CALLS:
@@ -80,20 +80,20 @@ class Transcript:
         return call
 
     def answer(self) -> str:
-        """What the agent said, from the last thing on that holds a fenced block: what it told on the way is no part of its answer."""
+        """Return the agent's text from the last segment with a fenced block on; earlier remarks are no part of the answer."""
         texts = ["".join(segment).strip("\n") for segment in self._segments]
         begin = next((index for index in reversed(range(len(texts))) if "```" in texts[index]), 0)
         return "\n\n".join(text for text in texts[begin:] if text.strip())
 
     def usage(self, tokens: Usage | None) -> dict[str, object]:
-        """What the turn used up, as far as the agent tells."""
+        """Return the usage of the turn, as far as the agent reports it."""
         used = {} if tokens is None else usage_of(tokens)
         if self._cost is not None and self._cost_before is not None and self._cost >= self._cost_before:
             used["cost"] = self._cost - self._cost_before
         return used
 
     def finish(self) -> None:
-        """Tell followers the last of it."""
+        """Send followers the last report."""
         if self._timer is not None:
             self._timer.cancel()
             self._report()
@@ -132,12 +132,12 @@ class Transcript:
 
 
 def is_plausible(value: object) -> TypeGuard[int | float]:
-    """A number that can be added up; whatever else an agent says of its use is not known."""
+    """Return whether a value is a number that can be added up; any other is unknown."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
 
 
 def usage_of(tokens: Usage) -> dict[str, object]:
-    """Our names for the agent's numbers: cached tokens are a part of the input, whether it counts them so or beside it."""
+    """Return the agent's numbers under the engine's names; cached tokens are a part of the input, however the agent counts them."""
     if not all(is_plausible(number) for number in (tokens.total_tokens, tokens.input_tokens, tokens.output_tokens)):
         return {}
     cached = (tokens.cached_read_tokens or 0) + (tokens.cached_write_tokens or 0)

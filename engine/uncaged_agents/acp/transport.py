@@ -1,6 +1,6 @@
-"""An agent's messages arrive one line each within fixed bounds; whoever goes over them is heard no longer.
+"""Transport of newline-delimited JSON messages, with bounds; an agent that exceeds one is disconnected.
 
-What the protocol library would stumble over never reaches it: lines that are no messages are dropped, and counted.
+Lines that are no messages never reach the protocol library: they are dropped and counted.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ MAX_UNANSWERED = 256
 
 
 class LineTransport:
-    """One agent's standard streams, as a transport of the protocol library. problem: the bound that the agent went over, if it did."""
+    """Standard streams of an agent, as a transport of the protocol library. problem: the bound that the agent exceeded, if any."""
 
     def __init__(self, reader: asyncio.StreamReader, read_transport: asyncio.BaseTransport, writer: asyncio.StreamWriter) -> None:
-        """Args: hearing: what feeds *reader*."""
+        """Args: read_transport: feeds *reader*."""
         self.problem: str | None = None
         self._reader = reader
         self._read_transport = read_transport
@@ -32,7 +32,7 @@ class LineTransport:
         self._unanswered = 0
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end, or when a bound is passed."""
+        """Return the next message; None at the end, or when a bound is exceeded."""
         while self.problem is None:
             line = await self._line()
             if line is None:
@@ -60,23 +60,23 @@ class LineTransport:
             await self._writer.drain()
             self._unanswered -= "method" not in message
         except ConnectionError:
-            if "method" in message:  # an answer that nobody reads any more is no error
+            if "method" in message:  # an unread response is no error
                 raise
 
     async def close(self) -> None:
         if not self._writer.transport.is_closing():
             self._writer.transport.abort()  # what an agent did not read would keep a half-closed pipe open
         self.hang_up()
-        await asyncio.sleep(0)  # both are closed when the loop has gone round
+        await asyncio.sleep(0)  # the loop closes both in its next rounds
         await asyncio.sleep(0)
 
     def stop(self, problem: str) -> None:
-        """Hear nothing more: a bound was passed."""
+        """Stop reading: a bound was exceeded."""
         self.problem = self.problem or problem
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Hear nothing more: what is not read yet comes, and then the end."""
+        """Stop reading after the data that has arrived."""
         if not self._read_transport.is_closing():
             self._read_transport.close()
 

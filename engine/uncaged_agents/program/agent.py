@@ -1,4 +1,4 @@
-"""A coding program is asked once per turn by its row of the table, and what it reports counts, not its exit code alone."""
+"""Headless coding programs, one run per turn. The result is what the program reports, not its exit code alone."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ class ProgramAgent(AgentKind):
         except OutputLimitExceeded as exc:
             raise AgentFailed(f"{self._row.title} was stopped: {exc}") from exc
         except OSError as exc:
-            raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="mend that") from exc
+            raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="fix that") from exc
         finally:
-            kill_leftovers(request.scratch, request.key)  # what it started may have left its group
+            kill_leftovers(request.scratch, request.key)  # its children may have left its group
         remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         values = reader.finish()
         add_stderr_values(self._row, finished.stderr, values)
@@ -110,7 +110,7 @@ class ProgramAgent(AgentKind):
         return row.argv(environment.get("PATH", ""), parts)
 
     def _result(self, finished: Finished, values: OutputValues, timeout_s: float, session: str | None) -> AgentAnswer:
-        """The answer, or why there is none."""
+        """Return the answer, or raise why there is none."""
         title, usage = self._row.title, values.usage
         more: dict[str, object] = {"exitCode": finished.exit_code, "stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
         if usage:
@@ -151,11 +151,11 @@ class ProgramAgent(AgentKind):
 
 
 class LostSession(Exception):
-    """The session to go on with is gone."""
+    """The session to continue no longer exists."""
 
 
 def rights_of(row: ProgramRow, request: AgentRequest) -> Sequence[str]:
-    """The arguments that let the program do what the flow lets its roles do, as far as it has any for that."""
+    """Return the arguments that give the program the role's rights, as far as it has options for them."""
     rights, level = request.rights, level_of(request)
     if not row.named or (rights.tools is None and not rights.network):
         return row.rights.get(level, ())
@@ -179,14 +179,14 @@ def rights_of(row: ProgramRow, request: AgentRequest) -> Sequence[str]:
 
 
 def level_of(request: AgentRequest) -> str:
-    """What the flow lets the role do with the workspace."""
+    """Return the role's access to the workspace: none, read or write."""
     if request.worktree is None:
         return "none"
     return "write" if request.writable and any(map(request.rights.may, (*CHANGING, "run"))) else "read"
 
 
 def add_stderr_values(row: ProgramRow, stderr: bytes, values: OutputValues) -> None:
-    """Find what the row looks for on standard error."""
+    """Add the values that the row's patterns find on standard error."""
     text = stderr.decode("utf-8", "replace")
     for name, pattern in row.stderr.items():
         found = re.findall(pattern, text)
@@ -195,7 +195,7 @@ def add_stderr_values(row: ProgramRow, stderr: bytes, values: OutputValues) -> N
 
 
 def schema_arguments(row: ProgramRow, request: AgentRequest) -> list[str]:
-    """Hand the role's schema over in a file, where program and schema allow it."""
+    """Write the role's schema to a file and return its option, where program and schema allow it."""
     if not row.schema or not is_strict(request.role.schema):
         return []
     file = request.scratch / "schema.json"
@@ -204,7 +204,7 @@ def schema_arguments(row: ProgramRow, request: AgentRequest) -> list[str]:
 
 
 def argument_of(prompt: str, scratch: Path) -> str:
-    """A prompt as one argument; one that is too long for that goes into a file, and the argument says so."""
+    """Return the prompt as one argument; one that is too long goes into a file, which the argument names."""
     if len(prompt.encode("utf-8", "backslashreplace")) <= MAX_ARGUMENT_BYTES:
         return prompt.replace("\0", "\\0")
     file = scratch / "prompt.md"

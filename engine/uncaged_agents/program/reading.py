@@ -1,4 +1,4 @@
-"""What a program prints is read by its row's rules alone, value by value, and a value of the wrong type is none."""
+"""Parser of a program's output by the rules of its row. A value of the wrong type is ignored."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MAX_SHOWN_CHARACTERS = 200
 
 
 class OutputLimitExceeded(Exception):
-    """It printed more than we read."""
+    """The program printed more than the limit."""
 
 
 @dataclass(slots=True, kw_only=True)
 class OutputValues:
-    """What was found so far. noise: lines that are no JSON. ended: the event that ends the output was there."""
+    """Values of the output so far. noise: lines that are no JSON. ended: the event that ends the output was there."""
 
     texts: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class OutputValues:
 
 
 class OutputReader:
-    """Reads one run's standard output as it comes. progress: gets what people like to see of each event."""
+    """Parser of one run's standard output as it arrives. progress: called with the displayed values of each event."""
 
     def __init__(self, row: ProgramRow, progress: Callable[[Mapping[str, object]], None]) -> None:
         self.values = OutputValues()
@@ -50,7 +50,7 @@ class OutputReader:
         self._total_bytes = 0
 
     def __call__(self, data: bytes) -> None:
-        """Raises: Flood: too much of it; nothing is kept that grows."""
+        """Parse a chunk; OutputLimitExceeded if it is too much."""
         self._total_bytes += len(data)
         if self._total_bytes > MAX_BYTES:
             raise OutputLimitExceeded(f"it printed more than {MAX_BYTES} bytes")
@@ -64,7 +64,7 @@ class OutputReader:
             raise OutputLimitExceeded(f"it printed more than {MAX_LINE_BYTES} bytes without an end")
 
     def finish(self) -> OutputValues:
-        """The end of the output: what is left is read."""
+        """Parse the rest and return all values."""
         if self._row.output == "text":
             self.values.texts["answer"], self.values.ended = self._buffer.decode("utf-8", "backslashreplace"), True
         else:
@@ -100,7 +100,7 @@ class OutputReader:
 
 
 def values_at(value: object, path: str) -> Iterator[Any]:
-    """Every value at *path*: dots go down, a number counts in a list, ``*`` is each item."""
+    """Yield every value at *path*: dots go down, a number counts in a list, ``*`` is each item."""
     key, _, rest = path.partition(".")
     if isinstance(value, Mapping) and path in value:  # a key with dots in it
         yield value[path]
@@ -119,7 +119,7 @@ def values_at(value: object, path: str) -> Iterator[Any]:
 
 
 def text_of(values: list[Any], *, first: bool) -> str | None:
-    """The last text among *values* (the first, if asked for), within bounds."""
+    """Return the last text among *values* (the first, if *first*), within bounds."""
     texts = [value for value in values if isinstance(value, str) and (value.strip() or not first)]
     if not texts:
         return None
@@ -139,7 +139,7 @@ def parse(line: bytes) -> dict[str, Any] | None:
 
 
 def parse_whole(data: bytes) -> dict[str, Any] | None:
-    """The one JSON object; programs like to print a line or two before it."""
+    """Return the one JSON object; programs may print a line or two before it."""
     for match in re.finditer(rb"^\{", data, re.MULTILINE):
         event = parse(data[match.start() :])
         if event is not None:

@@ -1,4 +1,4 @@
-"""A role's schema goes to a service only if it is of the strict kind that services take; else the prompt alone says what is wanted."""
+"""Strict schemas: the subset of JSON Schema that services accept. Any other schema is described in the prompt alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PLAIN = frozenset({"type", "description", "title", "enum", "const", "items", "pr
 
 
 def is_strict(schema: object) -> bool:
-    """Whether each object in it is closed and requires all of its properties, and nothing else than plain words says what it holds."""
+    """Return whether each object is closed and requires all of its properties, by plain keywords alone."""
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         return False
     return _is_plain(schema)

@@ -1,4 +1,4 @@
-"""What is known of each coding agent stands in one data file, and a row that is read here is whole."""
+"""Table of known coding agents, read and checked from one data file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE = Path(__file__).parent / "programs.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRule:
-    """How values are found in one event; see the head of the data file. fails: a path, or True. take: paths by what they are."""
+    """Rule for the values of one event; see the head of the data file. fails: a path, or True. take: paths by name of the value."""
 
     when: Mapping[str, object] = field(default_factory=dict)
     take: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class EventRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExitMeaning:
-    """What an exit code means. lacks: a person can mend it."""
+    """Meaning of an exit code. lacks: a person can fix it."""
 
     says: str
     lacks: bool = False
@@ -35,7 +35,7 @@ class ExitMeaning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRow:
-    """One coding agent; see the head of the data file."""
+    """Known coding agent; see the head of the data file."""
 
     name: str
     use: Literal["acp", "program"]
@@ -62,17 +62,17 @@ class ProgramRow:
 
     @property
     def how_to_log_in(self) -> str:
-        """Words for the end of a sentence."""
+        """Return the advice, for the end of a sentence."""
         if not self.variables:
             return self.login
         return f"{self.login}, or set {self.variables[0]} and name it under environment in config.yaml"
 
     def program_on(self, path: str) -> str | None:
-        """The program of this row that is on *path*."""
+        """Return the program of this row that is on *path*."""
         return next((place for program in self.programs if (place := shutil.which(program, path=path))), None)
 
     def argv(self, path: str, parts: Mapping[str, Sequence[str]]) -> list[str]:
-        """The command: the program on *path* and its arguments, with *parts* put in.
+        """Return the command: the program on *path* and its arguments, with *parts* put in.
 
         Raises:
             EnvironmentLacks: it is not installed; says how it is.
@@ -89,7 +89,7 @@ class ProgramRow:
 
 @functools.cache
 def table() -> Mapping[str, ProgramRow]:
-    """All rows by name, in the order of the file."""
+    """Return all rows by name, in the order of the file."""
     import yaml
 
     raw = cast("dict[str, dict[str, Any]]", yaml.safe_load(FILE.read_bytes()))
@@ -97,7 +97,7 @@ def table() -> Mapping[str, ProgramRow]:
 
 
 def row_for(settings: Mapping[str, object], kind: str) -> ProgramRow:
-    """The row that an agent's settings name; UsageError when there is none of that kind."""
+    """Return the row that an agent's settings name; UsageError when there is none of that kind."""
     name = check.text(settings, "row", kind=kind)
     row = table().get(name)
     if row is None or row.use != kind:
@@ -113,7 +113,7 @@ def title_in(settings: Mapping[str, object]) -> str:
 
 
 def row_of(name: str, fields: Mapping[str, Any]) -> ProgramRow:
-    """Raises: TypeError, KeyError, ValueError: it is not a row."""
+    """Return a checked row; TypeError, KeyError or ValueError if it is none."""
     unknown = sorted(set(fields) - (set(ProgramRow.__dataclass_fields__) - {"name", "continuing"} | {"continue"}))
     if unknown:
         raise ValueError(f"{name}: unknown keys {unknown}")

@@ -1,1 +1,1 @@
-"""What a model may do in a worktree: look, change, run, commit; each within the worktree and within what the role may use."""
+"""Tools of a model in a worktree: look, change, run, commit, within the worktree and the role's rights."""

@@ -1,4 +1,4 @@
-"""As root, commands run as a user of their own, and the worktree is that user's only while a command runs in it."""
+"""Ownership of the worktree: as root, commands run as a separate user, who owns the worktree only while one runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uncaged_engine.services.sandbox import ScratchUser, change_owners, identiti
 
 @contextmanager
 def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
-    """Inside, the tree belongs to *user*; what git keeps in it does not. As an ordinary user nothing changes hands."""
+    """Give the tree to *user* while the block runs, git's own files excepted. As an ordinary user nothing changes."""
     if os.geteuid() != 0:
         yield
         return
@@ -25,7 +25,7 @@ def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
 
 
 def hand_over(top: Path, uid: int, gid: int) -> None:
-    """Change the owner of all that is below *top*. Links are not followed, and a file that has a second name stays whose it is."""
+    """Change the owner of all that is below *top*. Links are not followed, and a file with a second name keeps its owner."""
 
     def choose(found: os.stat_result) -> tuple[int, int] | None:
         return (uid, gid) if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1) else None

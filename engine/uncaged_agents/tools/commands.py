@@ -1,4 +1,4 @@
-"""A command of a model runs in the script sandbox: it writes to the worktree alone, has no network unless allowed, and ends as a whole."""
+"""Commands of a model, in the script sandbox: they write only to the worktree, and use the network only if allowed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEMORY_BYTES = 6 << 30
 PROCESSES = 256
 OUTPUT_BYTES = 4 << 20
 LEFT_OUT = frozenset({"HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"})
-"""They name places that a command does not see; it gets a private home."""
+"""Variables that name places outside the sandbox; a command gets a private home."""
 
 GIT = {
     "GIT_OPTIONAL_LOCKS": "0",  # git's own directory can be read only
@@ -41,7 +41,7 @@ GIT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """How commands are run for one answer. reads: what the worktree's links lead to. writable: whether they may change the worktree."""
+    """Runner of the commands of one answer. reads: targets of the worktree's links. writable: whether they may change the worktree."""
 
     place: Place
     environment: Mapping[str, str]
@@ -89,7 +89,7 @@ class Commands:
 
 @contextmanager
 def guarded(pointer: Path) -> Iterator[None]:
-    """A worktree's ``.git`` is a file that names its repository; one that a command changed would lead the engine's own git elsewhere."""
+    """Restore the worktree's file ``.git`` after the block: a changed one would lead the engine's own git to another repository."""
     found = os.lstat(pointer) if os.path.lexists(pointer) else None
     if found is None or not stat.S_ISREG(found.st_mode):
         yield
@@ -109,7 +109,7 @@ def guarded(pointer: Path) -> Iterator[None]:
 
 
 def git_directories(top: Path) -> tuple[Path, ...]:
-    """What git reads for a worktree: the file that names its repository, and the repository's own directory."""
+    """Return the paths that git reads for a worktree: the file that names its repository, and the repository's own directory."""
     pointer = top / ".git"
     if not pointer.is_file():
         return (pointer,) if pointer.is_dir() else ()
@@ -122,7 +122,7 @@ def git_directories(top: Path) -> tuple[Path, ...]:
 
 
 def program_places(path: str) -> tuple[Path, ...]:
-    """The directories of PATH that are not the system's, each with the library that its programs need; never a home as a whole."""
+    """Return the directories of PATH that are not the system's, each with the library that its programs need; never a home as a whole."""
     found: list[Path] = []
     for name in path.split(os.pathsep):
         directory = Path(name)

@@ -1,4 +1,4 @@
-"""A commit is made by the engine's own git, outside the sandbox: no hook runs, nothing is signed, and only the thread's branch moves."""
+"""Commits by the engine's own git, outside the sandbox: no hook runs, nothing is signed, and only the thread's branch moves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The extractor as a tool of a model that plays a role: a text and a JSON Schema give data.
+"""The extractor as a tool of a model that plays a role: data from a text, by a JSON Schema.
 
-Offered if the config names an extractor. What it uses up is counted to the step.
+Offered if the config names an extractor. Its usage is added to the step.
 """
 
 from __future__ import annotations
@@ -72,17 +72,17 @@ class ExtractTool:
         problems = checker(TOOL.parameters)(arguments) or schema_problems(arguments["schema"])
         if problems:
             return _failed(call, f"the arguments of {NAME} are wrong: {'; '.join(problems)}")
-        taken = take_out(
+        extraction = take_out(
             arguments["text"],
             arguments["schema"],
             arguments.get("prompt") or "Take the data that is described below out of the text.",
             self._context,
             timeout_s=max(left_s, 0.001),
         )
-        self._spent = self._spent.plus(priced(taken.usage, self._context.config.prices))
-        if not taken.fits:
-            return _failed(call, f"the text does not give such data: {taken.problem}")
-        return Result(call=call.id, text=cut(clean(json.dumps(taken.meta, ensure_ascii=False)), MAX_RESULT_CHARACTERS))
+        self._spent = self._spent.plus(priced(extraction.usage, self._context.config.prices))
+        if not extraction.fits:
+            return _failed(call, f"the text does not give such data: {extraction.problem}")
+        return Result(call=call.id, text=cut(clean(json.dumps(extraction.meta, ensure_ascii=False)), MAX_RESULT_CHARACTERS))
 
     def shown(self, call: Call) -> Mapping[str, object]:
         return {"tool": call.name}

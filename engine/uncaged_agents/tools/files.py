@@ -1,4 +1,4 @@
-"""Files are listed, read, edited and written as text, and an edit changes exactly the one passage that was meant."""
+"""File tools: list, read, edit and write text. An edit replaces exactly one passage unless all are asked for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def list_directory(place: Place, arguments: Mapping[str, Any]) -> str:
 
 
 def walk(directory: Path, depth: int, indent: str = "") -> Iterator[str]:
-    """Names in order, directories with a slash and what is in them, links with what they name."""
+    """Yield names in order: directories with a slash and their content, links with their target."""
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError as exc:
@@ -49,7 +49,7 @@ def walk(directory: Path, depth: int, indent: str = "") -> Iterator[str]:
 
 
 def read_file(place: Place, arguments: Mapping[str, Any]) -> str:
-    """The text, as it is; a note stands before it when it is only a part."""
+    """Return the text, after a note if it is only a part of the file."""
     text = place.read(arguments["path"])
     lines = text.splitlines(keepends=True)
     first = arguments.get("offset", 1)

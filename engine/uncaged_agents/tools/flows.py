@@ -1,4 +1,4 @@
-"""A flow that a role may use is a tool of its agent: each call is a child thread, and a call that a crash left open finds its thread again.
+"""Flows as tools of a role's agent: each call is a child thread, and a call that a crash left open finds its thread again.
 
 A role's policy names flows among its tools, as ``flow:top-stories``. A flow's direct output is the agent's answer.
 """
@@ -34,13 +34,13 @@ MOST_CALLS = 10
 
 
 def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
-    """The flows of these names."""
+    """Return the flows of these names as tools."""
     engine = children.Engine(context.store)
     return FlowTools(engine, context, tools(engine, reserved=(*TOOLS, EXTRACT), flows=names))
 
 
 class FlowTools:
-    """The flows that one answer may use, at most ten times in all. lent: gives the agent's own place to others while a flow runs."""
+    """Flows that one answer may use, at most ten times in all. lent: releases the agent's own slot while a flow runs."""
 
     lent: Callable[[], AbstractContextManager[None]]
 
@@ -54,7 +54,7 @@ class FlowTools:
         self.described = tuple(Tool(name=tool.name, description=tool.description, parameters=tool.schema) for tool in among)
 
     def use(self, call: Call, left_s: float) -> Result:
-        """Run the flow within *left_s*; whatever goes wrong stands in the result, but for what the machine lacks."""
+        """Run the flow within *left_s*; any error is in the result, except a lack of the environment."""
         if call.name not in self._among:
             return self._failed(call, f"there is no tool {call.name!r}; there are: {', '.join(self._among)}")
         if self._calls.total() >= MOST_CALLS:
@@ -76,13 +76,13 @@ class FlowTools:
         return {"tool": call.name}
 
     def counted(self, usage: Mapping[str, object]) -> Mapping[str, object]:
-        """A model's usage with that of the threads that it started since the last time."""
+        """Return a model's usage with that of the threads that it started since the last call."""
         own = priced(usage, self._context.config.prices)
         spent, self._spent = self._spent, Spent()
         return {**own, **Spent().plus(own).plus(spent.document()).document()} if spent.document() else own
 
     def _run(self, body: Mapping[str, Any], left_s: float) -> FlowResult:
-        """The same call in a try after a crash has the same id, so its thread is found instead of started twice."""
+        """Run a call in its thread. The same call in an attempt after a crash has the same id, so its thread is not started twice."""
         text = json.dumps(body, sort_keys=True)
         self._calls[text] += 1
         cancel = Cancel()

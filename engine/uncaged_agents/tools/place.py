@@ -1,4 +1,4 @@
-"""A path that a model names leads to a place inside the worktree, whatever dots and links it takes, or it is refused."""
+"""Paths that a model names, resolved inside the worktree through dots and links; any other is refused."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ MAX_FILE_BYTES = 4 << 20
 
 
 class ToolError(Exception):
-    """The tool cannot do that; the message is for the model."""
+    """A tool call failed; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the tools work. top: the worktree, without links in its own path. here: where relative paths start, inside of it."""
+    """Directory of the tools. top: the worktree, without links in its own path. here: where relative paths start, inside of it."""
 
     top: Path
     here: Path
 
     @classmethod
     def around(cls, directory: Path) -> Place:
-        """The worktree that *directory* stands in; without git it is the directory itself."""
+        """Return the worktree around *directory*; without git it is the directory itself."""
         here = Path(os.path.realpath(directory))
         return cls(top=next((path for path in (here, *here.parents) if os.path.lexists(path / ".git")), here), here=here)
 
     def resolve(self, name: str) -> Path:
-        """The real place of *name*, which need not exist.
+        """Return the real path of *name*, which need not exist.
 
         Raises:
             ToolError: it lies outside the worktree, or belongs to git.
@@ -46,11 +46,11 @@ class Place:
         return path
 
     def name(self, path: Path) -> str:
-        """How a real path inside is shown."""
+        """Return a real path for display."""
         return os.path.relpath(path, self.here)
 
     def read(self, name: str) -> str:
-        """The text of a regular file."""
+        """Return the text of a regular file."""
         path = self.resolve(name)
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not be waited for

@@ -1,4 +1,4 @@
-"""The tools are one literal table, and a call that does not fit its tool is answered with what is wrong, never with an exception."""
+"""Tools of a model as one literal table. A call that does not fit its tool gets an error as its result, never an exception."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ TOOLS: Mapping[str, Tool] = {
 
 
 class Toolbox:
-    """The tools of one answer."""
+    """Tools of one answer."""
 
     def __init__(self, commands: Commands, rights: Rights) -> None:
         self._commands = commands
@@ -115,7 +115,7 @@ class Toolbox:
         self._names = tuple(tool.name for tool in self.described)
 
     def use(self, call: Call, left_s: float = float("inf")) -> Result:
-        """Do what the model wants within *left_s*; whatever is wrong with that, it is told."""
+        """Perform a call within *left_s*; any error is in the result."""
         self._left_s = left_s
         try:
             text, failed = self._use(call), False
@@ -162,7 +162,7 @@ class Toolbox:
         return f"[{end}{note}]\n{cut(text, MAX_RESULT_CHARACTERS - 200)}"
 
     def _search(self, arguments: Mapping[str, Any]) -> str:
-        """With grep in the sandbox: a pattern that takes for ever is ended, which one of ours could not be."""
+        """Search with grep in the sandbox, where a pattern that takes for ever can be ended."""
         where = self._place.resolve(arguments.get("path", "."))
         flags = ["--ignore-case"] if arguments.get("ignoreCase") else []
         chosen = [f"--include={arguments['files']}"] if "files" in arguments else []

@@ -1,1 +1,1 @@
-"""Whether an agent can answer is tried out on the agent itself, with at most one tiny turn, and told in one line with the remedy."""
+"""Trials of agents: whether each could answer, with at most one tiny turn, and the remedy if not."""

@@ -1,4 +1,4 @@
-"""Who would be asked on this machine is known before anybody is: what is configured, what is named or agreed to, and the default."""
+"""Agents and models to try on this machine: those of the config, those with the user's consent, and the default."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IRRELEVANT_SETTINGS = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialCandidate:
-    """One that would be asked. where: the place that a person would mend. problem: why it cannot even be made out what it is."""
+    """Agent or model to try. where: the place of its settings, for the remedy. problem: why its kind is not known."""
 
     name: str
     use: str
@@ -34,14 +34,14 @@ class TrialCandidate:
 
     @property
     def identity(self) -> str:
-        """The same for two that are one and the same to whoever answers."""
+        """Return a key that two names of the same agent or model share."""
         irrelevant = IRRELEVANT_SETTINGS if self.use in WIRES else frozenset()
         settings = {name: value for name, value in self.settings.items() if name not in irrelevant}
         return json.dumps([self.use, settings], sort_keys=True, default=str)
 
 
 def find_missing(context: TrialContext, directory: Path) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
-    """Those who could not answer now, as far as that is seen without asking anybody: a key, a program or a file is not there."""
+    """Yield the candidates that lack a key, a program or a file. No request is sent and no process started."""
     looked = (replace(one, attempt=trial_of(one.use, live=False)) for one in candidates(context, directory))
     return ((one, found) for one, found in run_each(looked, context) if found.level == "problem")
 
@@ -56,11 +56,11 @@ def try_all(context: TrialContext, directory: Path) -> Iterator[tuple[TrialCandi
 
 
 def run_each(chosen: Iterable[TrialCandidate], context: TrialContext) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
-    """Try some, and none that is the same as one before it."""
+    """Try each candidate once; a second name of the same one repeats the result."""
     tried: dict[str, tuple[str, AgentCheck]] = {}
     for one in chosen:
         if one.problem:
-            yield one, AgentCheck(level="problem", text=one.problem, remedy=f"mend {one.where}")
+            yield one, AgentCheck(level="problem", text=one.problem, remedy=f"fix {one.where}")
             continue
         if one.identity in tried:
             name, found = tried[one.identity]
@@ -72,7 +72,7 @@ def run_each(chosen: Iterable[TrialCandidate], context: TrialContext) -> Iterato
 
 
 def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidate]:
-    """Agents that config defines, those that it names or that a person agreed to, the default, and the models of the llm effect."""
+    """Yield the agents that the config defines, names or has a consent for, the default, and the models of the llm effect."""
     config = context.config
     seen: set[str] = set()
     for name, where in (
@@ -86,7 +86,7 @@ def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidat
     try:
         default = choose(config, flow="", role=None, asked={}, environment=context.environment, directory=directory)
     except UncagedError:
-        return  # it was named, and has been told of
+        return  # it was named, so it is a candidate already
     if default.name not in seen:
         settings = with_key(default.use, default.settings)
         yield TrialCandidate(name=default.name, use=default.use, where="the environment", settings=settings, attempt=trial_of(default.use))
@@ -107,7 +107,7 @@ def agent(name: str, where: str, config: Config, directory: Path) -> TrialCandid
 
 
 def named_in(config: Config) -> Iterator[tuple[str, str]]:
-    """Every agent that config names, with the place where it does."""
+    """Yield every agent that the config names, with the place of the name."""
     if config.agent is not None:
         yield config.agent, "agent in config.yaml"
     for role, name in config.roles.items():
@@ -120,7 +120,7 @@ def named_in(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def consented_programs(context: TrialContext) -> Iterator[tuple[str, str]]:
-    """Coding programs that are on this machine and that a person said yes to."""
+    """Yield the installed coding programs that have the user's consent."""
     from ..program.table import table
 
     path = context.environment.get("PATH", "")

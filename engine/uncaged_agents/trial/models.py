@@ -51,4 +51,4 @@ def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: 
 
 
 def _ignore_piece(_piece: str, _is_text: bool) -> None:
-    """Nobody follows."""
+    """Drop a piece of the reply: a trial has no followers."""

@@ -1,8 +1,8 @@
-"""Whatever becomes of trying an agent is one finding: what it said or why it did not, and the next step for a person.
+"""Trial of one agent: its outcome as a check with a remedy, errors included.
 
-Rule 1: at most one tiny turn each; what can be known without one is known without.
-Rule 2: it works in an empty directory of its own, which is gone afterwards, and what it started ends with it.
-Rule 3: no finding holds a secret.
+Rule 1: at most one tiny turn each, and none where the outcome can be known without.
+Rule 2: it runs in an empty directory of its own, which is removed afterwards; its processes end with it.
+Rule 3: no check holds a secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROMPT = "This only tests the connection. Answer with the one word: ready. Use n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialContext:
-    """Where agents are tried. environment: the caller's, as a thread would carry it. thread: an id that no thread has, for the mark."""
+    """Environment of trials. environment: the caller's, as a thread would carry it. thread: an unused id, which marks the processes."""
 
     config: Config
     environment: Mapping[str, str]
@@ -47,7 +47,7 @@ class TrialContext:
         return f"{self.thread}/1"
 
     def request(self, scratch: Path) -> AgentRequest:
-        """The tiny question, without a workspace."""
+        """Return the tiny question, without a workspace."""
         role = RoleSpec(name="ready", description="Says ready.", system_prompt="", extract_prompt="", schema={"type": "object"})
         return AgentRequest(
             thread_id=self.thread,
@@ -76,14 +76,14 @@ class TrialContext:
 
 
 Trial = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
-"""Tries one kind of agent: its settings with the secrets in them, and the question. Raises what the agent raises."""
+"""Function that tries one agent, given its settings with resolved secrets and the question. Raises as the agent does."""
 
 
 def run_trial(attempt: Trial, settings: Mapping[str, object], context: TrialContext, where: str) -> AgentCheck:
-    """Try an agent and say what came of it.
+    """Try an agent and return the outcome.
 
     Args:
-        settings: with ``secret:NAME`` still in them. where: the place in config.yaml that a person would mend, or the agent's name.
+        settings: with ``secret:NAME`` still in them. where: the place in config.yaml of the settings, or the agent's name.
     """
     known: dict[str, str] = {}
     begin_s = time.monotonic()
@@ -105,12 +105,12 @@ def run_trial(attempt: Trial, settings: Mapping[str, object], context: TrialCont
 
 
 def failure(problem: Exception, where: str) -> AgentCheck:
-    """What an agent's error means to the person who looks after the machine."""
+    """Return an agent's error as a check with a remedy."""
     match problem:
         case EnvironmentLacks():
-            return AgentCheck(level="problem", text=problem.what, remedy=problem.remedy or "mend that, and look again")
+            return AgentCheck(level="problem", text=problem.what, remedy=problem.remedy or "fix that, and look again")
         case UsageError() | NotFoundError():
-            return AgentCheck(level="problem", text=str(problem), remedy=f"mend {where}")
+            return AgentCheck(level="problem", text=str(problem), remedy=f"fix {where}")
         case Busy():
             return AgentCheck(level="note", text=f"it is there, but busy: {problem}", remedy="try again later", asked=True)
         case AgentFailed() | ModelFailed() if problem.kind == "timeout":
@@ -121,10 +121,10 @@ def failure(problem: Exception, where: str) -> AgentCheck:
             used = usage if isinstance(usage, Mapping) else NOTHING
             return AgentCheck(level="problem", text=str(problem), remedy="run it by hand to see more", usage=used, asked=True)
         case Cut():
-            return AgentCheck(level="problem", text=str(problem), remedy="look at the server, and at what stands between", asked=True)
+            return AgentCheck(level="problem", text=str(problem), remedy="look at the server, and at the network between", asked=True)
         case _:
-            return AgentCheck(level="problem", text=str(problem), remedy=f"mend {where}", asked=True)
+            return AgentCheck(level="problem", text=str(problem), remedy=f"fix {where}", asked=True)
 
 
 def _ignore_progress(_fields: Mapping[str, object]) -> None:
-    """A trial has no followers."""
+    """Drop progress: a trial has no followers."""

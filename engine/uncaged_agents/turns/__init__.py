@@ -1,1 +1,1 @@
-"""One role's turn: the question, the agent's answers, and the data that comes of them."""
+"""Turn of a role: the request, the agent's answers, and the data in them."""

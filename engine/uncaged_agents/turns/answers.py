@@ -23,7 +23,7 @@ def read_answer(fields: Mapping[str, object], value: object) -> object:
 
 
 def fitted(text: str, fields: Mapping[str, object]) -> object:
-    """Return a person's text if it holds data that fits *fields*, else the data that it stands for.
+    """Return a person's text if it holds data that fits *fields*, else the data that it means.
 
     Raises:
         UsageError: it is neither.

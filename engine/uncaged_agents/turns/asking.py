@@ -1,6 +1,6 @@
-"""An agent whose answer cannot be used is shown why and asked again, at most twice, and each such answer is in the journal first.
+"""Requests to an agent with repairs: an unusable answer is journaled, then the agent is asked again, at most twice.
 
-An agent whose service is away is asked again, too, after a pause; if that lasts, the thread is paused.
+A request whose service is away is retried after a pause; after the last retry the thread is paused.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ Progress = Callable[[Mapping[str, object]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleReply:
-    """What asking came to. meta: None when no answer could be used. problems: of each unusable answer, in order. calls: answers given.
+    """Result of a request with its repairs.
 
-    session: what the last answer carried.
+    meta: None when no answer could be used. problems: of each unusable answer, in order. calls: number of answers.
+    session: of the last answer.
     """
 
     content: str
@@ -44,7 +45,7 @@ def ask(
     """Ask until an answer holds data that fits.
 
     Args:
-        record_attempt: writes an unusable answer to the journal; called before the agent hears of it.
+        record_attempt: writes an unusable answer to the journal; called before the repair is requested.
         restore: puts the files back as they were before the first answer.
     Raises:
         AgentFailed: from the agent; a failure to answer is not repaired. EnvironmentLacks: from the agent, or it is away.
@@ -87,7 +88,7 @@ def ask(
 
 
 def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object], restore: Callable[[], None]) -> AgentAnswer:
-    """Return the agent's answer; an agent that is away is asked again after a pause. What failed tries used up is added to *usage*.
+    """Return the agent's answer; one that is away is asked again after a pause. The usage of failed attempts is added to *usage*.
 
     Raises:
         AgentFailed. EnvironmentLacks: it was away for all tries.
@@ -112,7 +113,7 @@ def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object]
 
 
 def with_usage_before(progress: Progress, before: Mapping[str, object]) -> Progress:
-    """Followers are told what a step used up in all, repairs included."""
+    """Return *progress*, with the usage before this request added to each report."""
 
     def report_total(fields: Mapping[str, object]) -> None:
         usage = fields.get("usage")
@@ -126,7 +127,7 @@ def with_usage_before(progress: Progress, before: Mapping[str, object]) -> Progr
 
 
 def add_usage(total: dict[str, object], more: Mapping[str, object]) -> None:
-    """Add numbers by name; of anything else the last word stays."""
+    """Add numbers by name; of anything else keep the last value."""
     for name, value in more.items():
         before = total.get(name)
         if isinstance(value, int | float) and isinstance(before, int | float):

@@ -37,7 +37,7 @@ NEXT = "report what is there, or do first what is missing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """The checks for one question. latest: the snapshot of the step before, if there is one."""
+    """Checks for one request. latest: the snapshot of the step before, if there is one."""
 
     workspace: Workspace | None
     request: AgentRequest

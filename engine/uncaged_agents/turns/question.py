@@ -1,4 +1,4 @@
-"""A role effect's body and its thread's records lead to exactly one question to exactly one agent."""
+"""Request of a role effect, composed from its body, its thread's records and the agent's binding."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYS = frozenset({"name", "prompt", "timeout_s"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A checked body. steps: all finished steps of the thread."""
+    """Checked body of a role effect. steps: all finished steps of the thread."""
 
     role: RoleSpec
     extra: str | None
@@ -42,7 +42,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentBinding:
-    """The agent that answers. settings: resolved. known: the secrets in them, value to name."""
+    """Agent that answers. settings: resolved. known: the secrets in them, value to name."""
 
     name: str
     use: str
@@ -74,7 +74,7 @@ def read_body(body: object, context: EffectContext) -> Question:
 
 
 def bind(role: str, context: EffectContext) -> AgentBinding:
-    """Return the agent that the start record names, with the settings that config has for it now: a person may have mended them."""
+    """Return the agent that the start record names, with the settings that the config has for it now: a person may have fixed them."""
     agents = cast("Mapping[str, Mapping[str, object]]", context.start.get("agents", {}))
     others = cast("Mapping[str, Mapping[str, object]]", agents.get("roles", {}))
     bound = others.get(role) or agents.get("default")
@@ -162,9 +162,9 @@ def extract_of(context: EffectContext) -> ExtractTool:
 
 
 def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]) -> str | None:
-    """The session in which an agent answered for a role before, as long as it holds nothing but what the journal holds.
+    """Return the session in which the agent answered for the role before, if it holds nothing beyond the journal.
 
-    A try that was cut off left more in it; and a fork's source may have gone on with it.
+    An interrupted attempt left more in it, and a fork's source may have continued it.
     """
     if context.attempt > 1 and context.answer is None:
         return None
@@ -178,13 +178,13 @@ def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Ma
 
 
 def role_of(step: Mapping[str, object]) -> object:
-    """The role whose agent made a step, failed ones included; None for everything else."""
+    """Return the role whose agent made a step, failed ones included; None for everything else."""
     error = step.get("error")
     return error.get("role") if isinstance(error, Mapping) else step.get("role") if step.get("by") != "bundle" else None
 
 
 def calls_of(step: Mapping[str, object]) -> int:
-    """How many answers an agent gave for a step."""
+    """Return how many answers an agent gave for a step."""
     if role_of(step) is None:
         return 0
     holder = step.get("error") or step.get("usage")
@@ -205,7 +205,7 @@ def workspace_level(bundle: Bundle) -> str:
 
 
 def is_part(context: EffectContext) -> bool:
-    """Whether this is a part of another effect: its key ends in ``seq.index``."""
+    """Return whether this is a part of another effect: its key ends in ``seq.index``."""
     return "." in context.key.rpartition("/")[2]
 
 

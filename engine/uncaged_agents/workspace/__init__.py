@@ -1,4 +1,4 @@
-"""Git worktrees for threads: looked at by clients, made by workers, kept by snapshots."""
+"""Git worktrees of threads: inspected by clients, created by workers, kept by snapshots."""
 
 from uncaged_engine.services.git import WorkspaceError
 

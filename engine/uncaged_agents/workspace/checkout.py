@@ -1,4 +1,4 @@
-"""Before a thread exists its workspace is looked at once, and what its start record says of it is all that a worker needs."""
+"""Inspection of a checkout before a thread starts. Its result in the start record is all that a worker needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNMERGED = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckoutStatus:
-    """What git says of a checkout: changed and new files, unmerged ones, and ignored entries (directories end in a slash)."""
+    """Status of a checkout: changed and new files, unmerged ones, and ignored entries (directories end in a slash)."""
 
     changed: tuple[str, ...]
     unmerged: tuple[str, ...]
@@ -45,7 +45,7 @@ def inspect(
         directory: anywhere in a checkout. links: further ignored paths to link, relative to *directory*.
     Raises:
         UsageError: no directory, no repository, a bare one, one with submodules or without a commit, uncommitted changes that
-            nobody asked to include, a link that is not ignored.
+            are not to be included, a link that is not ignored.
         EnvironmentLacks: no git.
     """
     if not directory.is_dir():
@@ -122,7 +122,7 @@ def commit_of(git: Git) -> str:
 
 
 def refuse_submodules(git: Git, top: Path) -> None:
-    """A worktree leaves submodules empty, so an agent would work on half of the files."""
+    """Refuse a checkout with submodules: a worktree leaves them empty, so an agent would work on half of the files."""
     if not (top / ".gitmodules").is_file():
         return
     listing = git.run("config", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$", accept=(0, 1)).decode("utf-8", "replace")
@@ -170,7 +170,7 @@ def chosen_link(name: str, subdirectory: str, top: Path, status: CheckoutStatus)
 
 
 def commit_changes(git: Git, head: str, now_ms: int) -> str:
-    """Commit the checkout as it stands, untracked files included, without touching its index, branch or files."""
+    """Commit the checkout as it is, untracked files included, without touching its index, branch or files."""
     index = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "index"))
     with tempfile.TemporaryDirectory(prefix="uncaged-index-") as private:
         copy = Path(private) / "index"

@@ -1,4 +1,4 @@
-"""Whether git changes bytes on their way from a repository to the disk can be known before the files are read."""
+"""Conversions of git between repository and disk, found out before any file is read."""
 
 from __future__ import annotations
 

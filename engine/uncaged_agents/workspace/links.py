@@ -1,4 +1,4 @@
-"""A worktree has the ignored dependencies of its repository without a copy, and git still ignores them there.
+"""Links from a worktree to the ignored dependencies of its repository, which git still ignores there.
 
 A directory becomes a real directory of links to what the original holds, not one link: patterns such as ``.venv/`` match directories
 only, and a package that an agent installs lands in the worktree instead of in the person's own ``node_modules``.
@@ -14,7 +14,7 @@ from .venv import is_venv, mirror_venv
 
 
 def make_links(names: Iterable[str], repository: Path, tree: Path) -> None:
-    """Link each of *names* (relative paths) from *tree* into *repository*; what is there already stays, what is gone is skipped."""
+    """Link each of *names* (relative paths) from *tree* into *repository*; an existing target stays, a missing source is skipped."""
     for name in names:
         source, target = repository / name, tree / name
         if target.is_symlink() or target.exists() or not source.exists():

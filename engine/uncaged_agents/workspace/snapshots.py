@@ -1,4 +1,4 @@
-"""A snapshot is a commit of exactly the bytes that stand in a worktree, and going back to it brings exactly those bytes back.
+"""Snapshots of a worktree: commits of its exact bytes, and the way back to them.
 
 The files are read through a private git directory of the thread: its own index (kept, so that only changed files are read again), no
 hooks, and attributes that switch off every conversion and filter. Objects and the thread's one ref go into the person's repository.
@@ -27,7 +27,7 @@ TORN_INDEX = ("index file smaller", "index file corrupt", "bad signature", "bad 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadState:
-    """Where a worktree stood.
+    """Position of a worktree.
 
     ref: what HEAD names; ``HEAD`` itself when detached. commit: the commit there. branch: the commit of the thread's own branch.
     """
@@ -39,9 +39,9 @@ class HeadState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshots:
-    """The snapshots of one thread.
+    """Snapshots of one thread.
 
-    tree: the worktree. common: the repository's git directory. admin: the worktree's own part of it. private: ours.
+    tree: the worktree. common: the repository's git directory. admin: the worktree's own part of it. private: the thread's own.
     ref: the thread's ref. branch: the thread's branch, as a full ref. links: paths that are never part of a snapshot.
     """
 
@@ -68,7 +68,7 @@ class Snapshots:
         self._seed_index(read_all=converted)
 
     def take(self, message: str, *, previous: str | None, now_ms: int) -> str:
-        """Commit the worktree as it stands and let the thread's ref name it; return the commit."""
+        """Commit the worktree as it is, point the thread's ref to the commit, and return it."""
         tree = self._write_tree()
         head = self._head()
         parents = [part for parent in (head.commit, previous) if parent is not None for part in ("-p", parent)]
@@ -83,7 +83,7 @@ class Snapshots:
     def restore(self, commit: str) -> None:
         """Put files, index, HEAD and branch of the worktree back to what they were at *commit*.
 
-        Untracked files go, ignored ones stay. A commit that is no snapshot stands for itself: its files, and the branch at it.
+        Untracked files go, ignored ones stay. A commit that is no snapshot restores its own files, with the branch at it.
         """
         tree, head = self._read(commit)
         self._drop_unfinished()
@@ -151,7 +151,7 @@ class Snapshots:
             return self._files().speak(*arguments)
 
     def _seed_index(self, *, read_all: bool) -> None:
-        """Begin with the worktree's own index, which knows the files that were checked out; or have all files read again."""
+        """Copy the worktree's own index, which knows the files that were checked out; with *read_all* have all files read again."""
         own = self.admin / "index"
         if own.exists():
             shutil.copy2(own, self.private / "index")
@@ -174,7 +174,7 @@ class Snapshots:
         return self._repository().run("rev-parse", "--quiet", "--verify", self.branch, accept=(0, 1)).decode().strip() or None
 
     def _read(self, commit: str) -> tuple[str, HeadState]:
-        """Return the tree of *commit* and where the worktree stood."""
+        """Return the tree of *commit* and the position of the worktree."""
         text = self._repository().run("cat-file", "commit", commit).decode("utf-8", "replace")
         headers, _, message = text.partition("\n\n")
         tree = headers.split("\n", 1)[0].removeprefix("tree ")
@@ -207,7 +207,7 @@ class Snapshots:
         (self.private / "index.lock").unlink(missing_ok=True)
 
     def _write_pointer(self) -> None:
-        """The file ``.git`` of the worktree names its directory; an agent may have replaced it."""
+        """Write the file ``.git`` of the worktree, which an agent may have replaced."""
         pointer = self.tree / ".git"
         text = f"gitdir: {self.admin}\n"
         if pointer.is_dir() and not pointer.is_symlink():
@@ -217,7 +217,7 @@ class Snapshots:
             pointer.write_text(text, "utf-8")
 
     def _write_excludes(self) -> None:
-        """What the repository excludes, the links, and the repositories inside the worktree."""
+        """Write the private excludes: those of the repository, the links, and the repositories inside the worktree."""
         parts = [f"/{name}\n" for name in self.links]
         for source in (self.common / "info" / "exclude", self.private / "embedded"):
             if source.exists():
@@ -255,12 +255,12 @@ class Snapshots:
         return self.private / f"{commit}.staged"
 
     def _files(self) -> Git:
-        """git for the files: our directory, the worktree, the repository's objects."""
+        """Return git for the files: the private directory, the worktree, the repository's objects."""
         variables = {"GIT_DIR": str(self.private), "GIT_WORK_TREE": str(self.tree), "GIT_OBJECT_DIRECTORY": str(self.common / "objects")}
         return Git(directory=self.tree, environment=self.environment, variables=variables)
 
     def _worktree(self) -> Git:
-        """git for HEAD and the real index, even when an agent broke the file ``.git``."""
+        """Return git for HEAD and the real index, even when an agent broke the file ``.git``."""
         variables = {"GIT_DIR": str(self.admin), "GIT_WORK_TREE": str(self.tree)}
         return Git(directory=self.tree, environment=self.environment, variables=variables)
 

@@ -1,4 +1,4 @@
-"""A Python environment that is mirrored into a worktree imports the worktree's code, not the checkout's it was made for.
+"""Mirror of a Python environment in a worktree, which imports the worktree's code instead of the checkout's.
 
 Scripts name their interpreter by path, and an editable install names the checkout by path. Those few small files are written anew with the
 worktree's path in them; everything else is a link.
@@ -23,7 +23,7 @@ def is_venv(directory: Path) -> bool:
 
 
 def mirror_venv(source: Path, target: Path, *, repository: Path, tree: Path, inside: Path = Path()) -> None:
-    """Fill the empty directory *target* with what stands in the environment *source*, with *repository* replaced by *tree*."""
+    """Fill the empty directory *target* with the content of the environment *source*, with *repository* replaced by *tree*."""
     for child in (source / inside).iterdir():
         path = inside / child.name
         mirrored = target / path
@@ -41,12 +41,12 @@ def mirror_venv(source: Path, target: Path, *, repository: Path, tree: Path, ins
 
 
 def is_local(link: Path) -> bool:
-    """``python3 -> python``: a link that stays within its directory stands in the mirror as it is."""
+    """Return whether a link such as ``python3 -> python`` stays within its directory; the mirror has it unchanged."""
     return not link.is_absolute() and ".." not in link.parts
 
 
 def names_paths(path: Path) -> bool:
-    """Whether this is a file in which installers write where things are."""
+    """Return whether installers write paths into this file."""
     return path.parts[0] == "bin" or path.suffix in {".pth", ".egg-link"} or path.name.startswith("__editable__")
 
 

@@ -1,4 +1,4 @@
-"""A thread works on files in its own git worktree, on its own branch, and the person's checkout never changes."""
+"""Git worktree of a thread, on its own branch. The user's checkout never changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeRecord:
-    """What is known once the worktree stands. first: the snapshot made before any agent worked in it."""
+    """Record of a finished worktree. first: the snapshot made before any agent worked in it."""
 
     common: Path
     admin: Path
@@ -34,9 +34,9 @@ class WorktreeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """The worktree of one thread; see ``of``.
+    """Worktree of one thread; see ``of``.
 
-    repository: the person's checkout. tree: the worktree. scratch: private files of the thread, beside it.
+    repository: the user's checkout. tree: the worktree. scratch: private files of the thread, beside it.
     """
 
     thread_id: str
@@ -69,7 +69,7 @@ class Workspace:
 
     @property
     def directory(self) -> Path:
-        """Where an agent works: the worktree, or the subdirectory of it in which the person started."""
+        """Return the agent's directory: the worktree, or the subdirectory of it in which the person started."""
         return self.tree / self.subdirectory
 
     @property
@@ -84,7 +84,7 @@ class Workspace:
         self._git().run("update-ref", self.ref, commit)
 
     def ensure(self, latest: str | None, *, now_ms: int) -> None:
-        """Make the worktree unless it stands already.
+        """Make the worktree unless it exists already.
 
         Args:
             latest: the snapshot of the last finished step, a fork's inherited ones included; a worktree that is made now starts from it.
@@ -204,7 +204,7 @@ class Workspace:
         half.replace(self._record_path)  # crash before this: the worktree is made anew
 
     def _commit_at(self, git: Git, start: str) -> str:
-        """The commit under a snapshot is its first parent; ``restore`` then puts HEAD and branch exactly."""
+        """Return the commit under a snapshot, its first parent; ``restore`` then puts HEAD and branch exactly."""
         return start if start == self.base else git.line("rev-parse", "--verify", f"{start}^1^{{commit}}")
 
     def _refuse_branch_in_use(self, git: Git) -> None:
@@ -251,7 +251,7 @@ class Workspace:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Threads of one store add and remove worktrees one after the other; git's own locks settle the rest."""
+        """Hold the store's lock on worktrees, which are added and removed one after the other; git's own locks do the rest."""
         self.tree.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(self.tree.parent / ".worktrees.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""A client that wants to know hears within a second that the list of tools is another one: a flow was added, changed, disabled, removed."""
+"""Watcher of the tool list: notifies MCP clients within a second of a flow that was added, changed, disabled or removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ToolListWatcher:
     """Watches one registry for all clients of a server."""
 
     def __init__(self, registry: Path, enabled_tools: Callable[[], Sequence[FlowTool]]) -> None:
-        """Args: registry: the file that changes whenever a flow does. offered: the tools of this moment."""
+        """Args: registry: the file that changes with every flow. enabled_tools: returns the tools of this moment."""
         self._registry = registry
         self._enabled_tools = enabled_tools
         self._bus = InMemorySubscriptionBus()
@@ -32,20 +32,20 @@ class ToolListWatcher:
         self.listen = ListenHandler(self._bus)
 
     def note(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Remember a client that asked for the tools: over standard output, older ones are told without asking for it."""
+        """Remember a client that listed the tools: over standard output, one of an older protocol is notified without a subscription."""
         if context.request is None and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._legacy_session = context.session
 
     @asynccontextmanager
     async def watching(self, _server: object) -> AsyncIterator[dict[str, Any]]:
-        """Inside, clients are told."""
+        """Notify clients while the block runs."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
             yield {}
             tasks.cancel_scope.cancel()
 
     async def _watch(self) -> None:
-        seen, identities = self._state(), None  # the tools are not looked at before there is a change: the first one is told in any case
+        seen, identities = self._state(), None  # the tools are not read before the first change, which is always sent
         while True:
             await anyio.sleep(PERIOD_S)
             state = self._state()
@@ -69,7 +69,7 @@ class ToolListWatcher:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     async def _identities(self) -> list[tuple[str, str]] | None:
-        """What a client would be told of the tools, in short; None while the registry cannot be read."""
+        """Return name and hash of each tool; None while the registry cannot be read."""
         try:
             return [(tool.name, tool.hash) for tool in await anyio.to_thread.run_sync(self._enabled_tools)]
         except UncagedError:

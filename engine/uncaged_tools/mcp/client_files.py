@@ -1,4 +1,4 @@
-"""What a client has to be told to find this server is printed as that client's own file wants it."""
+"""Configuration entries with which MCP clients find this server, in the form of each client's own file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE = "UNCAGED_WORKFLOW_TOKEN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFile:
-    """Where a client keeps its servers. key: the mapping that holds them. typed: each says its kind of transport.
+    """File in which a client keeps its servers. key: the mapping that holds them. typed: each says its kind of transport.
 
     token: how its file names the token, which does not belong into it. asks: the client asks its person for the token, once.
     """

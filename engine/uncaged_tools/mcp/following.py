@@ -1,4 +1,4 @@
-"""A thread is followed in the event loop of a server, each step told to the client, and ended when the client cancels its call."""
+"""Threads followed in the event loop of the MCP server: progress per step, and an end when the client cancels its call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session:
     """Start a thread and wait until it stops; a call that is cancelled ends what it started.
 
     Args:
-        start: blocks until the thread exists. what: said to the client first.
+        start: blocks until the thread exists. what: named in the first progress message.
     """
     thread = await anyio.to_thread.run_sync(start)
     try:
@@ -37,7 +37,7 @@ async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session:
 
 
 async def wait(engine: Engine, thread: ThreadId, session: ServerSession, *, opening: str = "") -> FlowResult:
-    """Follow a thread until it stops; each of its steps is progress."""
+    """Follow a thread until it stops and report each of its steps as progress."""
     reports = 0
     status, message, ended = "", "", None
     if opening:
@@ -56,7 +56,7 @@ async def wait(engine: Engine, thread: ThreadId, session: ServerSession, *, open
 
 
 async def events_of(engine: Engine, thread: ThreadId) -> AsyncGenerator[Event, None]:
-    """The events of a thread; they come from a thread of the operating system, which ends with the flow's or soon after it is left."""
+    """Yield the events of a thread. A system thread reads them and ends with it, or soon after the caller stops."""
     send, receive = anyio.create_memory_object_stream[Event | UncagedError](math.inf)
     loop = asyncio.get_running_loop()
     threading.Thread(target=_pump, args=(engine, thread, loop, send), name=f"follow-{thread}", daemon=True).start()
@@ -68,7 +68,7 @@ async def events_of(engine: Engine, thread: ThreadId) -> AsyncGenerator[Event, N
 
 
 def _pump(engine: Engine, thread: ThreadId, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[Event | UncagedError]) -> None:
-    """Hand events to the loop until there are no more, or nobody takes them."""
+    """Hand events to the loop until there are no more, or the loop is closed."""
     with suppress(RuntimeError):  # the loop is closed
         try:
             for event in engine.follow(thread):
@@ -90,7 +90,7 @@ def end(engine: Engine, thread: ThreadId) -> None:
 
 
 def progress_message(event: Event) -> str:
-    """What a client is told of an event: each effect that is asked for, and what became of it."""
+    """Return the progress message for an event, such as an effect and its outcome; "" if there is none."""
     body = event.body
     match event.kind:
         case "progress":

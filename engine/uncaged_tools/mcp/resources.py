@@ -1,4 +1,4 @@
-"""Each thread is a resource: its start, its records and its end as one JSON document, never too large to be read."""
+"""Threads as MCP resources: start, records and end as one JSON document of bounded size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_CHARACTERS = 4_000_000
 
 
 def list_threads(engine: Engine, cursor: str | None) -> ListResourcesResult:
-    """One page of threads, newest first; the cursor is the last id of the page before."""
+    """Return one page of threads, newest first; the cursor is the last id of the page before."""
     threads = [one for one in engine.threads() if cursor is None or one.thread_id < cursor]
     page = threads[:PAGE]
     resources = [
@@ -56,7 +56,7 @@ def list_templates() -> ListResourceTemplatesResult:
 
 
 def read_thread(engine: Engine, uri: str) -> ReadResourceResult:
-    """Raises: MCPError: there is no such thread."""
+    """Return a thread by its address; MCPError if there is none."""
     if not uri.startswith(PREFIX):
         raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; threads are {PREFIX}ID")
     try:
@@ -67,7 +67,7 @@ def read_thread(engine: Engine, uri: str) -> ReadResourceResult:
 
 
 def thread_json(view: ThreadView) -> str:
-    """A thread as JSON text; of one that is too long, the last records stay."""
+    """Return a thread as JSON text; if it is too long, the last records."""
     records: list[Mapping[str, Any]] = []
     room = MOST_CHARACTERS
     for record in reversed(view.records):

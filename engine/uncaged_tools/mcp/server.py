@@ -1,4 +1,4 @@
-"""The server offers each enabled flow as a tool, tools for threads, and threads as resources; it holds nothing that the store does not."""
+"""MCP server with a tool for each enabled flow, tools for threads, and threads as resources. Its only state is the store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[Any]:
-    """Args: flows: only these are offered; None offers all that are enabled."""
+    """Return the server of a store. flows: offer only these; None offers all that are enabled."""
 
     def enabled_tools() -> list[FlowTool]:
         return tools(engine, reserved=threads.THREAD_TOOLS, flows=flows)
@@ -100,7 +100,7 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
 
 
 async def cancel_on_disconnect(request: object, use: Callable[[], Awaitable[types.CallToolResult]]) -> types.CallToolResult:
-    """Return what a call comes to; a client of HTTP that hangs up cancels it, in every version of the protocol.
+    """Return the result of a call, which an HTTP client cancels by disconnecting, in every version of the protocol.
 
     Without a store of events no later request could fetch its result.
     """
@@ -144,7 +144,7 @@ def tool_entry(name: str, description: str, schema: Mapping[str, Any], *, change
 
 
 def flow_call_result(result: FlowResult) -> types.CallToolResult:
-    """The result of a flow; one that is to be handed out directly is the text by itself."""
+    """Return the MCP result of a flow; direct output is the text by itself."""
     if not result.direct:
         return call_result(result.document())
     text = result.data if isinstance(result.data, str) else json.dumps(result.data, ensure_ascii=False)

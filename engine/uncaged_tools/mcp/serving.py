@@ -1,4 +1,4 @@
-"""Transports of the MCP server: standard input and output, or HTTP on loopback for those who have the store's token."""
+"""Transports of the MCP server: standard input and output, or HTTP on loopback for clients with the store's token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads can be started, looked at, answered and forked by a client, each through one tool of a literal table."""
+"""MCP tools for threads: run, status, answer and fork, in one literal table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Perform = Callable[[Engine, Mapping[str, Any], ServerSession], Awaitable[dict[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadTool:
-    """changes: it changes something, so that a client may ask its person first."""
+    """Tool for threads. changes: it changes something, so that a client may ask its user first."""
 
     description: str
     schema: Mapping[str, Any]
@@ -126,7 +126,7 @@ def running_document(thread: ThreadId) -> dict[str, object]:
 
 
 def thread_document(view: ThreadView, records: int) -> dict[str, object]:
-    """A thread as JSON, with its last *records*."""
+    """Return a thread as JSON, with its last *records*."""
     summary = view.summary
     result = result_of_thread(summary.thread_id, summary.status, summary.message, view.end)
     fields = {**result.document(), "flow": summary.name, "hash": summary.hash, "steps": summary.steps}

@@ -80,7 +80,7 @@ def test_a_name_that_stands_for_nobody_is_a_problem_of_its_own(proving: Proving)
     found = proving.all(Config(agents={"mine": SHELL}, agent="mine", roles={"coder": "mien"}))
     assert [(one.name, finding.level) for one, finding in found] == [("mine", "ok"), ("mien", "problem")]
     assert found[1][1].text.startswith("there is no agent 'mien' (known: mine")
-    assert found[1][1].remedy == "mend roles.coder in config.yaml"
+    assert found[1][1].remedy == "fix roles.coder in config.yaml"
 
 
 @pytest.mark.slow

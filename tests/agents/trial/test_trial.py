@@ -28,8 +28,8 @@ BAD: dict[str, tuple[Turn, str, str, str]] = {
     "no money": (fails(402, "billing_error", "pay"), "problem", "asks for payment", "settle that or use another model in config.yaml"),
     "no model": (fails(404, "not_found_error", "tiny"), "problem", "URL has no model 'tiny'", "mend model or baseUrl in config.yaml"),
     "busy": (fails(429, "rate_limit_error", "slow down"), "note", "it is there, but busy: URL answered 429", "try again later"),
-    "no request": (fails(400, "invalid_request_error", "odd"), "problem", "refused the request", "mend agents.mine in config.yaml"),
-    "cut": (says("re", cut="hard"), "problem", "broke off|gave no answer", "look at the server, and at what stands between"),
+    "no request": (fails(400, "invalid_request_error", "odd"), "problem", "refused the request", "fix agents.mine in config.yaml"),
+    "cut": (says("re", cut="hard"), "problem", "broke off|gave no answer", "look at the server, and at the network between"),
     "a page": (Turn(body="<html>"), "problem", "which is no stream of events", "mend baseUrl in config.yaml"),
     "refusal": (says("no", stop="refusal"), "note", "tiny at URL refused to say a word", "ask it for something else to see more"),
 }
@@ -256,5 +256,5 @@ def test_settings_that_are_wrong_are_named(proving: Proving) -> None:
     """The place to mend is the remedy; a secret that stands there is not shown."""
     found = proving.find("command", argv=["true"], timeoutSeconds="secret:K")
     assert "needs timeoutSeconds in seconds above 0, not 'secret:K'" in found.text
-    assert found.remedy == "mend agents.mine in config.yaml"
+    assert found.remedy == "fix agents.mine in config.yaml"
     assert proving.find("nonsense").level == "problem"
