@@ -56,6 +56,7 @@ MARKED_REMOVED = "the marker is there, and so is the journal, which counts"
 ORIGIN_ALONE = "an origin without a journal, which nothing reads"
 NAMED_AS_LOCKED = "named as locked, and nothing written; the next reader finds the lock free"
 MAKING_ROOM = "no worker listens, and the lock goes with this one"
+INDEX_BEHIND = "the index is the former text's, and is rebuilt by the next reader"
 CALLER = source(
     "caller",
     """
@@ -357,6 +358,17 @@ def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> 
     assert engine.registry.read().flows == {}
     assert engine.add("count", COUNT, accept=lambda _widened: True).changed
     finish(engine, engine.run("count", prompt="", params={"n": 1}))
+
+
+def test_adding_dies_before_the_index_of_the_registry_is_written(engine: Engine, tmp_path: Path) -> None:
+    """A flow whose entry is in the registry's file is found by the next reader, though the index beside it does not have it."""
+    granted(engine.store, CALLER)
+    engine.registry.read()
+    file = tmp_path / "count.py"
+    file.write_bytes(COUNT)
+    assert act(engine, dying(window(INDEX_BEHIND), "testbed.acting"), "add", "count", str(file)) == ""
+    assert engine.registry.resolve("count") == ("count", bundle_hash(COUNT))
+    assert "count" in engine.registry.read().flows
 
 
 PARENT = source(

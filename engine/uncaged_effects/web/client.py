@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import httpcore2
-    from uncaged_engine.services.network import Lookup
+    from uncaged_engine.services.stream import Lookup
 
 KEPT = 16
 """Idle clients of a process, each with at most a few connections."""
@@ -42,7 +42,7 @@ class Client:
 
     def __init__(self, way: Way, lookup: Lookup) -> None:
         import httpcore2
-        from uncaged_engine.services.network import Backend, NetworkSession
+        from uncaged_engine.services.stream import Backend, NetworkSession
 
         self.session = NetworkSession()
         backend = Backend(self.session, None if way.proxy else way.rules, lookup)
@@ -93,7 +93,7 @@ class Clients:
             for index in range(len(self._idle) - 1, -1, -1):
                 if self._idle[index][0] == way:
                     return self._idle.pop(index)[1]
-        from uncaged_engine.services.network import system_lookup
+        from uncaged_engine.services.stream import system_lookup
 
         return Client(way, self._lookup or system_lookup)
 

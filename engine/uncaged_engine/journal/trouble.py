@@ -54,10 +54,20 @@ def write(journal: Path, trouble: Trouble) -> None:
         temporary.replace(place)
 
 
-def are_noted() -> bool:
-    """Return whether there is a note about any thread of the user."""
+def noted() -> frozenset[str]:
+    """Return the names of all notes about threads of the user, of any store; see `name_of`."""
     directory = _directory(os.environ.get(runtime.VARIABLE, ""))
-    return directory is not None and directory.is_dir()
+    if directory is None:
+        return frozenset()
+    try:
+        return frozenset(os.listdir(directory))  # noqa: PTH208 - only names, at each listing
+    except OSError:
+        return frozenset()
+
+
+def name_of(journal: str) -> str:
+    """Return the name that a note about a thread has. journal: its real path, since one store may be known by several."""
+    return f"{blake2b(os.fsencode(journal), digest_size=12).hexdigest()}.json"
 
 
 def find(journal: Path) -> Trouble | None:
@@ -89,9 +99,7 @@ def _place(journal: Path) -> Path | None:
 
 
 def _in(directory: Path, journal: Path) -> Path:
-    """One store may be known by several paths."""
-    name = blake2b(os.fsencode(os.path.realpath(journal)), digest_size=12).hexdigest()
-    return directory / f"{name}.json"
+    return directory / name_of(os.path.realpath(journal))
 
 
 @lru_cache(maxsize=4)

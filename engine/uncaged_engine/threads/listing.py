@@ -25,7 +25,8 @@ from .names import locked_journals
 def list_threads(store: Store) -> list[ThreadSummary]:
     """Return the summaries of all threads, in no particular order. One that cannot be read is listed all the same."""
     rows, names = index.rows(store)
-    are_noted = trouble.are_noted()  # a note may say that less of a journal counts than its file shows
+    noted = trouble.noted()  # a note may say that less of a journal counts than its file shows
+    logs = os.path.realpath(store.logs) if noted else ""
     found: list[ThreadSummary] = []
     fresh: list[tuple[index.Stamp, ThreadSummary]] = []
     unnamed: list[str] = []
@@ -38,7 +39,8 @@ def list_threads(store: Store) -> list[ThreadSummary]:
             if row is None and key not in names:
                 unnamed.append(key)
             names.discard(key)
-            if row is not None and not are_noted and stamp == row[1:5] and (summary := _summary_from(row, bundle, thread)) is not None:
+            is_noted = noted and trouble.name_of(f"{logs}/{bundle}/{name}") in noted
+            if row is not None and not is_noted and stamp == row[1:5] and (summary := _summary_from(row, bundle, thread)) is not None:
                 found.append(replace(summary, imported=True) if f"{thread}{origin.SUFFIX}" in files else summary)
                 continue
             with suppress(NotFoundError):  # it was removed since its directory was read
