@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
+from uncaged_engine.door.agents import AgentAnswer, AgentAway, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
-
-from .failures import agent_failure
+from uncaged_models.patience import is_outage
 
 KIND = "command"
 TAIL_CHARACTERS = 4000
@@ -122,3 +121,8 @@ def empty_directory(scratch: Path) -> Path:
 def tail(data: bytes) -> str:
     text = data.decode("utf-8", "backslashreplace")
     return text if len(text) <= TAIL_CHARACTERS else f"…{text[-TAIL_CHARACTERS:]}"
+
+
+def agent_failure(message: str, words: str, more: Mapping[str, object]) -> AgentFailed:
+    """Return the failure of an agent that ended with an error. words: its own message."""
+    return AgentAway(message, more=more) if is_outage(words) else AgentFailed(message, more=more)

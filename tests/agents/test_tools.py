@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from testbed.repositories import git, make_repository
 from testbed.talks import Clock
-from uncaged_agents.tools.access import hand_over
-from uncaged_agents.tools.commands import Commands, program_places
+from uncaged_agents.tools.commands import Commands, hand_over, program_places
 from uncaged_agents.tools.place import Place, ToolError
 from uncaged_agents.tools.toolbox import Toolbox
 from uncaged_bundles.rights import ALL_TOOLS, Rights

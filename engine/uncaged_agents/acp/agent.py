@@ -20,13 +20,12 @@ from ..command import empty_directory, find_program, program_in, split_command
 from ..program.table import ProgramRow, row_for, title_in
 from ..tools.commands import Commands
 from ..tools.place import Place
-from .boxed import SandboxedTerminal
 from .client import AcpClient
 from .grants import ANSWERS, Grants
 from .process import AgentProcess
 from .prompt_turn import PermissionNeeded, Prompt, PromptTurn
 from .session import AgentInfo, TurnSettings
-from .terminal import LocalTerminal, Start, Terminals
+from .terminal import LocalTerminal, SandboxedTerminal, Start, Terminals
 from .transcript import Transcript, one_line
 
 KIND = "acp"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, remark_stderr
 
-from ..failures import agent_failure
+from ..command import agent_failure
 from .client import AcpClient
 from .process import AgentProcess, wait_for_exit
 from .session import AUTH_REQUIRED, AgentInfo, ProtocolViolation, TurnSettings, agent_title, ask, begin, initialise, load, model_of

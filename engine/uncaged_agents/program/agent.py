@@ -13,13 +13,13 @@ from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, Age
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, kill_leftovers, run_program
 
-from ..command import empty_directory, tail
-from ..failures import agent_failure
+from ..command import agent_failure, empty_directory, tail
 from .reading import MAX_VALUE_CHARACTERS, OutputLimitExceeded, OutputReader, OutputValues
-from .strict import is_strict
 from .table import ProgramRow, row_for, title_in
 
 KIND = "program"
+STRICT_KEYWORDS = frozenset({"type", "description", "title", "enum", "const", "items", "properties", "required", "additionalProperties"})
+"""The subset of JSON Schema that services accept; any other schema is described in the prompt alone."""
 MAX_ARGUMENT_BYTES = 120_000
 """One argument cannot be larger than 128 KiB on Linux."""
 OUTDATED = re.compile(
@@ -201,6 +201,24 @@ def schema_arguments(row: ProgramRow, request: AgentRequest) -> list[str]:
     file = request.scratch / "schema.json"
     file.write_text(json.dumps(request.role.schema), "utf-8")
     return [word.replace("{file}", str(file)) for word in row.schema]
+
+
+def is_strict(schema: object) -> bool:
+    """Return whether each object is closed and requires all of its properties, by plain keywords alone."""
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        return False
+    return _is_plain(schema)
+
+
+def _is_plain(schema: object) -> bool:
+    if not isinstance(schema, Mapping) or not set(schema) <= STRICT_KEYWORDS or not isinstance(schema.get("type"), str):
+        return False
+    if schema["type"] == "object":
+        properties, required = schema.get("properties"), schema.get("required")
+        if not isinstance(properties, Mapping) or not isinstance(required, list) or schema.get("additionalProperties") is not False:
+            return False
+        return set(required) == set(properties) and all(_is_plain(inner) for inner in properties.values())
+    return _is_plain(schema.get("items")) if schema["type"] == "array" else True
 
 
 def argument_of(prompt: str, scratch: Path) -> str:

@@ -14,15 +14,17 @@ from uncaged_engine.door.effects import Cancel
 from uncaged_engine.services.sandbox import (
     ANY_OWNER,
     SYSTEM_DIRECTORIES,
+    ScratchUser,
     ScriptBounds,
     ScriptResult,
+    change_owners,
     choose,
+    identities_of,
     python_prefixes,
     run_script,
     scratch_user,
 )
 
-from .access import owned_by
 from .place import Place, ToolError
 
 MEMORY_BYTES = 6 << 30
@@ -106,6 +108,32 @@ def guarded(pointer: Path) -> Iterator[None]:
             fresh.unlink(missing_ok=True)
             fresh.write_bytes(text)
             fresh.replace(pointer)
+
+
+@contextmanager
+def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
+    """Give the tree to *user* while the block runs, git's own files excepted. As an ordinary user nothing changes."""
+    if os.geteuid() != 0:
+        yield
+        return
+    hand_over(top, user.uid, user.gid)
+    try:
+        yield
+    finally:
+        hand_over(top, 0, 0)
+
+
+def hand_over(top: Path, uid: int, gid: int) -> None:
+    """Change the owner of all that is below *top*. Links are not followed, and a file with a second name keeps its owner."""
+
+    def choose(found: os.stat_result) -> tuple[int, int] | None:
+        return (uid, gid) if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1) else None
+
+    fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        change_owners(fd, choose, identities_of(top / ".git"))
+    finally:
+        os.close(fd)
 
 
 def git_directories(top: Path) -> tuple[Path, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,8 @@ DEPENDENCY_NAMES = frozenset({".venv", "venv", "node_modules"})
 SHORT_ID_CHARACTERS = 14
 """Ten characters of time and four of chance: a prefix of the thread's id that a command still accepts."""
 SHOWN_CHANGES = 10
+CONVERTING = re.compile(rb"(?m)^[^#\n]*\b(text|eol|crlf|filter|ident|working-tree-encoding)\b")
+SETTINGS = r"^core\.(autocrlf|eol|attributesfile)$"
 UNMERGED = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
 
@@ -182,3 +185,13 @@ def commit_changes(git: Git, head: str, now_ms: int) -> str:
     date = {"GIT_AUTHOR_DATE": f"@{now_ms // 1000} +0000", "GIT_COMMITTER_DATE": f"@{now_ms // 1000} +0000"}
     message = b"Uncommitted changes, as they stood when the thread started\n"
     return git.run("commit-tree", tree, "-p", head, stdin=message, more={**IDENTITY, **date}).decode().strip()
+
+
+def changes_bytes(git: Git) -> bool:
+    """Return whether a setting or an attribute of the checkout at *git* may convert files; a needless yes costs time, nothing else."""
+    if git.run("config", "--get-regexp", SETTINGS, accept=(0, 1)).strip():
+        return True
+    listing = git.run("ls-files", "-z", "--", ":(glob)**/.gitattributes").decode("utf-8", "surrogateescape")
+    own = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "info/attributes"))
+    paths = [own, *(git.directory / name for name in listing.split("\0") if name)]
+    return any(CONVERTING.search(path.read_bytes()) for path in paths if path.is_file())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from uncaged_engine.services.git import Git, GitError, WorkspaceError, on_disk
 
-from . import conversion
+from .checkout import changes_bytes
 from .links import make_links, translated
 from .snapshots import Snapshots
 
@@ -194,7 +194,7 @@ class Workspace:
         admin = Path(inside.line("rev-parse", "--path-format=absolute", "--git-dir"))
         record = WorktreeRecord(common=common, admin=admin, first="")
         snapshots = self._snapshots(record)
-        snapshots.create(converted=latest is None and conversion.changes_bytes(inside))
+        snapshots.create(converted=latest is None and changes_bytes(inside))
         if latest:
             snapshots.restore(latest)
         first = snapshots.take(self._message(0), previous=latest, now_ms=now_ms)

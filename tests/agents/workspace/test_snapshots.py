@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testbed.repositories import contents, git, make_repository, write
 from uncaged_agents.workspace import Workspace, inspect
-from uncaged_agents.workspace.conversion import changes_bytes
+from uncaged_agents.workspace.checkout import changes_bytes
 from uncaged_agents.workspace.snapshots import Snapshots
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
