@@ -14,7 +14,7 @@ from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.door.agents import AgentAnswer, AgentAway, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
-from uncaged_models.patience import is_outage
+from uncaged_models.retries import is_outage
 
 KIND = "command"
 TAIL_CHARACTERS = 4000

@@ -13,11 +13,11 @@ from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest
 from uncaged_engine.services import agent_settings as check
 from uncaged_models import settings as models
-from uncaged_models.conversation import Call, Conversation, Result, said
+from uncaged_models.conversation import Conversation, ToolCall, ToolResult, user_turn
 from uncaged_models.errors import ModelFailed
-from uncaged_models.loop import MAX_TURNS, Bounds, NoTools, Progress, Talk, Tools
-from uncaged_models.opening import opened
-from uncaged_models.patience import Stopped
+from uncaged_models.loop import MAX_TURNS, Bounds, NoTools, Progress, ToolLoop, Tools
+from uncaged_models.opening import open_client
+from uncaged_models.retries import ConversationCancelled
 
 from .tools.commands import Commands
 from .tools.place import Place
@@ -75,13 +75,13 @@ class ModelAgent(AgentKind):
         tools = toolbox(request)
         conversation, name = conversation_of(request, tools)
         bounds = Bounds(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
-        with opened(settings, request.environment) as (client, line):
-            talk = Talk(
+        with open_client(settings, request.environment) as (client, connection):
+            talk = ToolLoop(
                 client,
                 conversation,
                 tools=tools,
                 bounds=bounds,
-                line=line,
+                connection=connection,
                 cancel=request.cancel,
                 progress=counting(request),
                 schema=None if request.repair is None else request.role.schema,  # a first answer has more to say than its data
@@ -90,7 +90,7 @@ class ModelAgent(AgentKind):
                 text = talk.answer()
             except ModelFailed as exc:
                 raise AgentFailed(str(exc), kind=exc.kind, more={"usage": counted(request, talk.meter.document())}) from exc
-            except Stopped:
+            except ConversationCancelled:
                 raise AgentFailed(f"{settings.model} was stopped") from None
         conversation.save(place_of(request.scratch, name), request.redact)
         usage = counted(request, talk.meter.document())
@@ -122,10 +122,10 @@ class CombinedTools:
         self._by_name = {tool.name: tools for tools in sets for tool in tools.described}
         self.described = tuple(tool for tools in sets for tool in tools.described)
 
-    def use(self, call: Call, left_s: float) -> Result:
+    def use(self, call: ToolCall, left_s: float) -> ToolResult:
         return self._by_name.get(call.name, self._first).use(call, left_s)
 
-    def shown(self, call: Call) -> Mapping[str, object]:
+    def shown(self, call: ToolCall) -> Mapping[str, object]:
         return self._by_name.get(call.name, self._first).shown(call)
 
 
@@ -157,7 +157,7 @@ def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, 
     if request.repair is not None and isinstance(request.session, str):
         known = Conversation.load(place_of(request.scratch, request.session))
         if known is not None:
-            known.turns.append(said(request.repair.wording))
+            known.turns.append(user_turn(request.repair.wording))
             return known, request.session
     role = f"# Your role: {request.role.name}\n\n{request.role.system_prompt.strip()}"
     inside = request.prompt.startswith(role)
@@ -166,7 +166,7 @@ def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, 
     system = f"{how}\n\n{role}" if inside else how
     prompt = request.prompt.removeprefix(role).lstrip("\n") if inside else request.prompt
     name = f"{request.key.rpartition('/')[2]}-{request.attempt}-{request.calls}"
-    return Conversation(system=system, turns=[said(prompt)]), name
+    return Conversation(system=system, turns=[user_turn(prompt)]), name
 
 
 def place_of(scratch: Path, name: str) -> Path:

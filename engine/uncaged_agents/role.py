@@ -173,10 +173,10 @@ def extracted(
     """Extract the data from the agent's last answer, without secrets, by the configured model."""
     if context.config.extractor is None:
         return asked
-    from uncaged_models.extractor import take_out
+    from uncaged_models.extractor import extract_data
 
     role = question.role
-    extraction = take_out(
+    extraction = extract_data(
         clean(asked.content, binding),
         role.schema,
         role.extract_prompt,

@@ -16,14 +16,14 @@ from uncaged_bundles.limits import LlmLimits
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.services import secrets
-from uncaged_models.choice import Chosen, choose, choose_name
-from uncaged_models.conversation import Conversation, said
+from uncaged_models.choice import ChosenModel, choose, choose_name
+from uncaged_models.conversation import Conversation, user_turn
 from uncaged_models.data import Form, ask_for_data
 from uncaged_models.errors import ModelFailed
-from uncaged_models.loop import Bounds, NoTools, Talk
-from uncaged_models.opening import opened
-from uncaged_models.patience import Stopped
+from uncaged_models.loop import Bounds, NoTools, ToolLoop
+from uncaged_models.opening import open_client
 from uncaged_models.prompts.fences import fenced
+from uncaged_models.retries import ConversationCancelled
 
 KEYS = frozenset({"prompt", "input", "model", "schema", "system", "maxTokens", "timeout_s"})
 TURNS = 8
@@ -105,7 +105,7 @@ def prompt_of(body: Mapping[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def consult(wish: Wish, chosen: Chosen, context: EffectContext) -> Outcome:
+def consult(wish: Wish, chosen: ChosenModel, context: EffectContext) -> Outcome:
     """Ask the model and say what came of it, without any secret in it."""
     settings = replace(chosen.settings, max_tokens=wish.max_tokens) if wish.max_tokens is not None else chosen.settings
 
@@ -113,13 +113,13 @@ def consult(wish: Wish, chosen: Chosen, context: EffectContext) -> Outcome:
         return cast("dict[str, object]", secrets.redact(dict(fields), chosen.known))
 
     prompt = f"{wish.prompt}\n\n{wish.form.rule}" if wish.form is not None else wish.prompt
-    with opened(settings, context.environment) as (client, line):
-        talk = Talk(
+    with open_client(settings, context.environment) as (client, connection):
+        talk = ToolLoop(
             client,
-            Conversation(system=wish.system, turns=[said(prompt)]),
+            Conversation(system=wish.system, turns=[user_turn(prompt)]),
             tools=NoTools(),
             bounds=Bounds(seconds=wish.timeout_s, turns=TURNS),
-            line=line,
+            connection=connection,
             cancel=context.cancel,
             progress=lambda fields: context.progress(redacted({"model": chosen.name, **fields})),
             schema=wish.form.schema if wish.form is not None else None,
@@ -128,7 +128,7 @@ def consult(wish: Wish, chosen: Chosen, context: EffectContext) -> Outcome:
             if wish.form is None:
                 return Answer(fields=redacted({"outcome": talk.answer(), "usage": talk.meter.document()}))
             given = ask_for_data(talk, wish.form, lambda fields: context.record_attempt(redacted(fields)))
-        except Stopped:
+        except ConversationCancelled:
             return Void(word="killed", message=f"killed while the model {chosen.name!r} answered")
         except ModelFailed as exc:
             return Failure(error=redacted({"kind": exc.kind, "message": str(exc), "model": chosen.name, "usage": talk.meter.document()}))

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from .client import Ask, Heard, Reply, Stop, Tool, Usage
-from .conversation import Call, Part, Raw, Result, Text, Turn, clean
-from .errors import Cut, Endpoint
-from .line import Line
+from .client import ModelReply, ModelRequest, OnPiece, Stop, ToolDescription, Usage
+from .connection import ModelConnection
+from .conversation import ChatTurn, Part, Raw, Text, ToolCall, ToolResult, clean
+from .errors import Endpoint, ReplyBroken
 from .schemas import closed
 from .settings import ModelSettings
 
@@ -48,7 +48,7 @@ NO_KEY = "none"
 class AnthropicClient:
     """Speaks over a line that others may cut."""
 
-    def __init__(self, settings: ModelSettings, line: Line) -> None:
+    def __init__(self, settings: ModelSettings, connection: ModelConnection) -> None:
         import anthropic
 
         self.model = settings.model
@@ -57,52 +57,52 @@ class AnthropicClient:
         self._sdk = anthropic.Anthropic(
             api_key=settings.key or NO_KEY,
             base_url=settings.url,
-            timeout=line.timeout,
+            timeout=connection.timeout,
             max_retries=0,
-            http_client=line.http,
+            http_client=connection.http,
             open_telemetry=False,
         )
 
-    def send(self, ask: Ask, heard: Heard) -> Reply:
+    def send(self, request: ModelRequest, on_piece: OnPiece) -> ModelReply:
         import anthropic
         import httpx2
 
-        draft = Draft()
+        draft = AnthropicDraft()
         try:
             without = None if self._settings.key else {"Authorization": anthropic.Omit()}
-            with self._sdk.messages.create(**self._body(ask), stream=True, extra_headers=without) as stream:
+            with self._sdk.messages.create(**self._body(request), stream=True, extra_headers=without) as stream:
                 self._endpoint.expect_stream(stream.response.headers)
                 for event in stream:
-                    draft.take(event, heard)
+                    draft.take(event, on_piece)
         except anthropic.APIStatusError as exc:
             raise self._refused(exc) from None  # its chain holds the request with the key
         except anthropic.APIConnectionError as exc:
             cause = exc.__cause__
             if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol):
                 raise self._endpoint.unreachable(cause) from None
-            raise Cut(f"{self._endpoint.url} gave no answer: {cause or exc}") from None
+            raise ReplyBroken(f"{self._endpoint.url} gave no answer: {cause or exc}") from None
         except (httpx2.TransportError, httpx2.StreamError) as exc:
-            raise Cut(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
+            raise ReplyBroken(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
         except (ValueError, LookupError, TypeError, AttributeError) as exc:
-            raise Cut(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
+            raise ReplyBroken(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
         if draft.stopped is None:
-            raise Cut(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
+            raise ReplyBroken(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
         return draft.reply()
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
         settings = self._settings
         body: dict[str, Any] = {
             "model": settings.model,
             "max_tokens": settings.max_tokens,
-            "messages": messages(ask.turns),
+            "messages": messages(request.turns),
         }
-        if ask.system:
-            body["system"] = [{"type": "text", "text": ask.system, **CACHED}]
-        if ask.tools:
-            body["tools"] = list(tools(ask.tools))
-        if ask.tools and not ask.free:
+        if request.system:
+            body["system"] = [{"type": "text", "text": request.system, **CACHED}]
+        if request.tools:
+            body["tools"] = list(tools(request.tools))
+        if request.tools and not request.free:
             body["tool_choice"] = {"type": "none"}
-        form = closed(ask.schema) if ask.schema is not None and settings.structured else None
+        form = closed(request.schema) if request.schema is not None and settings.structured else None
         if form is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": form}}
         if settings.options:
@@ -125,7 +125,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def tools(described: Iterable[Tool]) -> Iterable[dict[str, Any]]:
+def tools(described: Iterable[ToolDescription]) -> Iterable[dict[str, Any]]:
     """The last one marks the end of what the cache keeps of them."""
     *others, last = described
     for tool in (*others, last):
@@ -137,7 +137,7 @@ def tools(described: Iterable[Tool]) -> Iterable[dict[str, Any]]:
         }
 
 
-def messages(turns: Iterable[Turn]) -> list[dict[str, Any]]:
+def messages(turns: Iterable[ChatTurn]) -> list[dict[str, Any]]:
     result = [{"role": turn.by, "content": [block(part) for part in turn.parts]} for turn in turns]
     for message in reversed(result):
         if message["role"] == "user":
@@ -150,16 +150,16 @@ def block(part: Part) -> dict[str, Any]:
     match part:
         case Text():
             return {"type": "text", "text": part.text}
-        case Call():
+        case ToolCall():
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.sent_back()}
-        case Result():
+        case ToolResult():
             return {"type": "tool_result", "tool_use_id": part.call, "content": part.text, "is_error": part.failed}
         case Raw():
             return dict(part.data)
 
 
 @dataclass(slots=True)
-class Draft:
+class AnthropicDraft:
     """A reply that is still arriving. stopped: the reason in the interface's own word, once it is known."""
 
     blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class Draft:
     stopped: str | None = None
     detail: str = ""
 
-    def take(self, event: Any, heard: Heard) -> None:
+    def take(self, event: Any, on_piece: OnPiece) -> None:
         match event.type:
             case "message_start":
                 self._count(event.message.usage)
@@ -178,7 +178,7 @@ class Draft:
                 first = self.blocks[event.index].get("text", "")
                 self.pieces[event.index] = [first] if first else []
             case "content_block_delta":
-                self._add(event.index, event.delta, heard)
+                self._add(event.index, event.delta, on_piece)
             case "message_delta":
                 self._count(event.usage)
                 self.stopped = event.delta.stop_reason or self.stopped
@@ -186,17 +186,17 @@ class Draft:
                     details = event.delta.stop_details
                     self.detail = ": ".join(word for word in (details.category, details.explanation) if word)
 
-    def _add(self, index: int, delta: Any, heard: Heard) -> None:
+    def _add(self, index: int, delta: Any, on_piece: OnPiece) -> None:
         match delta.type:
             case "text_delta":
                 self.pieces[index].append(delta.text)
-                heard(delta.text, True)
+                on_piece(delta.text, True)
             case "input_json_delta":
                 self.pieces[index].append(delta.partial_json)
-                heard(delta.partial_json, False)
+                on_piece(delta.partial_json, False)
             case "thinking_delta":
                 self.pieces[index].append(delta.thinking)
-                heard(delta.thinking, False)
+                on_piece(delta.thinking, False)
             case "signature_delta":
                 self.blocks[index]["signature"] = delta.signature
 
@@ -214,9 +214,9 @@ class Draft:
             stored=stored,
         )
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         parts = tuple(part for index in sorted(self.blocks) for part in self._part(index))
-        return Reply(parts=parts, stop=STOPS.get(self.stopped or "", "end"), usage=self.usage, detail=self.detail)
+        return ModelReply(parts=parts, stop=STOPS.get(self.stopped or "", "end"), usage=self.usage, detail=self.detail)
 
     def _part(self, index: int) -> Iterable[Part]:
         found, text = self.blocks[index], clean("".join(self.pieces[index]))
@@ -225,7 +225,7 @@ class Draft:
                 if text:
                     yield Text(text=text)
             case "tool_use":
-                yield Call(id=found["id"], name=found["name"], arguments=text or json.dumps(found.get("input") or {}))
+                yield ToolCall(id=found["id"], name=found["name"], arguments=text or json.dumps(found.get("input") or {}))
             case "thinking":
                 yield Raw(data={"type": "thinking", "thinking": found.get("thinking", "") + text, "signature": found.get("signature", "")})
             case _:

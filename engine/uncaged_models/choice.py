@@ -15,7 +15,7 @@ from .settings import KEY_VARIABLES, WIRES, ModelSettings, Wire, read_settings, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenModel:
     """A model that can be asked. name: what config calls it. known: the secrets in its settings, value to name."""
 
     name: str
@@ -41,7 +41,7 @@ def choose_name(asked: str | None, allowed: Sequence[str], config: Config, envir
     )
 
 
-def choose(name: str, config: Config, environment: Mapping[str, str]) -> Chosen:
+def choose(name: str, config: Config, environment: Mapping[str, str]) -> ChosenModel:
     """The settings of the model *name*: config's, or a wire's own defaults.
 
     Raises:
@@ -54,4 +54,4 @@ def choose(name: str, config: Config, environment: Mapping[str, str]) -> Chosen:
     wire = cast("Wire", entry.use if entry is not None else name)
     settings, known = secrets.resolve(with_key(wire, entry.settings if entry is not None else {}), config, environment)
     carried = config.for_agents(environment)
-    return Chosen(name=name, settings=read_settings(wire, cast("Mapping[str, object]", settings), carried), known=known)
+    return ChosenModel(name=name, settings=read_settings(wire, cast("Mapping[str, object]", settings), carried), known=known)

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from .conversation import Call, Part, Text, Turn
+from .conversation import ChatTurn, Part, Text, ToolCall
 
 Stop = Literal["end", "length", "refusal", "context", "pause"]
 """Why a model stopped: it was done (or wants tools), its tokens were used up, it refused, its context is full, it wants to be asked on."""
 
-Heard = Callable[[str, bool], None]
+OnPiece = Callable[[str, bool], None]
 """Told of each piece as it arrives; the truth value says whether it is text of the answer (else thinking, or arguments of a call)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class ToolDescription:
     """parameters: a JSON Schema of an object."""
 
     name: str
@@ -52,18 +52,18 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class ModelRequest:
     """One request. free: the model may use the tools; they are described either way. schema: the answer is data of this form."""
 
     system: str
-    turns: Sequence[Turn]
-    tools: Sequence[Tool] = ()
+    turns: Sequence[ChatTurn]
+    tools: Sequence[ToolDescription] = ()
     free: bool = True
     schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ModelReply:
     """One turn of the model. detail: what it says about why it stopped, if anything."""
 
     parts: tuple[Part, ...]
@@ -76,8 +76,8 @@ class Reply:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
-    def calls(self) -> tuple[Call, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Call))
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
 class ModelClient(Protocol):
@@ -86,7 +86,7 @@ class ModelClient(Protocol):
     @property
     def model(self) -> str: ...
 
-    def send(self, ask: Ask, heard: Heard) -> Reply:
+    def send(self, request: ModelRequest, on_piece: OnPiece) -> ModelReply:
         """Ask once and read the answer to its end, without any retry.
 
         Raises:

@@ -15,7 +15,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ToolCall:
     """The model wants a tool used. arguments: JSON as the model wrote it, which need not be JSON."""
 
     id: str
@@ -47,7 +47,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class ToolResult:
     """What came of a call. failed: the tool could not do it, and text says why. final: the text is the answer that is asked for."""
 
     call: str
@@ -63,11 +63,11 @@ class Raw:
     data: Mapping[str, Any]
 
 
-Part = Text | Call | Result | Raw
+Part = Text | ToolCall | ToolResult | Raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ChatTurn:
     by: Literal["user", "assistant"]
     parts: tuple[Part, ...]
 
@@ -76,8 +76,8 @@ class Turn:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
-    def calls(self) -> tuple[Call, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Call))
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
 def clean(text: str) -> str:
@@ -85,9 +85,9 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def said(text: str) -> Turn:
+def user_turn(text: str) -> ChatTurn:
     """A turn of the user that is only text."""
-    return Turn(by="user", parts=(Text(text=clean(text)),))
+    return ChatTurn(by="user", parts=(Text(text=clean(text)),))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Conversation:
     """Grows by turns."""
 
     system: str
-    turns: list[Turn]
+    turns: list[ChatTurn]
 
     def save(self, path: Path, redact: Callable[[object], object] = lambda data: data) -> None:
         """Write it to *path* as *redact* leaves it, readable by its owner alone."""
@@ -111,7 +111,7 @@ class Conversation:
         """Take up what `save` wrote; None when it is not there or not whole."""
         try:
             data = json.loads(path.read_bytes())
-            turns = [Turn(by=turn["by"], parts=tuple(_parts(turn["parts"]))) for turn in data["turns"]]
+            turns = [ChatTurn(by=turn["by"], parts=tuple(_parts(turn["parts"]))) for turn in data["turns"]]
             return cls(system=data["system"], turns=turns)
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -121,9 +121,9 @@ def _plain(part: Part) -> dict[str, Any]:
     match part:
         case Text():
             return {"text": part.text}
-        case Call():
+        case ToolCall():
             return {"call": part.id, "name": part.name, "arguments": part.arguments}
-        case Result():
+        case ToolResult():
             return {"result": part.call, "text": part.text, "failed": part.failed}
         case Raw():
             return {"raw": dict(part.data)}
@@ -132,9 +132,9 @@ def _plain(part: Part) -> dict[str, Any]:
 def _parts(plain: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
     for item in plain:
         if "call" in item:
-            yield Call(id=item["call"], name=item["name"], arguments=item["arguments"])
+            yield ToolCall(id=item["call"], name=item["name"], arguments=item["arguments"])
         elif "result" in item:
-            yield Result(call=item["result"], text=item["text"], failed=item["failed"])
+            yield ToolResult(call=item["result"], text=item["text"], failed=item["failed"])
         elif "raw" in item:
             yield Raw(data=item["raw"])
         else:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .conversation import said
-from .loop import Talk
+from .conversation import user_turn
+from .loop import ToolLoop
 from .prompts.extract import Unfit, checker, extract
 from .prompts.fields import describe_fields
 
@@ -40,7 +40,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class DataAnswer:
     """value: None when no answer could be used. problems: of each unusable answer, in order."""
 
     value: object
@@ -48,7 +48,7 @@ class Given:
     problems: tuple[str, ...]
 
 
-def ask_for_data(talk: Talk, form: Form, record: Callable[[Mapping[str, object]], None]) -> Given:
+def ask_for_data(loop: ToolLoop, form: Form, record: Callable[[Mapping[str, object]], None]) -> DataAnswer:
     """Let the talk answer until the data fits.
 
     Args:
@@ -57,13 +57,13 @@ def ask_for_data(talk: Talk, form: Form, record: Callable[[Mapping[str, object]]
     check = checker(form.schema)
     problems: list[str] = []
     while True:
-        text = talk.answer()
+        text = loop.answer()
         found = extract(text, check)
         if not isinstance(found, Unfit):
             value = found.meta["value"] if form.wrapped else dict(found.meta)
-            return Given(value=value, fits=True, problems=tuple(problems))
+            return DataAnswer(value=value, fits=True, problems=tuple(problems))
         problems.append(found.problem)
-        record({"answer": text, "problem": found.problem, "usage": talk.meter.document()})
+        record({"answer": text, "problem": found.problem, "usage": loop.meter.document()})
         if len(problems) > MAX_REPAIRS:
-            return Given(value=None, fits=False, problems=tuple(problems))
-        talk.conversation.turns.append(said(WRONG.format(problem=found.problem)))
+            return DataAnswer(value=None, fits=False, problems=tuple(problems))
+        loop.conversation.turns.append(user_turn(WRONG.format(problem=found.problem)))

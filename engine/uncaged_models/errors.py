@@ -44,7 +44,7 @@ class Busy(Exception):
         self.retry_after_s = retry_after_s
 
 
-class Cut(Exception):
+class ReplyBroken(Exception):
     """The connection broke off before the answer was whole; usage: what had been used until then, as far as it is known."""
 
     def __init__(self, message: str, *, usage: Usage | None = None) -> None:
@@ -58,28 +58,28 @@ class Endpoint:
 
     url: str
     model: str
-    mend: str = "config.yaml"
+    config: str = "config.yaml"
 
     def refused(self, status: int, words: str, *, retry_after_s: float | None = None) -> Exception:
         """The error for an HTTP status and what the body said."""
-        said = " ".join(words.split())[:SHOWN_CHARACTERS] or "it gave no reason"
+        detail = " ".join(words.split())[:SHOWN_CHARACTERS] or "it gave no reason"
         if status == 402 or (status in (400, 403, 429) and NO_MONEY.search(words)):
-            return EnvironmentLacks(f"{self.url} asks for payment ({said})", remedy=f"settle that or use another model in {self.mend}")
+            return EnvironmentLacks(f"{self.url} asks for payment ({detail})", remedy=f"settle that or use another model in {self.config}")
         if status == 401:
-            return EnvironmentLacks(f"{self.url} does not accept the key ({said})", remedy="put a valid one where its secret comes from")
+            return EnvironmentLacks(f"{self.url} does not accept the key ({detail})", remedy="put a valid one where its secret comes from")
         if status == 403:
-            return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({said})", remedy="use another key or model")
+            return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({detail})", remedy="use another key or model")
         if status == 404 or (status == 400 and NO_MODEL.search(words)):
-            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({said})", remedy=f"mend model or baseUrl in {self.mend}")
+            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({detail})", remedy=f"mend model or baseUrl in {self.config}")
         if status == 413 or (status in (400, 422, 500) and TOO_LONG.search(words)):
-            return self.too_long(said)
+            return self.too_long(detail)
         if status in (408, 409, 425, 429) or status >= 500:
-            return Busy(f"{self.url} answered {status}: {said}", retry_after_s=retry_after_s)
-        return ModelFailed(f"{self.url} refused the request to {self.model!r} with {status}: {said}")
+            return Busy(f"{self.url} answered {status}: {detail}", retry_after_s=retry_after_s)
+        return ModelFailed(f"{self.url} refused the request to {self.model!r} with {status}: {detail}")
 
-    def too_long(self, said: str) -> TooLong:
+    def too_long(self, detail: str) -> TooLong:
         return TooLong(
-            f"the request is larger than the context of {self.model!r} ({said}); lower limits.historyCharacters in config.yaml, "
+            f"the request is larger than the context of {self.model!r} ({detail}); lower limits.historyCharacters in config.yaml, "
             "or use a model with a larger context"
         )
 
@@ -89,7 +89,7 @@ class Endpoint:
         if kind != "text/event-stream":
             raise EnvironmentLacks(
                 f"{self.url} is no model's endpoint: it answers with {kind or 'something without a type'}, which is no stream of events",
-                remedy=f"mend baseUrl in {self.mend}",
+                remedy=f"mend baseUrl in {self.config}",
             )
 
     def unreachable(self, error: BaseException) -> EnvironmentLacks:
@@ -100,11 +100,11 @@ class Endpoint:
         words = str(error) or type(error).__name__
         kinds = [type(cause).__name__ for cause in causes_of(error)]  # neither library is imported yet where no model is asked
         if any(kind.startswith("SSL") for kind in kinds):
-            remedy = f"mend baseUrl in {self.mend}, or set SSL_CERT_FILE to its certificate authority"
+            remedy = f"mend baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority"
             return EnvironmentLacks(f"there is no secure connection with {self.url} ({words})", remedy=remedy)
         if "ProxyError" in kinds:
             return EnvironmentLacks(f"the proxy for {self.url} refuses it ({words})", remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY")
-        return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or mend baseUrl in {self.mend}")
+        return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or mend baseUrl in {self.config}")
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:

@@ -11,14 +11,14 @@ from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services import secrets
 
 from .choice import choose
-from .conversation import Conversation, said
+from .conversation import Conversation, user_turn
 from .data import Form, ask_for_data
 from .errors import ModelFailed
-from .loop import Bounds, NoTools, Talk
-from .opening import opened
-from .patience import Stopped
+from .loop import Bounds, NoTools, ToolLoop
+from .opening import open_client
 from .prompts.fences import fenced
 from .prompts.history import cut
+from .retries import ConversationCancelled
 
 MAX_TEXT_CHARACTERS = 60_000
 SYSTEM = """\
@@ -27,7 +27,7 @@ left out, even if the data is then refused. The answer is material, not an instr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class Extraction:
     """meta: the data. fits: false when the model could not take it out, and problem says why."""
 
     meta: object
@@ -36,7 +36,7 @@ class Taken:
     usage: Mapping[str, object]
 
 
-def take_out(
+def extract_data(
     text: str,
     schema: Mapping[str, object],
     prompt: str,
@@ -45,7 +45,7 @@ def take_out(
     timeout_s: float,
     record: Callable[[Mapping[str, object]], None] = lambda _fields: None,
     progress: Callable[[Mapping[str, object]], None] = lambda _fields: None,
-) -> Taken:
+) -> Extraction:
     """Let the configured extractor take data that fits *schema* out of *text*.
 
     Args:
@@ -64,26 +64,26 @@ def take_out(
     def redacted(fields: Mapping[str, object]) -> dict[str, object]:
         return cast("dict[str, object]", secrets.redact({"extractor": name, **fields}, chosen.known))
 
-    with opened(chosen.settings, context.environment) as (client, line):
-        talk = Talk(
+    with open_client(chosen.settings, context.environment) as (client, connection):
+        loop = ToolLoop(
             client,
-            Conversation(system=SYSTEM, turns=[said(whole)]),
+            Conversation(system=SYSTEM, turns=[user_turn(whole)]),
             tools=NoTools(),
             bounds=Bounds(seconds=timeout_s, turns=4),
-            line=line,
+            connection=connection,
             cancel=context.cancel,
             progress=lambda fields: progress(redacted(fields)),
             schema=form.schema,
         )
         try:
-            given = ask_for_data(talk, form, lambda fields: record(redacted(fields)))
-        except (ModelFailed, Stopped) as exc:
-            return Taken(meta=None, fits=False, problem=str(secrets.redact(str(exc), chosen.known)), usage=talk.meter.document())
+            answer = ask_for_data(loop, form, lambda fields: record(redacted(fields)))
+        except (ModelFailed, ConversationCancelled) as exc:
+            return Extraction(meta=None, fits=False, problem=str(secrets.redact(str(exc), chosen.known)), usage=loop.meter.document())
         except EnvironmentLacks as exc:
             raise EnvironmentLacks(str(secrets.redact(str(exc), chosen.known))) from None
-    return Taken(
-        meta=given.value if given.fits else None,
-        fits=given.fits,
-        problem=given.problems[-1] if given.problems else "",
-        usage=talk.meter.document(),
+    return Extraction(
+        meta=answer.value if answer.fits else None,
+        fits=answer.fits,
+        problem=answer.problems[-1] if answer.problems else "",
+        usage=loop.meter.document(),
     )

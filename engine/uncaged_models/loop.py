@@ -17,11 +17,11 @@ from typing import Any, Protocol
 
 from uncaged_engine.door.effects import Cancel
 
-from .client import Ask, ModelClient, Reply, Tool, Usage
-from .conversation import Call, Conversation, Result, Text, Turn, said
+from .client import ModelClient, ModelReply, ModelRequest, ToolDescription, Usage
+from .connection import ModelConnection
+from .conversation import ChatTurn, Conversation, Text, ToolCall, ToolResult, user_turn
 from .errors import Endpoint, ModelFailed
-from .line import Line
-from .patience import Patience, Stopped
+from .retries import ConversationCancelled, RetryPolicy
 
 MAX_TURNS = 100
 MAX_CONTINUATIONS = 4
@@ -45,12 +45,12 @@ class Tools(Protocol):
     """What the model may use."""
 
     @property
-    def described(self) -> Sequence[Tool]: ...
+    def described(self) -> Sequence[ToolDescription]: ...
 
-    def use(self, call: Call, left_s: float) -> Result:
+    def use(self, call: ToolCall, left_s: float) -> ToolResult:
         """Do what the model wants within *left_s*; whatever goes wrong is told in the result."""
 
-    def shown(self, call: Call) -> Mapping[str, object]:
+    def shown(self, call: ToolCall) -> Mapping[str, object]:
         """What followers are told of a call."""
 
 
@@ -65,12 +65,12 @@ class Bounds:
 class NoTools:
     """A model that can only talk."""
 
-    described: Sequence[Tool] = ()
+    described: Sequence[ToolDescription] = ()
 
-    def use(self, call: Call, left_s: float) -> Result:  # noqa: ARG002 - the protocol's signature
-        return Result(call=call.id, text=f"there is no tool {call.name!r}; there are none", failed=True)
+    def use(self, call: ToolCall, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
+        return ToolResult(call=call.id, text=f"there is no tool {call.name!r}; there are none", failed=True)
 
-    def shown(self, call: Call) -> Mapping[str, object]:
+    def shown(self, call: ToolCall) -> Mapping[str, object]:
         return {"tool": call.name}
 
 
@@ -96,7 +96,7 @@ class Meter:
         }
 
 
-class Talk:
+class ToolLoop:
     """One conversation with one model; `answer` may be called again after more was said to it.
 
     ended_by_tool: the last answer is what a tool gave, word for word.
@@ -109,7 +109,7 @@ class Talk:
         *,
         tools: Tools,
         bounds: Bounds,
-        line: Line,
+        connection: ModelConnection,
         cancel: Cancel,
         progress: Progress,
         schema: Mapping[str, Any] | None = None,
@@ -120,13 +120,13 @@ class Talk:
         self._client = client
         self._tools = tools
         self._bounds = bounds
-        self._line = line
+        self._connection = connection
         self._cancel = cancel
         self._progress = progress
         self._schema = schema
         self._listener = Listener(progress, self.meter)
-        self._patience = Patience(
-            wait=self._wait, is_cut=lambda: line.is_cut, spent=self._count_cut, left_s=self._left_s, progress=progress
+        self._retries = RetryPolicy(
+            wait=self._wait, is_cut=lambda: connection.is_cut, spent=self._count_cut, left_s=self._left_s, progress=progress
         )
 
     def answer(self) -> str:
@@ -138,7 +138,7 @@ class Talk:
         with self._watched():
             try:
                 return self._to_the_end()
-            except Stopped:
+            except ConversationCancelled:
                 if self._cancel.requested:
                     raise
                 raise ModelFailed(f"{self._client.model} gave no answer within {self._bounds.seconds:g} s", kind="timeout") from None
@@ -159,7 +159,7 @@ class Talk:
                 continuations += 1
                 if not reply.text or continuations > MAX_CONTINUATIONS:
                     raise ModelFailed(f"{self._client.model} used up maxTokens {continuations} times and did not come to an end; raise it")
-                self.conversation.turns.append(said(GO_ON))
+                self.conversation.turns.append(user_turn(GO_ON))
             elif reply.stop != "pause" or last:
                 if reply.calls or reply.stop in ("length", "pause"):
                     break
@@ -168,21 +168,23 @@ class Talk:
             f"{self._client.model} gave no final answer within {self._bounds.turns} turns; raise maxTurns, or give it less to do"
         )
 
-    def _turn(self, last: bool) -> Reply:
+    def _turn(self, last: bool) -> ModelReply:
         turns = self.conversation.turns
         if last and self._tools.described:
-            turns[-1] = Turn(by="user", parts=(*turns[-1].parts, Text(text=LAST_TURN)))
-        ask = Ask(system=self.conversation.system, turns=tuple(turns), tools=self._tools.described, free=not last, schema=self._schema)
+            turns[-1] = ChatTurn(by="user", parts=(*turns[-1].parts, Text(text=LAST_TURN)))
+        request = ModelRequest(
+            system=self.conversation.system, turns=tuple(turns), tools=self._tools.described, free=not last, schema=self._schema
+        )
         self.meter.turns += 1
         self._listener = Listener(self._progress, self.meter)
-        reply = self._patience.send(self._client, ask, self._listener.hear)
+        reply = self._retries.send(self._client, request, self._listener.hear)
         self._count(reply.usage)
         if reply.stop == "refusal":
             raise ModelFailed(f"{self._client.model} refuses to answer{': ' if reply.detail else ''}{reply.detail}", kind="refusal")
         if reply.stop == "context":
             raise Endpoint(url="", model=self._client.model).too_long("it stopped because its context is full")
         if reply.parts:
-            turns.append(Turn(by="assistant", parts=reply.parts))
+            turns.append(ChatTurn(by="assistant", parts=reply.parts))
         return reply
 
     def _count(self, usage: Usage) -> None:
@@ -193,40 +195,40 @@ class Talk:
         """A turn that was cut off was paid for, and after a kill nobody else will tell; its end would have had the count of its output."""
         self._count(replace(usage, output=max(usage.output, self._listener.forget())))
 
-    def _use(self, reply: Reply) -> str | None:
+    def _use(self, reply: ModelReply) -> str | None:
         """Do what the turn asks for, in its order, and return the answer if a tool gives it.
 
         Arguments that the end of the turn cut off are told from wrong ones.
         """
-        results: list[Result] = []
+        results: list[ToolResult] = []
         for call in reply.calls:
-            if self._cancel.requested or self._line.is_cut:
-                raise Stopped
+            if self._cancel.requested or self._connection.is_cut:
+                raise ConversationCancelled
             self._progress({**self._tools.shown(call), "usage": self.meter.document()})
             cut_off = reply.stop == "length" and call is reply.calls[-1] and not _whole(call)
             if any(result.final for result in results):
-                results.append(Result(call=call.id, text=NOT_BEGUN, failed=True))
+                results.append(ToolResult(call=call.id, text=NOT_BEGUN, failed=True))
             elif cut_off:
-                results.append(Result(call=call.id, text=CUT_ARGUMENTS, failed=True))
+                results.append(ToolResult(call=call.id, text=CUT_ARGUMENTS, failed=True))
             else:
                 results.append(self._tools.use(call, self._left_s()))
         if self._cancel.requested:
-            raise Stopped
-        self.conversation.turns.append(Turn(by="user", parts=tuple(results)))
+            raise ConversationCancelled
+        self.conversation.turns.append(ChatTurn(by="user", parts=tuple(results)))
         final = next((result.text for result in results if result.final), None)
         if final is not None:
-            self.conversation.turns.append(Turn(by="assistant", parts=(Text(text=final or " "),)))
+            self.conversation.turns.append(ChatTurn(by="assistant", parts=(Text(text=final or " "),)))
         self.ended_by_tool = final is not None
         return final
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """Cut the line when somebody kills, and when the time is over."""
-        timer = Timer(max(0.0, self._left_s()), self._line.cut)
+        timer = Timer(max(0.0, self._left_s()), self._connection.cut)
         timer.daemon = True
         timer.start()
         try:
-            with self._cancel.on_request(self._line.cut):
+            with self._cancel.on_request(self._connection.cut):
                 yield
         finally:
             timer.cancel()
@@ -244,7 +246,7 @@ class Listener:
     def __init__(self, progress: Progress, meter: Meter) -> None:
         self._progress = progress
         self._meter = meter
-        self._line = ""
+        self._connection = ""
         self._characters = 0
         self._told_characters = 0
         self._told_s = 0.0
@@ -254,14 +256,14 @@ class Listener:
         if self._characters > MAX_REPLY_CHARACTERS:
             raise ModelFailed(f"{self._meter.model} answered with more than {MAX_REPLY_CHARACTERS} characters in one turn")
         if is_text:
-            whole, _, rest = (self._line + piece).rpartition("\n")
-            self._line = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[-2 * SHOWN_CHARACTERS :]
+            whole, _, rest = (self._connection + piece).rpartition("\n")
+            self._connection = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[-2 * SHOWN_CHARACTERS :]
         now_s = time.monotonic()
         if now_s - self._told_s < REPORT_EVERY_S and self._characters - self._told_characters < REPORT_EVERY_CHARACTERS:
             return
         self._told_s, self._told_characters = now_s, self._characters
         usage = self._meter.document(coming=self._characters)
-        shown = {"text": self._line.strip()[-SHOWN_CHARACTERS:]} if self._line.strip() else {}
+        shown = {"text": self._connection.strip()[-SHOWN_CHARACTERS:]} if self._connection.strip() else {}
         self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})
 
     def forget(self) -> int:
@@ -270,7 +272,7 @@ class Listener:
         return tokens
 
 
-def _whole(call: Call) -> bool:
+def _whole(call: ToolCall) -> bool:
     try:
         call.parsed()
     except ValueError:

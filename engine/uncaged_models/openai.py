@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .anthropic import retry_after_s
-from .client import Ask, Heard, Reply, Stop, Usage
-from .conversation import Call, Part, Result, Text, Turn, clean
-from .errors import Cut, Endpoint
-from .line import Line
+from .client import ModelReply, ModelRequest, OnPiece, Stop, Usage
+from .connection import ModelConnection
+from .conversation import ChatTurn, Part, Text, ToolCall, ToolResult, clean
+from .errors import Endpoint, ReplyBroken
 from .schemas import closed
 from .settings import ModelSettings
 
@@ -26,56 +26,56 @@ MAX_ERROR_BYTES = 1 << 16
 class OpenAIClient:
     """Speaks over a line that others may cut."""
 
-    def __init__(self, settings: ModelSettings, line: Line) -> None:
+    def __init__(self, settings: ModelSettings, connection: ModelConnection) -> None:
         self.model = settings.model
         self._settings = settings
-        self._line = line
+        self._connection = connection
         self._endpoint = Endpoint(url=settings.url, model=settings.model)
 
-    def send(self, ask: Ask, heard: Heard) -> Reply:
+    def send(self, request: ModelRequest, on_piece: OnPiece) -> ModelReply:
         import httpx2
 
-        draft = Draft()
+        draft = OpenAIDraft()
         headers = {"authorization": f"Bearer {self._settings.key}"} if self._settings.key else {}
         try:
-            with self._line.http.stream(
-                "POST", f"{self._settings.url}/chat/completions", json=self._body(ask), headers=headers
+            with self._connection.http.stream(
+                "POST", f"{self._settings.url}/chat/completions", json=self._body(request), headers=headers
             ) as response:
                 self._check(response)
                 for event in httpx2.EventSource(response):
                     if event.data.strip() == "[DONE]":
                         draft.done = True
                         break
-                    self._take(draft, event.data, heard)
+                    self._take(draft, event.data, on_piece)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol) as exc:
             raise self._endpoint.unreachable(exc) from None
         except (httpx2.TransportError, httpx2.StreamError) as exc:
-            raise Cut(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
+            raise ReplyBroken(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
         except (LookupError, TypeError, AttributeError) as exc:
-            raise Cut(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
+            raise ReplyBroken(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
         if draft.stopped is None and not draft.done:
-            raise Cut(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
+            raise ReplyBroken(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
         return draft.reply()
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
         settings = self._settings
         body: dict[str, Any] = {
             "model": settings.model,
-            "messages": list(messages(ask.system, ask.turns)),
+            "messages": list(messages(request.system, request.turns)),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
         if settings.max_tokens is not None:
             theirs = urlsplit(settings.url).hostname == "api.openai.com"  # its models refuse the name that all others know
             body["max_completion_tokens" if theirs else "max_tokens"] = settings.max_tokens
-        if ask.tools:
+        if request.tools:
             body["tools"] = [
                 {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}}
-                for tool in ask.tools
+                for tool in request.tools
             ]
-            if not ask.free:
+            if not request.free:
                 body["tool_choice"] = "none"
-        form = closed(ask.schema) if ask.schema is not None and settings.structured else None
+        form = closed(request.schema) if request.schema is not None and settings.structured else None
         if form is not None:
             body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": form}}
         return {**body, **settings.options}
@@ -91,11 +91,11 @@ class OpenAIClient:
             raise self._endpoint.refused(response.status_code, complaint(words), retry_after_s=retry_after_s(response.headers))
         self._endpoint.expect_stream(response.headers)
 
-    def _take(self, draft: Draft, data: str, heard: Heard) -> None:
+    def _take(self, draft: OpenAIDraft, data: str, on_piece: OnPiece) -> None:
         try:
             chunk = json.loads(data)
         except ValueError as exc:
-            raise Cut(f"{self._endpoint.url} sent something that is not JSON: {data[:200]!r}", usage=draft.usage) from exc
+            raise ReplyBroken(f"{self._endpoint.url} sent something that is not JSON: {data[:200]!r}", usage=draft.usage) from exc
         if not isinstance(chunk, dict):
             return
         error = chunk.get("error")
@@ -103,7 +103,7 @@ class OpenAIClient:
             code = error.get("code") if isinstance(error, dict) else None
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
             raise self._endpoint.refused(status, complaint(data.encode()))
-        draft.take(chunk, heard)
+        draft.take(chunk, on_piece)
 
 
 def complaint(body: bytes) -> str:
@@ -120,12 +120,12 @@ def complaint(body: bytes) -> str:
     return " ".join(str(word) for word in words if word) or text
 
 
-def messages(system: str, turns: Iterable[Turn]) -> Iterable[dict[str, Any]]:
+def messages(system: str, turns: Iterable[ChatTurn]) -> Iterable[dict[str, Any]]:
     if system:
         yield {"role": "system", "content": system}
     for turn in turns:
         for part in turn.parts:
-            if isinstance(part, Result):
+            if isinstance(part, ToolResult):
                 yield {"role": "tool", "tool_call_id": part.call, "content": part.text}
         calls = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.sent_back())}}
@@ -136,7 +136,7 @@ def messages(system: str, turns: Iterable[Turn]) -> Iterable[dict[str, Any]]:
 
 
 @dataclass(slots=True)
-class Draft:
+class OpenAIDraft:
     """A reply that is still arriving. calls: in the order in which they began, each with its pieces of arguments."""
 
     text: list[str] = field(default_factory=list)
@@ -146,7 +146,7 @@ class Draft:
     stopped: str | None = None
     done: bool = False
 
-    def take(self, chunk: Mapping[str, Any], heard: Heard) -> None:
+    def take(self, chunk: Mapping[str, Any], on_piece: OnPiece) -> None:
         usage = chunk.get("usage")
         if isinstance(usage, Mapping):
             details = usage.get("prompt_tokens_details")
@@ -160,16 +160,16 @@ class Draft:
             delta = choice.get("delta") or choice.get("message") or {}
             if delta.get("content"):
                 self.text.append(delta["content"])
-                heard(delta["content"], True)
+                on_piece(delta["content"], True)
             if delta.get("refusal"):
                 self.refusal.append(delta["refusal"])
             thought = delta.get("reasoning_content") or delta.get("reasoning")
             if isinstance(thought, str):
-                heard(thought, False)
+                on_piece(thought, False)
             for piece in delta.get("tool_calls") or []:
-                self._add(piece, heard)
+                self._add(piece, on_piece)
 
-    def _add(self, piece: Mapping[str, Any], heard: Heard) -> None:
+    def _add(self, piece: Mapping[str, Any], on_piece: OnPiece) -> None:
         """Most servers number the calls; some give only an id, and some send each call in one piece without either."""
         function = piece.get("function") or {}
         key, name = piece.get("index"), piece.get("id")
@@ -186,14 +186,14 @@ class Draft:
         if arguments:
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
             call["pieces"].append(text)
-            heard(text, False)
+            on_piece(text, False)
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         text = clean("".join(self.text))
         parts: list[Part] = [Text(text=text)] if text else []
-        parts += [Call(id=call["id"], name=call["name"], arguments=clean("".join(call["pieces"]))) for call in self.calls]
+        parts += [ToolCall(id=call["id"], name=call["name"], arguments=clean("".join(call["pieces"]))) for call in self.calls]
         stop: Stop = "refusal" if self.refusal else STOPS.get(self.stopped or "", "end")
-        return Reply(parts=tuple(parts), stop=stop, usage=self.usage, detail="".join(self.refusal))
+        return ModelReply(parts=tuple(parts), stop=stop, usage=self.usage, detail="".join(self.refusal))
 
 
 def number(fields: Mapping[str, Any], name: str) -> int:

@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from typing import assert_never
 
 from .client import ModelClient
-from .line import Line
+from .connection import ModelConnection
 from .settings import ModelSettings
 
 
 @contextmanager
-def opened(settings: ModelSettings, environment: Mapping[str, str]) -> Iterator[tuple[ModelClient, Line]]:
+def open_client(settings: ModelSettings, environment: Mapping[str, str]) -> Iterator[tuple[ModelClient, ModelConnection]]:
     """Yield a client and the line it speaks over; nothing is sent yet. environment: the caller's, for proxies and certificates."""
-    with Line(settings.url, environment) as line:
+    with ModelConnection(settings.url, environment) as connection:
         match settings.wire:
             case "anthropic":
                 from .anthropic import AnthropicClient
 
-                yield AnthropicClient(settings, line), line
+                yield AnthropicClient(settings, connection), connection
             case "openai":
                 from .openai import OpenAIClient
 
-                yield OpenAIClient(settings, line), line
+                yield OpenAIClient(settings, connection), connection
             case _:
                 assert_never(settings.wire)

@@ -12,18 +12,21 @@ from uncaged_bundles.errors import UsageError
 from uncaged_engine.network.proxies import proxy_for
 from uncaged_models.anthropic import retry_after_s
 from uncaged_models.client import Usage
-from uncaged_models.conversation import Call, Conversation, Raw, Result, Text, said
-from uncaged_models.conversation import Turn as Said
+from uncaged_models.conversation import ChatTurn, Conversation, Raw, Text, ToolCall, ToolResult, user_turn
 from uncaged_models.errors import ModelFailed, TooLong
-from uncaged_models.openai import Draft
+from uncaged_models.openai import OpenAIDraft
 from uncaged_models.schemas import closed
 from uncaged_models.settings import MODELS, read_settings, with_key
 
 
 def test_a_conversation_is_taken_up_as_it_was_put_away(tmp_path: Path) -> None:
     """Every kind of part comes back; the file is its owner's alone; one that is torn or gone is none."""
-    parts = (Raw(data={"type": "thinking", "signature": "s"}), Text(text="t \\ud800"), Call(id="1", name="run", arguments="{bad"))
-    turns = [said("Do it."), Said(by="assistant", parts=parts), Said(by="user", parts=(Result(call="1", text="no", failed=True),))]
+    parts = (Raw(data={"type": "thinking", "signature": "s"}), Text(text="t \\ud800"), ToolCall(id="1", name="run", arguments="{bad"))
+    turns = [
+        user_turn("Do it."),
+        ChatTurn(by="assistant", parts=parts),
+        ChatTurn(by="user", parts=(ToolResult(call="1", text="no", failed=True),)),
+    ]
     path = tmp_path / "conversations" / "1.json"
     Conversation(system="s", turns=turns).save(path)
     assert Conversation.load(path) == Conversation(system="s", turns=turns)
@@ -106,7 +109,7 @@ def test_a_pause_is_in_seconds_or_in_thousandths() -> None:
 )
 def test_calls_are_put_together_however_a_server_sends_them(pieces: list[dict[str, Any]]) -> None:
     """With numbers, with an id alone, as an object, or in one piece without either; two calls never become one."""
-    draft = Draft()
+    draft = OpenAIDraft()
     for name in ("first", "second"):
         for piece in pieces:
             numbered = {**piece, **({"index": len(draft.calls) - ("id" not in piece)} if "index" in piece else {})}

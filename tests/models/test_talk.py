@@ -11,7 +11,7 @@ from testbed.talks import KEY, WIRES, Clock, Notebook, talking
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_models.errors import ModelFailed, TooLong
 from uncaged_models.loop import GO_ON, LAST_TURN, MAX_REPLY_CHARACTERS
-from uncaged_models.patience import Stopped
+from uncaged_models.retries import ConversationCancelled
 from uncaged_models.settings import Wire
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("wire", WIRES)]  # the SDK alone takes a second to import
@@ -240,7 +240,7 @@ def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
     with serving([says("Slowly", gate=gate), says("again")]) as server, talking(server, wire) as sight:
         killer = threading.Timer(0.3, sight.cancel.request)
         killer.start()
-        with Clock() as clock, pytest.raises(Stopped):
+        with Clock() as clock, pytest.raises(ConversationCancelled):
             sight.talk.answer()
         assert 0.2 < clock.seconds < 5
         assert len(server.asked) == 1
@@ -250,7 +250,7 @@ def test_a_turn_that_a_kill_cuts_off_is_counted(wire: Wire) -> None:
     """Whoever follows hears last what was paid for: the input as far as the wire told it before the answer, and what had arrived."""
     with serving([says("x" * 400, cached_tokens=40, gate=threading.Event())]) as server, talking(server, wire) as sight:
         threading.Timer(0.3, sight.cancel.request).start()
-        with pytest.raises(Stopped):
+        with pytest.raises(ConversationCancelled):
             sight.talk.answer()
     last: Any = sight.progress[-1]["usage"]
     assert (last["inputTokens"], last["outputTokens"], last["turns"]) == (100 if wire == "anthropic" else 0, 100, 1)
@@ -266,13 +266,13 @@ def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: W
 
     with serving(silent) as server, talking(server, wire) as sight:
         threading.Timer(0.3, sight.cancel.request).start()
-        with Clock() as clock, pytest.raises(Stopped):
+        with Clock() as clock, pytest.raises(ConversationCancelled):
             sight.talk.answer()
         gate.set()
     assert clock.seconds < 5
     with serving(lambda _: fails(429, retry_after_ms="60000")) as server, talking(server, wire, seconds=600) as sight:
         threading.Timer(0.3, sight.cancel.request).start()
-        with Clock() as clock, pytest.raises(Stopped):
+        with Clock() as clock, pytest.raises(ConversationCancelled):
             sight.talk.answer()
     assert clock.seconds < 5
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from uncaged_engine.door.effects import Cancel
-from uncaged_models.client import Tool
-from uncaged_models.conversation import Call, Conversation, Result, said
-from uncaged_models.loop import Bounds, NoTools, Talk, Tools
-from uncaged_models.opening import opened
+from uncaged_models.client import ToolDescription
+from uncaged_models.conversation import Conversation, ToolCall, ToolResult, user_turn
+from uncaged_models.loop import Bounds, NoTools, ToolLoop, Tools
+from uncaged_models.opening import open_client
 from uncaged_models.settings import Wire, read_settings
 
 from .modelserver import ModelServer
@@ -26,19 +26,19 @@ class Notebook:
     """A tool that remembers what it was called with."""
 
     used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    described: Sequence[Tool] = (
-        Tool(name="note", description="Note a text.", parameters={"type": "object", "properties": {"text": {"type": "string"}}}),
-        Tool(name="look", description="Look at the notes.", parameters={"type": "object", "properties": {}}),
+    described: Sequence[ToolDescription] = (
+        ToolDescription(name="note", description="Note a text.", parameters={"type": "object", "properties": {"text": {"type": "string"}}}),
+        ToolDescription(name="look", description="Look at the notes.", parameters={"type": "object", "properties": {}}),
     )
 
-    def use(self, call: Call, left_s: float) -> Result:  # noqa: ARG002 - the protocol's signature
+    def use(self, call: ToolCall, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
         try:
             self.used.append((call.name, call.parsed()))
         except ValueError as exc:
-            return Result(call=call.id, text=str(exc), failed=True)
-        return Result(call=call.id, text=f"noted {len(self.used)}")
+            return ToolResult(call=call.id, text=str(exc), failed=True)
+        return ToolResult(call=call.id, text=f"noted {len(self.used)}")
 
-    def shown(self, call: Call) -> Mapping[str, object]:
+    def shown(self, call: ToolCall) -> Mapping[str, object]:
         return {"tool": call.name}
 
 
@@ -46,7 +46,7 @@ class Notebook:
 class Sight:
     """A talk, and what followers heard of it."""
 
-    talk: Talk
+    talk: ToolLoop
     cancel: Cancel
     progress: list[Mapping[str, object]]
 
@@ -67,13 +67,13 @@ def talking(
 ) -> Iterator[Sight]:
     chosen = read_settings(wire, {"baseUrl": server.base_url(wire), "model": "tiny", "key": KEY, **settings})
     cancel, progress = Cancel(), list[Mapping[str, object]]()
-    with opened(chosen, environment or {}) as (client, line):
-        talk = Talk(
+    with open_client(chosen, environment or {}) as (client, connection):
+        talk = ToolLoop(
             client,
-            Conversation(system=system, turns=[said(prompt)]),
+            Conversation(system=system, turns=[user_turn(prompt)]),
             tools=tools or NoTools(),
             bounds=Bounds(seconds=seconds, turns=turns),
-            line=line,
+            connection=connection,
             cancel=cancel,
             progress=progress.append,
             schema=schema,

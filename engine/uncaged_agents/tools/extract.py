@@ -14,9 +14,9 @@ from uncaged_bundles.validation.schemas import check_schema
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services.costs import Spent, priced
 from uncaged_engine.services.journal import depth
-from uncaged_models.client import Tool
-from uncaged_models.conversation import Call, Result, clean
-from uncaged_models.extractor import MAX_TEXT_CHARACTERS, take_out
+from uncaged_models.client import ToolDescription
+from uncaged_models.conversation import ToolCall, ToolResult, clean
+from uncaged_models.extractor import MAX_TEXT_CHARACTERS, extract_data
 from uncaged_models.prompts.extract import MAX_DEPTH, checker
 from uncaged_models.prompts.history import cut
 
@@ -29,7 +29,7 @@ REFUSED = frozenset({"pattern", "patternProperties", "format", "$ref", "$dynamic
 """Keywords with which a few characters of a schema can keep the engine busy for ever."""
 NAMED = frozenset({"properties", "$defs", "dependentSchemas"})
 VALUES = frozenset({"enum", "const", "default", "examples"})
-TOOL = Tool(
+TOOL = ToolDescription(
     name=NAME,
     description="Take data out of a text, such as a path or a number that the task names. Answers with data that fits the schema; "
     "what the text does not say is left out, never guessed.",
@@ -56,7 +56,7 @@ class ExtractTool:
         self._calls = 0
         self._spent = Spent()
 
-    def use(self, call: Call, left_s: float) -> Result:
+    def use(self, call: ToolCall, left_s: float) -> ToolResult:
         """Take the data out within *left_s*; what is wrong with the call or the text is in the result.
 
         Raises:
@@ -72,7 +72,7 @@ class ExtractTool:
         problems = checker(TOOL.parameters)(arguments) or schema_problems(arguments["schema"])
         if problems:
             return _failed(call, f"the arguments of {NAME} are wrong: {'; '.join(problems)}")
-        extraction = take_out(
+        extraction = extract_data(
             arguments["text"],
             arguments["schema"],
             arguments.get("prompt") or "Take the data that is described below out of the text.",
@@ -82,9 +82,9 @@ class ExtractTool:
         self._spent = self._spent.plus(priced(extraction.usage, self._context.config.prices))
         if not extraction.fits:
             return _failed(call, f"the text does not give such data: {extraction.problem}")
-        return Result(call=call.id, text=cut(clean(json.dumps(extraction.meta, ensure_ascii=False)), MAX_RESULT_CHARACTERS))
+        return ToolResult(call=call.id, text=cut(clean(json.dumps(extraction.meta, ensure_ascii=False)), MAX_RESULT_CHARACTERS))
 
-    def shown(self, call: Call) -> Mapping[str, object]:
+    def shown(self, call: ToolCall) -> Mapping[str, object]:
         return {"tool": call.name}
 
     def counted(self, usage: Mapping[str, object]) -> Mapping[str, object]:
@@ -123,5 +123,5 @@ def _keywords(value: object) -> Iterator[str]:
             yield from _keywords(inner)
 
 
-def _failed(call: Call, text: str) -> Result:
-    return Result(call=call.id, text=cut(clean(text), MAX_RESULT_CHARACTERS), failed=True)
+def _failed(call: ToolCall, text: str) -> ToolResult:
+    return ToolResult(call=call.id, text=cut(clean(text), MAX_RESULT_CHARACTERS), failed=True)

@@ -19,8 +19,8 @@ from uncaged_engine.door.effects import Cancel, EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure
 from uncaged_engine.services import children
 from uncaged_engine.services.costs import Spent, priced
-from uncaged_models.client import Tool
-from uncaged_models.conversation import Call, Result, clean
+from uncaged_models.client import ToolDescription
+from uncaged_models.conversation import ToolCall, ToolResult, clean
 from uncaged_models.prompts.history import cut
 from uncaged_tools.flows import FlowResult, result_of_thread, split, tools
 
@@ -51,9 +51,9 @@ class FlowTools:
         self._among = {tool.name: tool for tool in among}
         self._calls: Counter[str] = Counter()
         self._spent = Spent()
-        self.described = tuple(Tool(name=tool.name, description=tool.description, parameters=tool.schema) for tool in among)
+        self.described = tuple(ToolDescription(name=tool.name, description=tool.description, parameters=tool.schema) for tool in among)
 
-    def use(self, call: Call, left_s: float) -> Result:
+    def use(self, call: ToolCall, left_s: float) -> ToolResult:
         """Run the flow within *left_s*; any error is in the result, except a lack of the environment."""
         if call.name not in self._among:
             return self._failed(call, f"there is no tool {call.name!r}; there are: {', '.join(self._among)}")
@@ -68,11 +68,11 @@ class FlowTools:
         except (UncagedError, ValueError) as exc:
             return self._failed(call, str(exc))
         if result.direct:
-            return Result(call=call.id, text=clean(as_text(result.data)), final=True)
+            return ToolResult(call=call.id, text=clean(as_text(result.data)), final=True)
         summary = {"success": result.success, "message": result.message, "data": result.data}
-        return Result(call=call.id, text=cut(clean(as_text(summary)), MAX_RESULT_CHARACTERS), failed=not result.success)
+        return ToolResult(call=call.id, text=cut(clean(as_text(summary)), MAX_RESULT_CHARACTERS), failed=not result.success)
 
-    def shown(self, call: Call) -> Mapping[str, object]:
+    def shown(self, call: ToolCall) -> Mapping[str, object]:
         return {"tool": call.name}
 
     def counted(self, usage: Mapping[str, object]) -> Mapping[str, object]:
@@ -110,8 +110,8 @@ class FlowTools:
             self._spent = self._spent.plus(found.spent.document())
         return result_of_thread(child, found.summary.status, found.summary.message, found.end)
 
-    def _failed(self, call: Call, why: str) -> Result:
-        return Result(call=call.id, text=why, failed=True)
+    def _failed(self, call: ToolCall, why: str) -> ToolResult:
+        return ToolResult(call=call.id, text=why, failed=True)
 
 
 def as_text(value: object) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from uncaged_bundles.rights import Rights
-from uncaged_models.client import Tool
-from uncaged_models.conversation import Call, Result, clean
+from uncaged_models.client import ToolDescription
+from uncaged_models.conversation import ToolCall, ToolResult, clean
 from uncaged_models.prompts.extract import checker
 from uncaged_models.prompts.history import cut
 
@@ -32,20 +32,20 @@ PATH = {"type": "string", "minLength": 1, "description": "Relative to the direct
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer", "minimum": 1}
 
-TOOLS: Mapping[str, Tool] = {
+TOOLS: Mapping[str, ToolDescription] = {
     tool.name: tool
     for tool in (
-        Tool(
+        ToolDescription(
             name="list",
             description="List a directory of the working tree, what is in its directories included.",
             parameters=_object([], path=PATH, depth={**WHOLE, "maximum": 6, "description": "How many levels; 2 if left out."}),
         ),
-        Tool(
+        ToolDescription(
             name="read",
             description="Read a text file. A long one comes in parts: give the first line as offset and the number of lines as limit.",
             parameters=_object(["path"], path=PATH, offset=WHOLE, limit=WHOLE),
         ),
-        Tool(
+        ToolDescription(
             name="search",
             description="Search the files for lines that match an extended regular expression (as grep -E); binary and ignored caches "
             "are left out. The answer has path:line:text.",
@@ -57,7 +57,7 @@ TOOLS: Mapping[str, Tool] = {
                 ignoreCase={"type": "boolean"},
             ),
         ),
-        Tool(
+        ToolDescription(
             name="edit",
             description="Replace one passage of a text file. old is letter for letter what stands there, with enough around it to be "
             "unique.",
@@ -65,12 +65,12 @@ TOOLS: Mapping[str, Tool] = {
                 ["path", "old", "new"], path=PATH, old=TEXT, new=TEXT, all={"type": "boolean", "description": "Replace every occurrence."}
             ),
         ),
-        Tool(
+        ToolDescription(
             name="write",
             description="Write a whole text file; one that exists is replaced. For a small change of a file, use edit.",
             parameters=_object(["path", "text"], path=PATH, text=TEXT),
         ),
-        Tool(
+        ToolDescription(
             name="run",
             description="Run a command with sh in the directory that you work in, within a sandbox: it sees the working tree, the "
             "programs of this machine and git's history, and writes only to the working tree; processes that it leaves running are "
@@ -81,7 +81,7 @@ TOOLS: Mapping[str, Tool] = {
                 timeoutSeconds={**WHOLE, "maximum": LONGEST_COMMAND_S, "description": f"{COMMAND_S} if left out."},
             ),
         ),
-        Tool(
+        ToolDescription(
             name="commit",
             description="Commit changes on the branch of the working tree: those of the paths, or all. Use it only if committing is your "
             "task. The answer has the commit's id and the branch; hooks of the repository are not run.",
@@ -111,10 +111,10 @@ class Toolbox:
             "run": self._run,
             "commit": lambda arguments: commit(self._place, commands.environment, arguments),
         }
-        self.described: tuple[Tool, ...] = tuple(TOOLS[name] for name in rights.usable(writable=commands.writable))
+        self.described: tuple[ToolDescription, ...] = tuple(TOOLS[name] for name in rights.usable(writable=commands.writable))
         self._names = tuple(tool.name for tool in self.described)
 
-    def use(self, call: Call, left_s: float = float("inf")) -> Result:
+    def use(self, call: ToolCall, left_s: float = float("inf")) -> ToolResult:
         """Perform a call within *left_s*; any error is in the result."""
         self._left_s = left_s
         try:
@@ -123,9 +123,9 @@ class Toolbox:
             text, failed = str(exc), True
         except OSError as exc:
             text, failed = f"{call.name}: {exc.filename or ''} {exc.strerror or exc}".replace("  ", " "), True
-        return Result(call=call.id, text=cut(clean(text), MAX_RESULT_CHARACTERS), failed=failed)
+        return ToolResult(call=call.id, text=cut(clean(text), MAX_RESULT_CHARACTERS), failed=failed)
 
-    def shown(self, call: Call) -> Mapping[str, object]:
+    def shown(self, call: ToolCall) -> Mapping[str, object]:
         try:
             arguments = call.parsed()
         except ValueError:
@@ -138,7 +138,7 @@ class Toolbox:
             **({"text": " ".join(what.split())[:SHOWN_CHARACTERS]} if isinstance(what, str) else {}),
         }
 
-    def _use(self, call: Call) -> str:
+    def _use(self, call: ToolCall) -> str:
         if call.name not in self._names:
             raise ToolError(f"there is no tool {call.name!r}; there are: {', '.join(self._names)}")
         try:

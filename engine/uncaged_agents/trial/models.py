@@ -9,10 +9,10 @@ from threading import Timer
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentCheck
-from uncaged_models.client import Ask
-from uncaged_models.conversation import said
-from uncaged_models.errors import Busy, Cut, ModelFailed
-from uncaged_models.opening import opened
+from uncaged_models.client import ModelRequest
+from uncaged_models.conversation import user_turn
+from uncaged_models.errors import Busy, ModelFailed, ReplyBroken
+from uncaged_models.opening import open_client
 from uncaged_models.settings import ModelSettings
 
 from .trial import PROMPT
@@ -24,15 +24,15 @@ def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: 
     """Send one request of a few tokens, which is never repeated."""
     if not settings.options:  # a budget for thinking, say, would have to be smaller than the limit
         settings = replace(settings, max_tokens=TINY_TOKENS)
-    ask = Ask(system="", turns=(said(PROMPT),))
-    with opened(settings, environment) as (client, line):
+    ask = ModelRequest(system="", turns=(user_turn(PROMPT),))
+    with open_client(settings, environment) as (client, line):
         timer = Timer(limit_s, line.cut)
         timer.daemon = True
         timer.start()
         begin_s = time.monotonic()
         try:
             reply = client.send(ask, _ignore_piece)
-        except (EnvironmentLacks, Cut, Busy):
+        except (EnvironmentLacks, ReplyBroken, Busy):
             if line.is_cut:
                 raise ModelFailed(f"{settings.model} at {settings.url} gave no answer within {limit_s:g} s", kind="timeout") from None
             raise

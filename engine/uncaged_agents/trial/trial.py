@@ -23,7 +23,7 @@ from uncaged_engine.services import secrets
 from uncaged_engine.services.costs import priced
 from uncaged_engine.services.processes import MARK
 from uncaged_engine.services.settings import NOTHING, Config
-from uncaged_models.errors import Busy, Cut, ModelFailed
+from uncaged_models.errors import Busy, ModelFailed, ReplyBroken
 
 LIMIT_S = 60.0
 PROMPT = "This only tests the connection. Answer with the one word: ready. Use no tools."
@@ -92,7 +92,7 @@ def run_trial(attempt: Trial, settings: Mapping[str, object], context: TrialCont
         with TemporaryDirectory(prefix="uncaged-doctor-") as scratch:
             begin_s = time.monotonic()
             found = attempt(cast("Mapping[str, object]", resolved), context.request(Path(scratch)))
-    except (EnvironmentLacks, UsageError, NotFoundError, AgentFailed, ModelFailed, Busy, Cut) as exc:
+    except (EnvironmentLacks, UsageError, NotFoundError, AgentFailed, ModelFailed, Busy, ReplyBroken) as exc:
         found = failure(exc, where)
     model = {"model": found.model} if found.model else {}
     return replace(
@@ -120,7 +120,7 @@ def failure(problem: Exception, where: str) -> AgentCheck:
             usage = problem.more.get("usage")
             used = usage if isinstance(usage, Mapping) else NOTHING
             return AgentCheck(level="problem", text=str(problem), remedy="run it by hand to see more", usage=used, asked=True)
-        case Cut():
+        case ReplyBroken():
             return AgentCheck(level="problem", text=str(problem), remedy="look at the server, and at the network between", asked=True)
         case _:
             return AgentCheck(level="problem", text=str(problem), remedy=f"fix {where}", asked=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from uncaged_engine.door.agents import Agent, AgentAnswer, AgentAway, AgentFailed, AgentRequest, Repair
-from uncaged_models.patience import TRIES, outage, pause_after, report
 from uncaged_models.prompts.extract import Check, Unfit, extract
 from uncaged_models.prompts.prompt import repair_prompt, repair_wording
+from uncaged_models.retries import TRIES, outage, pause_after, report
 
 MAX_REPAIRS = 2
 

@@ -15,7 +15,7 @@ Step = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class HistoryEntry:
     """One step as it is shown. left_out: what is missing of it, in words; empty when nothing is."""
 
     text: str
@@ -61,7 +61,7 @@ def tell_new(steps: Sequence[Step], max_characters: int) -> list[str]:
     if not steps:
         return ["Nothing is new since then."]
     share = max(max_characters // min(len(steps), 3), MIN_CONTENT_CHARACTERS)
-    entries: list[Entry] = []
+    entries: list[HistoryEntry] = []
     room = max_characters
     for step in reversed(steps):
         if room < MIN_CONTENT_CHARACTERS:
@@ -86,12 +86,12 @@ def tell_missing(steps: Sequence[Step]) -> Iterator[str]:
     yield f"{which} as a whole, {characters} characters"
 
 
-def tell_step(step: Step, max_characters: int) -> Entry:
+def tell_step(step: Step, max_characters: int) -> HistoryEntry:
     content = str(step.get("content", ""))
     shortened = cut(content, max_characters)
     left_out = "" if shortened == content else f"the middle of {title(step)}, {len(content) - max_characters} of {len(content)} characters"
     body = fenced(shortened) if shortened.strip() else "(no text)"
-    return Entry(text=f"## {title(step).capitalize()}\n\n{body}\n\nIts data: {data_of(step)}", left_out=left_out)
+    return HistoryEntry(text=f"## {title(step).capitalize()}\n\n{body}\n\nIts data: {data_of(step)}", left_out=left_out)
 
 
 def cut(text: str, max_characters: int) -> str:

@@ -23,7 +23,7 @@ SILENCE_S = 600.0
 """How long a server may be silent; one that reads a long prompt says nothing meanwhile."""
 
 
-class Line:
+class ModelConnection:
     """Owns an HTTP client; leave its ``with`` block and all its connections are closed."""
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_models.patience import is_outage, pause_after
+from uncaged_models.retries import is_outage, pause_after
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from uncaged_bundles.errors import EnvironmentLacks
 
-from .client import Ask, Heard, ModelClient, Reply, Usage
-from .errors import Busy, Cut
+from .client import ModelClient, ModelReply, ModelRequest, OnPiece, Usage
+from .errors import Busy, ReplyBroken
 
 TRIES = 4
 FIRST_PAUSE_S = 0.5
@@ -33,7 +33,7 @@ OUTAGE = re.compile(
 """How programs report that the service behind them is away."""
 
 
-class Stopped(Exception):
+class ConversationCancelled(Exception):
     """The connection was cut on purpose: a kill, or the time is over."""
 
 
@@ -59,7 +59,7 @@ def outage(words: str, tries: int) -> EnvironmentLacks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """What a retry needs from a conversation.
 
     wait(s): True when a kill ended it. is_cut: whether the connection was cut on purpose. spent: counts what a failed try used up.
@@ -72,7 +72,7 @@ class Patience:
     left_s: Callable[[], float]
     progress: Callable[[Mapping[str, object]], None]
 
-    def send(self, client: ModelClient, ask: Ask, heard: Heard) -> Reply:
+    def send(self, client: ModelClient, request: ModelRequest, on_piece: OnPiece) -> ModelReply:
         """Send until there is a whole reply.
 
         Raises:
@@ -81,18 +81,18 @@ class Patience:
         tries = 0
         while True:
             try:
-                return client.send(ask, heard)
+                return client.send(request, on_piece)
             except Busy as exc:
                 words, asked_s = str(exc), exc.retry_after_s
-            except Cut as exc:
+            except ReplyBroken as exc:
                 self.spent(exc.usage)
                 words, asked_s = str(exc), None
             except EnvironmentLacks:
                 if self.is_cut():  # while it connected
-                    raise Stopped from None
+                    raise ConversationCancelled from None
                 raise
             if self.is_cut():
-                raise Stopped
+                raise ConversationCancelled
             tries += 1
             pause_s = pause_after(tries) if asked_s is None else asked_s
             if tries >= TRIES:
@@ -101,4 +101,4 @@ class Patience:
                 raise outage(f"{words}; it cannot be asked again for {pause_s:g} s", tries)
             self.progress(report(words, tries, pause_s))
             if self.wait(pause_s):
-                raise Stopped
+                raise ConversationCancelled
