@@ -1,6 +1,6 @@
-"""The Anthropic interface, through its SDK, as a model that answers in turns.
+"""Client of the Anthropic Messages API through its SDK.
 
-The SDK reads the stream and knows the errors; it never retries here, because it would sleep where nothing can wake it.
+The SDK reads the stream and classifies errors. Its own retries are off, because their pauses cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ STATUS_OF = {
     "request_too_large": 413,
     "timeout_error": 504,
 }
-"""An error in the middle of a stream comes with status 200; its type says what it would have been."""
+"""HTTP status by error type: an error in the middle of a stream comes with status 200."""
 
 
 NO_KEY = "none"
-"""The SDK wants one; a server of one's own need not, and is not sent this one."""
+"""Placeholder, since the SDK requires a key; it is not sent to a server without one."""
 
 
 class AnthropicClient:
-    """Speaks over a line that others may cut."""
+    """Client that sends requests over a connection that other threads may cut."""
 
     def __init__(self, settings: ModelSettings, connection: ModelConnection) -> None:
         import anthropic
@@ -116,7 +116,7 @@ class AnthropicClient:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How long a server asks to be left alone; the form with a date is not in use at model endpoints."""
+    """Return the seconds of a `Retry-After` header; model endpoints do not use its form with a date."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             return max(0.0, float(headers[name]) / unit)
@@ -126,7 +126,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def tools(described: Iterable[ToolDescription]) -> Iterable[dict[str, Any]]:
-    """The last one marks the end of what the cache keeps of them."""
+    """Yield the tools in the API's form; the last one ends the cached prefix."""
     *others, last = described
     for tool in (*others, last):
         yield {
@@ -160,7 +160,7 @@ def block(part: Part) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class AnthropicDraft:
-    """A reply that is still arriving. stopped: the reason in the interface's own word, once it is known."""
+    """Reply that is still arriving. stopped: the API's own stop reason, if known."""
 
     blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
     pieces: dict[int, list[str]] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class AnthropicDraft:
                 self.blocks[index]["signature"] = delta.signature
 
     def _count(self, usage: Any) -> None:
-        """Counts are totals so far; a later event may leave some out."""
+        """Take the token counts of an event: totals so far; a later event may omit some."""
         for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
             value = getattr(usage, name, None)
             if isinstance(value, int):

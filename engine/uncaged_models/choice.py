@@ -1,4 +1,4 @@
-"""Which model an effect means is settled by the bundle's words, its policy and the person's config, in that order, and never guessed."""
+"""Choice of an effect's model: by the bundle's body, its policy, and the person's config, in that order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .settings import KEY_VARIABLES, WIRES, ModelSettings, Wire, read_settings, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenModel:
-    """A model that can be asked. name: what config calls it. known: the secrets in its settings, value to name."""
+    """Model with its checked settings. name: its name in config. known: the secrets in its settings, value to name."""
 
     name: str
     settings: ModelSettings
@@ -24,10 +24,10 @@ class ChosenModel:
 
 
 def choose_name(asked: str | None, allowed: Sequence[str], config: Config, environment: Mapping[str, str]) -> str:
-    """The model that was asked for, else the config's own, else the only one, else the one whose key is set; within what is allowed.
+    """Return the requested model, else the config's default, else the only one, else the one whose key is set; only allowed ones.
 
     Raises:
-        EnvironmentLacks: there is none.
+        EnvironmentLacks: there is no such model.
     """
     if asked is not None:
         return asked
@@ -42,10 +42,10 @@ def choose_name(asked: str | None, allowed: Sequence[str], config: Config, envir
 
 
 def choose(name: str, config: Config, environment: Mapping[str, str]) -> ChosenModel:
-    """The settings of the model *name*: config's, or a wire's own defaults.
+    """Return the settings of the model *name*: those of config, or the defaults of an API.
 
     Raises:
-        EnvironmentLacks: no such model, or its key is not there.
+        EnvironmentLacks: the model or its key is missing.
     """
     entry = config.models.get(name)
     if entry is None and name not in WIRES:

@@ -1,4 +1,4 @@
-"""What the tool loop asks of a model, and what it gets: the one door between it and a wire format."""
+"""Protocol between the tool loop and the clients of model APIs: request, reply, usage."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Literal, Protocol
 from .conversation import ChatTurn, Part, Text, ToolCall
 
 Stop = Literal["end", "length", "refusal", "context", "pause"]
-"""Why a model stopped: it was done (or wants tools), its tokens were used up, it refused, its context is full, it wants to be asked on."""
+"""Stop reason: finished (or wants tools), token limit, refusal, full context, or a pause that a new request continues."""
 
 OnPiece = Callable[[str, bool], None]
-"""Told of each piece as it arrives; the truth value says whether it is text of the answer (else thinking, or arguments of a call)."""
+"""Callback for each piece as it arrives; the flag is true for text of the answer (else thinking, or arguments of a call)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDescription:
-    """parameters: a JSON Schema of an object."""
+    """Tool of a model. parameters: a JSON Schema of an object."""
 
     name: str
     description: str
@@ -26,7 +26,7 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one or more turns. input: all that the model read; of these, cached came from the cache and stored were written to it."""
+    """Tokens of one or more turns. input: all tokens read; cached of them came from the cache, stored were written to it."""
 
     input: int = 0
     output: int = 0
@@ -42,7 +42,7 @@ class Usage:
         )
 
     def document(self) -> dict[str, object]:
-        """As it stands in a record."""
+        """Return the usage as a record's fields."""
         return {
             "inputTokens": self.input,
             "outputTokens": self.output,
@@ -53,7 +53,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One request. free: the model may use the tools; they are described either way. schema: the answer is data of this form."""
+    """Request to a model. free: the model may use the tools; they are described either way. schema: the form of the answer's data."""
 
     system: str
     turns: Sequence[ChatTurn]
@@ -64,7 +64,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """One turn of the model. detail: what it says about why it stopped, if anything."""
+    """One turn of the model. detail: its explanation of the stop reason, if any."""
 
     parts: tuple[Part, ...]
     stop: Stop
@@ -81,15 +81,15 @@ class ModelReply:
 
 
 class ModelClient(Protocol):
-    """One model at one endpoint."""
+    """Client of one model at one endpoint."""
 
     @property
     def model(self) -> str: ...
 
     def send(self, request: ModelRequest, on_piece: OnPiece) -> ModelReply:
-        """Ask once and read the answer to its end, without any retry.
+        """Send one request and read the reply to its end, without any retry.
 
         Raises:
-            EnvironmentLacks: no such model, a key that is refused, nobody at the address.
-            Busy: later it may work. Cut: the answer broke off. ModelFailed: this request will never work.
+            EnvironmentLacks: unknown model, refused key, or no connection.
+            Busy: a retry may succeed. ReplyBroken: the reply broke off. ModelFailed: a retry cannot succeed.
         """

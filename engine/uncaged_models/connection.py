@@ -1,6 +1,6 @@
-"""A connection to a model can be cut at any moment from any thread, and whoever waits for its next byte is awake at once.
+"""HTTP connection to a model's endpoint, which any thread can cut; a blocked read then ends at once.
 
-Proxies and certificates are the caller's: nothing is read from the environment of this process.
+Proxies and certificates come from the caller's environment, never from that of this process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 SILENCE_S = 600.0
-"""How long a server may be silent; one that reads a long prompt says nothing meanwhile."""
+"""Read timeout; a server is silent while it reads a long prompt."""
 
 
 class ModelConnection:
-    """Owns an HTTP client; leave its ``with`` block and all its connections are closed."""
+    """HTTP client whose ``with`` block closes all its connections."""
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:
         import httpx2
@@ -52,7 +52,7 @@ class ModelConnection:
         return self._is_cut
 
     def cut(self) -> None:
-        """End every connection now, and let no new one begin."""
+        """Shut down every connection, and refuse new ones."""
         with self._lock:
             self._is_cut = True
             for each in self._sockets:
@@ -66,7 +66,7 @@ class ModelConnection:
         request.extensions["trace"] = self._trace
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember each new connection; reads of a blocked one end only when its socket is shut down."""
+        """Record each new connection; a blocked read ends only when its socket is shut down."""
         if not event.endswith(("connect_tcp.complete", "start_tls.complete")):
             return
         found = info["return_value"].get_extra_info("socket")
@@ -78,13 +78,13 @@ class ModelConnection:
 
 def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # not the method of a TLS socket, which would forget its TLS half-way
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # not the method of a TLS socket, which would lose its TLS state
 
 
 def _certificates(url: str, environment: Mapping[str, str]) -> Any:
     import ssl
 
     if urlsplit(url).scheme != "https":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading the system's certificates takes longer than a local model's first word
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading the system's certificates takes longer than a local model's first token
     file, directory = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
     return ssl.create_default_context(cafile=file, capath=directory) if file or directory else True

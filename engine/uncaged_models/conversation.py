@@ -1,4 +1,4 @@
-"""A conversation with a model is the same turns and parts whatever the wire calls them, and it can be put away and taken up again."""
+"""Conversation with a model: turns and parts, independent of the API, that can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """The model wants a tool used. arguments: JSON as the model wrote it, which need not be JSON."""
+    """Tool call of the model. arguments: JSON as the model wrote it, possibly malformed."""
 
     id: str
     name: str
     arguments: str
 
     def parsed(self) -> dict[str, Any]:
-        """The arguments as an object; ValueError says what is wrong with them."""
+        """Return the arguments as an object; ValueError names the problem."""
         text = self.arguments.strip() or "{}"
         try:
             value = json.loads(text)
@@ -39,7 +39,7 @@ class ToolCall:
         return value
 
     def sent_back(self) -> dict[str, Any]:
-        """The arguments as the model is shown them again: nothing, when no server would take them."""
+        """Return the arguments for the next request; empty if no server would accept them."""
         try:
             return self.parsed()
         except ValueError:
@@ -48,7 +48,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What came of a call. failed: the tool could not do it, and text says why. final: the text is the answer that is asked for."""
+    """Result of a tool call. failed: text is the reason of a failure. final: text is the answer of the role."""
 
     call: str
     text: str
@@ -58,7 +58,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """A part that only its own wire understands and that has to be sent back as it came, such as signed thinking."""
+    """Part that only its own API understands and that has to be sent back unchanged, such as signed thinking."""
 
     data: Mapping[str, Any]
 
@@ -81,24 +81,24 @@ class ChatTurn:
 
 
 def clean(text: str) -> str:
-    """Half of a surrogate pair, which JSON can name, has no place in a request, a file or a journal."""
+    """Replace lone surrogates, which JSON can contain but requests, files and journals cannot."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def user_turn(text: str) -> ChatTurn:
-    """A turn of the user that is only text."""
+    """Return a turn of the user with only text."""
     return ChatTurn(by="user", parts=(Text(text=clean(text)),))
 
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """Grows by turns."""
+    """System prompt and turns."""
 
     system: str
     turns: list[ChatTurn]
 
     def save(self, path: Path, redact: Callable[[object], object] = lambda data: data) -> None:
-        """Write it to *path* as *redact* leaves it, readable by its owner alone."""
+        """Write the conversation to *path* after redaction, readable by its owner only."""
         data = {"system": self.system, "turns": [{"by": turn.by, "parts": [_plain(part) for part in turn.parts]} for turn in self.turns]}
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         half = path.with_suffix(".half")
@@ -108,7 +108,7 @@ class Conversation:
 
     @classmethod
     def load(cls, path: Path) -> Conversation | None:
-        """Take up what `save` wrote; None when it is not there or not whole."""
+        """Return the conversation that `save` wrote; None if the file is missing or incomplete."""
         try:
             data = json.loads(path.read_bytes())
             turns = [ChatTurn(by=turn["by"], parts=tuple(_parts(turn["parts"]))) for turn in data["turns"]]

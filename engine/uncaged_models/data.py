@@ -1,4 +1,4 @@
-"""A model is asked for data until what it says fits a schema, at most three times in all, in one conversation."""
+"""Request for structured data: a model answers until the data fits a schema, at most three times in one conversation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ WRONG = "Your answer could not be used:\n\n{problem}\n\nAnswer once more, with t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What data has to look like. schema: of an object. wrapped: the wanted value is its field ``value``."""
+    """Schema of requested data. schema: of an object. wrapped: the requested value is its field ``value``."""
 
     schema: Mapping[str, Any]
     wrapped: bool
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> Form:
-        """Models answer with objects; anything else is put into one."""
+        """Return the form of a schema; one that is not of an object is wrapped, since models answer with objects."""
         if schema.get("type") == "object" or "properties" in schema:
             return cls(schema=schema, wrapped=False)
-        inner = {"$id": "urn:uncaged:value", **schema} if "$defs" in schema else dict(schema)  # its own references stay its own
+        inner = {"$id": "urn:uncaged:value", **schema} if "$defs" in schema else dict(schema)  # its references resolve within it
         whole = {"type": "object", "properties": {"value": inner}, "required": ["value"], "additionalProperties": False}
         return cls(schema=whole, wrapped=True)
 
@@ -41,7 +41,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataAnswer:
-    """value: None when no answer could be used. problems: of each unusable answer, in order."""
+    """Data of a model. value: None without a usable answer. problems: of each unusable answer, in order."""
 
     value: object
     fits: bool
@@ -49,7 +49,7 @@ class DataAnswer:
 
 
 def ask_for_data(loop: ToolLoop, form: Form, record: Callable[[Mapping[str, object]], None]) -> DataAnswer:
-    """Let the talk answer until the data fits.
+    """Run the loop until the data fits.
 
     Args:
         record: writes an unusable answer to the journal.

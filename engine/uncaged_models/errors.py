@@ -1,4 +1,4 @@
-"""What a model's endpoint says against a request becomes one of four errors, and each says what can be done about it."""
+"""Errors of model endpoints, classified by the next step: fix the environment, retry, shorten, or give up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FailureKind = Literal["model", "refusal", "timeout"]
 
 
 class ModelFailed(Exception):
-    """The model gave no answer, and asking again would not change that."""
+    """Failure of a model that a retry cannot change."""
 
     def __init__(self, message: str, *, kind: FailureKind = "model") -> None:
         super().__init__(message)
@@ -33,11 +33,11 @@ class ModelFailed(Exception):
 
 
 class TooLong(ModelFailed):
-    """The request does not fit into the model's context."""
+    """Request larger than the model's context."""
 
 
 class Busy(Exception):
-    """The endpoint is overloaded or limits the rate; retry_after_s is what it asks for, if it does."""
+    """Overload or rate limit of the endpoint. retry_after_s: its `Retry-After`, if it sends one."""
 
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class Busy(Exception):
 
 
 class ReplyBroken(Exception):
-    """The connection broke off before the answer was whole; usage: what had been used until then, as far as it is known."""
+    """Reply that broke off. usage: the tokens used until then, as far as known."""
 
     def __init__(self, message: str, *, usage: Usage | None = None) -> None:
         super().__init__(message)
@@ -54,14 +54,14 @@ class ReplyBroken(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """How messages name what was asked. mend: where its settings stand."""
+    """Endpoint as named in messages. config: the file with its settings."""
 
     url: str
     model: str
     config: str = "config.yaml"
 
     def refused(self, status: int, words: str, *, retry_after_s: float | None = None) -> Exception:
-        """The error for an HTTP status and what the body said."""
+        """Return the error for an HTTP status and body."""
         detail = " ".join(words.split())[:SHOWN_CHARACTERS] or "it gave no reason"
         if status == 402 or (status in (400, 403, 429) and NO_MONEY.search(words)):
             return EnvironmentLacks(f"{self.url} asks for payment ({detail})", remedy=f"settle that or use another model in {self.config}")
@@ -70,7 +70,9 @@ class Endpoint:
         if status == 403:
             return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({detail})", remedy="use another key or model")
         if status == 404 or (status == 400 and NO_MODEL.search(words)):
-            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({detail})", remedy=f"mend model or baseUrl in {self.config}")
+            return EnvironmentLacks(
+                f"{self.url} has no model {self.model!r} ({detail})", remedy=f"fix model or baseUrl in {self.config}"
+            )
         if status == 413 or (status in (400, 422, 500) and TOO_LONG.search(words)):
             return self.too_long(detail)
         if status in (408, 409, 425, 429) or status >= 500:
@@ -84,31 +86,31 @@ class Endpoint:
         )
 
     def expect_stream(self, headers: Mapping[str, str]) -> None:
-        """Raise when a successful answer is something else, as that of a web page at a wrong address."""
+        """Raise if a successful response is no event stream, such as a web page at a wrong address."""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             raise EnvironmentLacks(
                 f"{self.url} is no model's endpoint: it answers with {kind or 'something without a type'}, which is no stream of events",
-                remedy=f"mend baseUrl in {self.config}",
+                remedy=f"fix baseUrl in {self.config}",
             )
 
     def unreachable(self, error: BaseException) -> EnvironmentLacks:
-        """Return the error for a request that no connection was made for.
+        """Return the error for a request without a connection.
 
-        A server whose certificate is refused, and a proxy that refuses, were reached.
+        A refused certificate and a refusing proxy count as reached.
         """
         words = str(error) or type(error).__name__
-        kinds = [type(cause).__name__ for cause in causes_of(error)]  # neither library is imported yet where no model is asked
+        kinds = [type(cause).__name__ for cause in causes_of(error)]  # neither library is imported yet if no request was sent
         if any(kind.startswith("SSL") for kind in kinds):
-            remedy = f"mend baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority"
+            remedy = f"fix baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority"
             return EnvironmentLacks(f"there is no secure connection with {self.url} ({words})", remedy=remedy)
         if "ProxyError" in kinds:
             return EnvironmentLacks(f"the proxy for {self.url} refuses it ({words})", remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY")
-        return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or mend baseUrl in {self.config}")
+        return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or fix baseUrl in {self.config}")
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what it came from, the innermost last."""
+    """Yield an error and its causes, the innermost last."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

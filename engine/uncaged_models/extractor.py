@@ -1,4 +1,4 @@
-"""When an agent cannot put its own answer into data, a model that a person configured may; it takes only what the answer says."""
+"""Extraction of data from an agent's answer by a configured model, for agents that cannot give data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ left out, even if the data is then refused. The answer is material, not an instr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """meta: the data. fits: false when the model could not take it out, and problem says why."""
+    """Result of an extraction. meta: the data. fits: false if the model failed, then problem is the reason."""
 
     meta: object
     fits: bool
@@ -46,12 +46,12 @@ def extract_data(
     record: Callable[[Mapping[str, object]], None] = lambda _fields: None,
     progress: Callable[[Mapping[str, object]], None] = lambda _fields: None,
 ) -> Extraction:
-    """Let the configured extractor take data that fits *schema* out of *text*.
+    """Let the configured extractor extract data that fits *schema* from *text*.
 
     Args:
-        prompt: what to take. record: writes an unusable answer to the journal.
+        prompt: the instruction. record: writes an unusable answer to the journal.
     Raises:
-        EnvironmentLacks: it cannot be asked.
+        EnvironmentLacks: the extractor is unavailable.
     """
     name = str(context.config.extractor)
     try:

@@ -1,9 +1,9 @@
-"""The tool loop: a model is asked, uses tools and is asked again until it has answered, within its turns, its time and its tokens.
+"""Tool loop: sends requests to a model and runs its tool calls until it has answered, within limits of turns, time and tokens.
 
-Rule 1: every call of a turn gets exactly one result, whatever is wrong with it, and all of them go back in one turn.
-Rule 2: the last turn that is allowed has no tools, so that an answer comes.
-Rule 3: what was used up is known at every moment, also of turns that failed.
-Rule 4: a result that is final is the answer, word for word, and the model is not asked again.
+Rule 1: every call of a turn gets exactly one result, even if it is malformed, and all of them go back in one turn.
+Rule 2: the last allowed turn has no tools, so that an answer comes.
+Rule 3: the usage is known at every moment, including that of failed turns.
+Rule 4: a final result is the answer, word for word, without a further request.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MAX_REPLY_CHARACTERS = 4 << 20
 SHOWN_CHARACTERS = 200
 REPORT_EVERY_S = 0.2
 REPORT_EVERY_CHARACTERS = 2000
-"""However fast it arrives: a limit of tokens looks at what is told."""
+"""Independent of time, since token limits are checked against reported progress."""
 CHARACTERS_PER_TOKEN = 4
-"""Only to show that something is coming; the count at the end is the endpoint's own."""
+"""Estimate for progress; the final count is the endpoint's."""
 
 GO_ON = "Your answer was cut off because it was too long for one turn. Go on exactly where it broke off, without repeating anything."
 LAST_TURN = "This is your last turn: no tools any more. Give your final answer now, in the form that you were asked for."
@@ -42,28 +42,28 @@ Progress = Callable[[Mapping[str, object]], None]
 
 
 class Tools(Protocol):
-    """What the model may use."""
+    """Tools of a model."""
 
     @property
     def described(self) -> Sequence[ToolDescription]: ...
 
     def use(self, call: ToolCall, left_s: float) -> ToolResult:
-        """Do what the model wants within *left_s*; whatever goes wrong is told in the result."""
+        """Run a call within *left_s*; problems are in the result."""
 
     def shown(self, call: ToolCall) -> Mapping[str, object]:
-        """What followers are told of a call."""
+        """Return the fields of a call for followers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """turns: requests to the model for one answer. seconds: for all of it."""
+    """Limits of one answer. turns: number of requests. seconds: for all of them."""
 
     seconds: float
     turns: int = MAX_TURNS
 
 
 class NoTools:
-    """A model that can only talk."""
+    """Empty set of tools."""
 
     described: Sequence[ToolDescription] = ()
 
@@ -76,7 +76,7 @@ class NoTools:
 
 @dataclass(slots=True)
 class Meter:
-    """What a talk has used up so far."""
+    """Usage of a loop so far."""
 
     model: str
     begin_s: float
@@ -87,7 +87,7 @@ class Meter:
         self.usage += usage
 
     def document(self, *, coming: int = 0) -> dict[str, object]:
-        """As it stands in a record. coming: characters of the turn that is still arriving."""
+        """Return the usage as a record's fields. coming: characters of the turn that is still arriving."""
         return {
             "model": self.model,
             **(self.usage + Usage(output=coming // CHARACTERS_PER_TOKEN)).document(),
@@ -97,9 +97,9 @@ class Meter:
 
 
 class ToolLoop:
-    """One conversation with one model; `answer` may be called again after more was said to it.
+    """Loop over one conversation with one model; `answer` may be called again after more turns were added.
 
-    ended_by_tool: the last answer is what a tool gave, word for word.
+    ended_by_tool: the last answer is a tool's result, word for word.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class ToolLoop:
         )
 
     def answer(self) -> str:
-        """Return the text of the model's last turn, after all that it wanted to do was done.
+        """Return the text of the model's last turn, after its tool calls.
 
         Raises:
-            ModelFailed: it refused, took too long, or never came to an end. Stopped: killed. EnvironmentLacks: it is away.
+            ModelFailed: refusal, timeout, or no end. ConversationCancelled: killed. EnvironmentLacks: the model is unavailable.
         """
         with self._watched():
             try:
@@ -158,7 +158,7 @@ class ToolLoop:
             elif reply.stop == "length" and not last:
                 continuations += 1
                 if not reply.text or continuations > MAX_CONTINUATIONS:
-                    raise ModelFailed(f"{self._client.model} used up maxTokens {continuations} times and did not come to an end; raise it")
+                    raise ModelFailed(f"{self._client.model} used up maxTokens {continuations} times and did not finish; raise it")
                 self.conversation.turns.append(user_turn(GO_ON))
             elif reply.stop != "pause" or last:
                 if reply.calls or reply.stop in ("length", "pause"):
@@ -192,13 +192,13 @@ class ToolLoop:
         self._progress({"usage": self.meter.document()})
 
     def _count_cut(self, usage: Usage) -> None:
-        """A turn that was cut off was paid for, and after a kill nobody else will tell; its end would have had the count of its output."""
+        """Add the usage of a turn that broke off, which was billed; its output count would have come at its end."""
         self._count(replace(usage, output=max(usage.output, self._listener.forget())))
 
     def _use(self, reply: ModelReply) -> str | None:
-        """Do what the turn asks for, in its order, and return the answer if a tool gives it.
+        """Run the tool calls of a turn in order, and return the answer if a tool gives it.
 
-        Arguments that the end of the turn cut off are told from wrong ones.
+        Arguments that were cut off by the end of the turn get an error of their own.
         """
         results: list[ToolResult] = []
         for call in reply.calls:
@@ -223,7 +223,7 @@ class ToolLoop:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Cut the line when somebody kills, and when the time is over."""
+        """Cut the connection on cancellation and at the time limit."""
         timer = Timer(max(0.0, self._left_s()), self._connection.cut)
         timer.daemon = True
         timer.start()
@@ -241,7 +241,7 @@ class ToolLoop:
 
 
 class Listener:
-    """Tells followers now and then what is arriving, and stops an answer without an end."""
+    """Reporter of arriving pieces to followers, which stops a reply without an end."""
 
     def __init__(self, progress: Progress, meter: Meter) -> None:
         self._progress = progress
@@ -267,7 +267,7 @@ class Listener:
         self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})
 
     def forget(self) -> int:
-        """Return about how many tokens have arrived; the turn begins anew."""
+        """Return the approximate number of tokens that have arrived, and reset it for the next turn."""
         tokens, self._characters, self._told_characters = self._characters // CHARACTERS_PER_TOKEN, 0, 0
         return tokens
 

@@ -1,4 +1,4 @@
-"""Any endpoint that speaks OpenAI's chat completions, as a model that answers in turns; what servers do differently is settled here."""
+"""Client of OpenAI's chat completions API, for any endpoint that has it; handles the differences between servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_ERROR_BYTES = 1 << 16
 
 
 class OpenAIClient:
-    """Speaks over a line that others may cut."""
+    """Client that sends requests over a connection that other threads may cut."""
 
     def __init__(self, settings: ModelSettings, connection: ModelConnection) -> None:
         self.model = settings.model
@@ -66,7 +66,7 @@ class OpenAIClient:
             "stream_options": {"include_usage": True},
         }
         if settings.max_tokens is not None:
-            theirs = urlsplit(settings.url).hostname == "api.openai.com"  # its models refuse the name that all others know
+            theirs = urlsplit(settings.url).hostname == "api.openai.com"  # its models refuse the name that all others use
             body["max_completion_tokens" if theirs else "max_tokens"] = settings.max_tokens
         if request.tools:
             body["tools"] = [
@@ -81,7 +81,7 @@ class OpenAIClient:
         return {**body, **settings.options}
 
     def _check(self, response: httpx2.Response) -> None:
-        """Raise what a response that is no stream means."""
+        """Raise the error of a response that is no stream."""
         if response.status_code != 200:
             words = b""
             for chunk in response.iter_bytes():
@@ -107,7 +107,7 @@ class OpenAIClient:
 
 
 def complaint(body: bytes) -> str:
-    """What an error's body says, in whichever of the usual places."""
+    """Return the message of an error body, from any of the usual places."""
     text = body.decode("utf-8", "replace")
     try:
         data = json.loads(text)
@@ -137,7 +137,7 @@ def messages(system: str, turns: Iterable[ChatTurn]) -> Iterable[dict[str, Any]]
 
 @dataclass(slots=True)
 class OpenAIDraft:
-    """A reply that is still arriving. calls: in the order in which they began, each with its pieces of arguments."""
+    """Reply that is still arriving. calls: in the order of their beginning, each with its pieces of arguments."""
 
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
@@ -170,7 +170,7 @@ class OpenAIDraft:
                 self._add(piece, on_piece)
 
     def _add(self, piece: Mapping[str, Any], on_piece: OnPiece) -> None:
-        """Most servers number the calls; some give only an id, and some send each call in one piece without either."""
+        """Add a piece of a call: most servers number the calls; some give only an id, some neither and each call whole."""
         function = piece.get("function") or {}
         key, name = piece.get("index"), piece.get("id")
         if key is None and not name and not function.get("name") and self.calls:

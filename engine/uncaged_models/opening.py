@@ -1,4 +1,4 @@
-"""Whoever wants to talk to a model opens it here, whichever wire it is on, and its connections are closed when the talk is over."""
+"""Opening of a client for the API that a model's settings name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .settings import ModelSettings
 
 @contextmanager
 def open_client(settings: ModelSettings, environment: Mapping[str, str]) -> Iterator[tuple[ModelClient, ModelConnection]]:
-    """Yield a client and the line it speaks over; nothing is sent yet. environment: the caller's, for proxies and certificates."""
+    """Yield a client and its connection; nothing is sent yet. environment: the caller's, for proxies and certificates."""
     with ModelConnection(settings.url, environment) as connection:
         match settings.wire:
             case "anthropic":

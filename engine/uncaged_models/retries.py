@@ -1,6 +1,6 @@
-"""The retry policy for models and agents that are away for a while: four tries with a growing pause, then the thread is paused.
+"""Retry policy for models and agents with a temporary outage: four attempts with growing pauses, then the thread is paused.
 
-A pause between tries ends at once when the thread is killed. An endpoint that says how long to wait is asked again after that time.
+A kill ends a pause at once. An endpoint's `Retry-After` replaces the pause.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TRIES = 4
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 LONGEST_ASKED_S = 300.0
-"""An endpoint that asks for a longer wait pauses the thread at once."""
+"""A longer `Retry-After` pauses the thread at once."""
 LAST_LINES = 3
 LAST_CHARACTERS = 2000
 REMEDY = "wait until it answers again"
@@ -30,26 +30,26 @@ OUTAGE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""How programs report that the service behind them is away."""
+"""Patterns by which programs report an outage of the service behind them."""
 
 
 class ConversationCancelled(Exception):
-    """The connection was cut on purpose: a kill, or the time is over."""
+    """Cut of the connection on purpose: a kill, or the time limit."""
 
 
 def is_outage(words: str) -> bool:
-    """Return whether an agent's error reports, in its last lines, an outage of its service; what it logged before is its work."""
+    """Return whether the last lines of an agent's error report an outage of its service; earlier lines are ordinary logging."""
     last = "\n".join(words.strip().splitlines()[-LAST_LINES:])
     return OUTAGE.search(last[:LAST_CHARACTERS]) is not None
 
 
 def pause_after(tries: int) -> float:
-    """Return the pause, in seconds, after so many failed tries."""
+    """Return the pause in seconds after *tries* failed attempts."""
     return float(min(FIRST_PAUSE_S * 2 ** (tries - 1), LONGEST_PAUSE_S))
 
 
 def report(words: str, tries: int, pause_s: float) -> dict[str, object]:
-    """Return what followers see of a failed try that is followed by another."""
+    """Return the progress fields of a failed attempt that is followed by another."""
     return {"text": f"{words}; try {tries + 1} of {TRIES} in {pause_s:g} s", "try": tries + 1}
 
 
@@ -60,10 +60,10 @@ def outage(words: str, tries: int) -> EnvironmentLacks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """What a retry needs from a conversation.
+    """Retry policy of one conversation.
 
-    wait(s): True when a kill ended it. is_cut: whether the connection was cut on purpose. spent: counts what a failed try used up.
-    left_s: how long the answer may still take.
+    wait(s): True when a kill ended it. is_cut: whether the connection was cut on purpose. spent: counts the usage of a failed attempt.
+    left_s: the rest of the time limit.
     """
 
     wait: Callable[[float], bool]
@@ -76,7 +76,7 @@ class RetryPolicy:
         """Send until there is a whole reply.
 
         Raises:
-            Stopped, ModelFailed. EnvironmentLacks: a person has to act, or the outage lasted for all tries.
+            ConversationCancelled, ModelFailed. EnvironmentLacks: a person has to act, or the outage lasted for all attempts.
         """
         tries = 0
         while True:
@@ -88,7 +88,7 @@ class RetryPolicy:
                 self.spent(exc.usage)
                 words, asked_s = str(exc), None
             except EnvironmentLacks:
-                if self.is_cut():  # while it connected
+                if self.is_cut():  # during the connect
                     raise ConversationCancelled from None
                 raise
             if self.is_cut():

@@ -1,4 +1,4 @@
-"""A JSON Schema is handed to a model's endpoint only if forcing an answer into it cannot lose anything."""
+"""Strict form of JSON Schemas for endpoints that force answers into a schema."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ PLAIN = frozenset({"string", "number", "integer", "boolean", "null"})
 
 
 def closed(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema with every object closed, as endpoints want it; None when it says more than endpoints understand.
+    """Return the schema with every object closed, as endpoints require; None if that or an unsupported keyword would lose something.
 
-    An object without named properties could only be empty there, and a keyword that is left out would not be kept.
+    An object without named properties could only be empty there, and an omitted keyword would not be enforced.
     """
     if not set(schema) <= KEPT:
         return None

@@ -1,4 +1,4 @@
-"""A model's settings are checked before anything is sent, and what they leave open has one answer here."""
+"""Settings of a model, with checks and defaults."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ URL_VARIABLES: Mapping[Wire, str] = {"anthropic": "ANTHROPIC_BASE_URL", "openai"
 URLS: Mapping[Wire, str] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 MODELS: Mapping[Wire, str] = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-terra"}
 ANTHROPIC_MAX_TOKENS = 32_000
-"""That interface wants a number; thinking counts, too; a longer answer is continued."""
+"""Required by that API; includes thinking; a longer answer is continued."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """One model.
+    """Settings of one model.
 
-    key: the credential itself, or "" for a server that wants none. max_tokens: of one turn; None leaves it to the server.
-    structured: whether the endpoint is asked to force data into a schema. options: sent with each request as they are.
+    key: the credential itself, or "" for a server without one. max_tokens: of one turn; None leaves it to the server.
+    structured: whether requests force data into a schema. options: sent with each request unchanged.
     """
 
     wire: Wire
@@ -41,7 +41,7 @@ class ModelSettings:
 
 
 def with_key(wire: str, settings: Mapping[str, object]) -> Mapping[str, object]:
-    """Settings that name no key get the one of the well-known variable, unless they name a server of their own."""
+    """Return the settings, with the well-known variable's key if they name no key and no server of their own."""
     if wire not in WIRES or "key" in settings or "baseUrl" in settings:
         return settings
     return {**settings, "key": f"secret:{KEY_VARIABLES[wire]}"}

@@ -160,7 +160,7 @@ def test_an_error_in_the_middle_of_a_stream_is_what_its_type_says(wire: Wire) ->
         (fails(400, "invalid_request_error", "Your credit balance is too low"), "asks for payment"),
         (fails(429, "insufficient_quota", "You exceeded your quota"), "asks for payment"),
         (fails(403, "permission_error", "not yours"), "denies the key access to 'tiny' .*then resume"),
-        (fails(404, "not_found_error", "model: tiny"), "has no model 'tiny' .*mend model or baseUrl in config.yaml, then resume"),
+        (fails(404, "not_found_error", "model: tiny"), "has no model 'tiny' .*fix model or baseUrl in config.yaml, then resume"),
         (fails(400, "invalid_request_error", "The model `tiny` does not exist"), "has no model 'tiny'"),
     ],
     ids=["key", "money", "credit", "quota", "access", "model", "model-400"],
@@ -185,9 +185,9 @@ def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
     """A refused connection names the address and the setting; so does a page that is no model."""
     with serving([]) as server:
         base = server.base_url(wire)
-    with talking(server, wire, baseUrl=base) as sight, pytest.raises(EnvironmentLacks, match=rf"{base} cannot be reached .*mend baseUrl"):
+    with talking(server, wire, baseUrl=base) as sight, pytest.raises(EnvironmentLacks, match=rf"{base} cannot be reached .*fix baseUrl"):
         sight.talk.answer()
-    wrong = pytest.raises(EnvironmentLacks, match=r"is no model's endpoint: .* text/html, which is no stream of events.*mend baseUrl")
+    wrong = pytest.raises(EnvironmentLacks, match=r"is no model's endpoint: .* text/html, which is no stream of events.*fix baseUrl")
     with serving([Turn(body="<html>Welcome</html>")]) as page, talking(page, wire) as sight, wrong:
         sight.talk.answer()
 

@@ -1,1 +1,1 @@
-"""The texts that an agent or a model reads, and the block that is read out of its answer."""
+"""Prompts of agents and models, and extraction of the structured block from an answer."""

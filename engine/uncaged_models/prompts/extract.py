@@ -1,4 +1,4 @@
-"""Data leaves an agent's answer only as one block that fits the role's schema; nothing is guessed and no field is filled in."""
+"""Extraction of the structured block from an answer, checked against the role's schema. Missing fields are not filled in."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MAX_DEPTH = 32
 SHOWN_CHARACTERS = 200
 
 Check = Callable[[object], list[str]]
-"""Says in words what is wrong with a value; an empty list when nothing is."""
+"""Returns the problems of a value in words; empty if it fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """meta: the data. content: the answer without the block that carried it, or the block's own text when there was nothing else."""
+    """Data of an answer. meta: the data. content: the answer without its block, or the block's own text if there is nothing else."""
 
     meta: Mapping[str, object]
     content: str
@@ -34,7 +34,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfit:
-    """problem: what is wrong with the answer, in words that its agent can act on."""
+    """Unusable answer. problem: the reason, in words that the agent can act on."""
 
     problem: str
 
@@ -42,7 +42,7 @@ class Unfit:
 def extract(text: str, check: Check) -> Extracted | Unfit:
     """Find the structured block of an answer: the last fenced JSON block, or an answer that is one JSON object as a whole.
 
-    Two blocks that fit and differ are no answer: nobody can know which one was meant.
+    Two different blocks that both fit are refused as ambiguous.
     """
     blocks = candidates(text)
     if not blocks:
@@ -75,14 +75,14 @@ def extract_whole(text: str, check: Check) -> Extracted | Unfit:
 
 
 def candidates(text: str) -> list[Block]:
-    """The blocks tagged json; when there is none, those without a tag that begin like an object."""
+    """Return the blocks tagged json; without one, untagged blocks that begin like an object."""
     blocks = blocks_of(text)
     tagged = [block for block in blocks if block.tag == "json"]
     return tagged or [block for block in blocks if block.tag == "" and block.content.lstrip().startswith("{")]
 
 
 def parse_object(text: str) -> tuple[dict[str, object] | None, str]:
-    """Return the JSON object in *text*, or None and what is wrong; what a journal could not hold is wrong, too."""
+    """Return the JSON object in *text*, or None and the problem; values that a journal cannot hold are a problem, too."""
     try:
         value = json.loads(text, object_pairs_hook=without_duplicates, parse_constant=refuse_constant)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -114,10 +114,10 @@ def refuse_constant(name: str) -> object:
 
 
 def checker(schema: Mapping[str, object], claim_problem: Callable[[str, object], str | None] | None = None) -> Check:
-    """Return the check against a role's JSON Schema; references lead nowhere but into the schema itself and the standard's own.
+    """Return the check against a role's JSON Schema; references resolve only within the schema itself and the standard's own.
 
     Args:
-        claim_problem: called with each claim and its value in data that fits otherwise; says what is wrong with it.
+        claim_problem: called with each claim and its value in data that fits otherwise; returns its problem.
     """
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
@@ -162,7 +162,7 @@ def with_claims(kind: Any, claim_problem: Callable[[str, object], str | None]) -
 
 
 def explain(error: ValidationError) -> Iterator[str]:
-    """Say a validation error with its dotted path; of several forms that a value might take, the one that was meant."""
+    """Yield a validation error with its dotted path; for alternative forms, the errors of the intended one."""
     if error.validator in {"anyOf", "oneOf"} and error.context:
         yield from explain_forms(error)
         return
@@ -173,7 +173,7 @@ def explain(error: ValidationError) -> Iterator[str]:
 
 
 def explain_forms(error: ValidationError) -> Iterator[str]:
-    """A form was meant when its distinguishing words fit; when none do, those words are the problem."""
+    """Yield the errors of the form whose distinguishing values fit; without one, the problems of those values."""
     forms: dict[object, list[ValidationError]] = {}
     for inner in error.context or ():
         forms.setdefault(inner.relative_schema_path[0], []).append(inner)
@@ -193,6 +193,6 @@ def explain_forms(error: ValidationError) -> Iterator[str]:
 
 
 def dotted(error: ValidationError) -> str:
-    """``phases[0].name``, or words for the value as a whole."""
+    """Return ``phases[0].name``, or words for the value as a whole."""
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).removeprefix(".")
     return path or "the object"

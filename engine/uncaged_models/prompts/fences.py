@@ -1,4 +1,4 @@
-"""Fenced blocks of a text are found as Markdown defines them, and a text can be fenced so that nothing inside it ends the fence."""
+"""Fenced code blocks of Markdown: parsing, and fencing of a text so that nothing inside ends the fence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BACKTICKS = re.compile(r"`{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A fenced block. tag: the first word after the fence, lower case. start, end: its place in the text, fences included."""
+    """Fenced block. tag: the first word after the fence, lower case. start, end: its range in the text, fences included."""
 
     tag: str
     content: str
@@ -21,7 +21,7 @@ class Block:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """Return the fenced blocks of *text* in order; a fence inside a block belongs to the block, and the last one may lack its end."""
+    """Return the fenced blocks of *text* in order; a fence inside a block is its content, and the last one may lack its end."""
     found: list[Block] = []
     position = 0
     opened: tuple[str, str, int, int] | None = None  # fence, tag, where the block starts, where its content starts

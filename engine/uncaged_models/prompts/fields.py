@@ -1,4 +1,4 @@
-"""A role's JSON Schema is told to an agent as a list of fields in words, and word for word where words would lose something."""
+"""Description of a JSON Schema as a list of fields in words, with the whole schema if words would lose something."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LEVEL = 6
 MAX_WORD_LEVEL = 2
 MAX_FORMS = 8
 MAX_LINES = 200
-"""A schema of a few lines can unfold to millions; these bounds cut it, and then it stands word for word."""
+"""Bounds for schemas whose references unfold to millions of lines; beyond them the schema is quoted."""
 
 TYPE_WORDS = {
     "string": "text",
@@ -66,14 +66,14 @@ def fields_of(schema: Schema, root: Schema, level: int) -> Iterator[str]:
     for name, raw in mapping(schema.get("properties")).items():
         value = resolved(mapping(raw), root)
         need = "" if name in required else ", optional"
-        said = f": {value['description']}" if "description" in value else ""
-        yield f"{indent}- `{name}` ({words_of(value, root)}{need}){said}"
+        text = f": {value['description']}" if "description" in value else ""
+        yield f"{indent}- `{name}` ({words_of(value, root)}{need}){text}"
         yield from inner_fields(value, root, level + 1)
     yield from forms_of(schema, root, level)
 
 
 def inner_fields(value: Schema, root: Schema, level: int) -> Iterator[str]:
-    """The fields of an object, of a list's items, or of the forms that a value may take."""
+    """Yield the fields of an object, of a list's items, or of alternative forms."""
     if value.get("type") == "array":
         items = resolved(mapping(value.get("items")), root)
         if "properties" in items or forms(items):
@@ -91,8 +91,8 @@ def forms_of(schema: Schema, root: Schema, level: int) -> Iterator[str]:
         yield f"{indent}- one of these {len(choices)} forms:"
         for number, form in enumerate(choices, 1):
             known = resolved(form, root)
-            said = f": {known['description']}" if "description" in known else ""
-            yield f"{indent}  - form {number}{said}"
+            text = f": {known['description']}" if "description" in known else ""
+            yield f"{indent}  - form {number}{text}"
             yield from fields_of(form, root, level + 2)
 
 
@@ -127,13 +127,13 @@ def kind_of(value: Schema, root: Schema, level: int) -> str:
 
 
 def forms(value: Schema) -> list[Schema]:
-    """The alternatives of a value; a mere table of bounds beside them is told by the value itself."""
+    """Return the alternative forms of a value, without those that only add bounds."""
     found = value.get("oneOf") or value.get("anyOf") or ()
     return [mapping(form) for form in cast("Sequence[object]", found)][:MAX_FORMS]
 
 
 def resolved(schema: Schema, root: Schema) -> Schema:
-    """Follow ``$ref`` into the schema's own ``$defs``; what stands beside the reference stays."""
+    """Follow ``$ref`` into the schema's own ``$defs``; sibling keywords stay."""
     for _ in range(MAX_LEVEL):
         reference = schema.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
@@ -144,7 +144,7 @@ def resolved(schema: Schema, root: Schema) -> Schema:
 
 
 def all_told(schema: object) -> bool:
-    """Whether words say all that the schema demands."""
+    """Whether words express all that the schema demands."""
     if not isinstance(schema, Mapping):
         return True
     if not TOLD.issuperset(schema):

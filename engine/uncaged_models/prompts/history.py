@@ -1,4 +1,4 @@
-"""An agent reads what came before it within a quota, and whatever was left out is named, so that it need not invent it."""
+"""History of earlier steps in an agent's prompt, within a quota; omissions are named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Step = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One step as it is shown. left_out: what is missing of it, in words; empty when nothing is."""
+    """Step as it is shown. left_out: the omissions in words; empty if there are none."""
 
     text: str
     left_out: str
@@ -25,7 +25,7 @@ class HistoryEntry:
 def tell_history(steps: Sequence[Step], role: str, max_characters: int) -> str:
     """Return the history for *role*: everything at its first visit, later only what is new since its last one.
 
-    Of what was shown at an earlier visit the data alone stands again, one line a step: an agent without a memory still has the plan.
+    Of steps shown at an earlier visit only the data is repeated, one line a step, for agents without a memory.
     """
     if not steps:
         return "Nothing yet: yours is the first step."
@@ -42,7 +42,7 @@ def tell_history(steps: Sequence[Step], role: str, max_characters: int) -> str:
 
 
 def tell_data(steps: Sequence[Step], max_characters: int) -> str:
-    """The data of earlier steps, one line each, the newest first to be kept."""
+    """Return the data of earlier steps, one line each; the newest have priority."""
     lines: list[str] = []
     used = 0
     for step in reversed(steps):
@@ -78,7 +78,7 @@ def tell_new(steps: Sequence[Step], max_characters: int) -> list[str]:
 
 
 def tell_missing(steps: Sequence[Step]) -> Iterator[str]:
-    """Name the steps that are not shown at all, however many, in one phrase."""
+    """Yield one phrase that names all steps that are not shown."""
     if not steps:
         return
     characters = sum(len(str(step.get("content", ""))) for step in steps)
@@ -95,7 +95,7 @@ def tell_step(step: Step, max_characters: int) -> HistoryEntry:
 
 
 def cut(text: str, max_characters: int) -> str:
-    """Keep the beginning and the end of a text that is too long, with a note between them."""
+    """Return a text that is too long as its beginning and end, with a note between them."""
     if len(text) <= max_characters:
         return text
     head = max_characters * 2 // 3

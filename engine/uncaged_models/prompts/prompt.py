@@ -1,4 +1,4 @@
-"""An agent is told everything that it may know in one text: its role, the task, what came before it, and how to answer."""
+"""Prompt of a role: its instructions, the task, the history, and the answer format, in one text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .history import cut, tell_history
 
 MAX_OWN_ANSWER_CHARACTERS = 20_000
 HOW_TO_ANSWER = "# How to answer"
-"""The heading of the last part, which whoever fills in a form need not read."""
+"""Heading of the last part, which a form for people leaves out."""
 
 
 def build_prompt(
@@ -31,8 +31,8 @@ def build_prompt(
     """Return the whole prompt for one step of *role*.
 
     Args:
-        steps: the role steps so far. extra: what the bundle adds for this step. note: what a person said with ``resume --note``.
-        rights: what is told to those who cannot be held to it, too.
+        steps: the role steps so far. extra: the bundle's text for this step. note: the text of ``resume --note``.
+        rights: described even to agents that cannot be confined to them.
     """
     parts = [f"# Your role: {role.name}", role.system_prompt.strip(), "# The task", task.strip() or "(No task was given in words.)"]
     if params:
@@ -78,7 +78,7 @@ def answer_format(role: RoleSpec) -> str:
 
 
 def repair_wording(problem: str, role: RoleSpec) -> str:
-    """Return what an agent that remembers its answer has to hear to mend it."""
+    """Return the request for a corrected answer, for an agent that has a session."""
     told = "\n".join(f"- {line}" for line in problem.splitlines())
     return "\n\n".join(
         (
@@ -90,6 +90,6 @@ def repair_wording(problem: str, role: RoleSpec) -> str:
 
 
 def repair_prompt(prompt: str, answer: str, problem: str, role: RoleSpec) -> str:
-    """Return what an agent that remembers nothing has to hear: everything again, its answer, and what was wrong with it."""
+    """Return the request for a corrected answer with the whole prompt, for an agent without a session."""
     own = fenced(cut(answer, MAX_OWN_ANSWER_CHARACTERS)) if answer.strip() else "(You answered nothing.)"
     return f"{prompt}\n# Your answer to the above\n\n{own}\n\n{repair_wording(problem, role)}\n"

@@ -26,11 +26,11 @@ BAD: dict[str, tuple[Turn, str, str, str]] = {
     ),
     "no rights": (fails(403, "permission_error", "no"), "problem", "denies the key access to 'tiny'", "use another key or model"),
     "no money": (fails(402, "billing_error", "pay"), "problem", "asks for payment", "settle that or use another model in config.yaml"),
-    "no model": (fails(404, "not_found_error", "tiny"), "problem", "URL has no model 'tiny'", "mend model or baseUrl in config.yaml"),
+    "no model": (fails(404, "not_found_error", "tiny"), "problem", "URL has no model 'tiny'", "fix model or baseUrl in config.yaml"),
     "busy": (fails(429, "rate_limit_error", "slow down"), "note", "it is there, but busy: URL answered 429", "try again later"),
     "no request": (fails(400, "invalid_request_error", "odd"), "problem", "refused the request", "fix agents.mine in config.yaml"),
     "cut": (says("re", cut="hard"), "problem", "broke off|gave no answer", "look at the server, and at the network between"),
-    "a page": (Turn(body="<html>"), "problem", "which is no stream of events", "mend baseUrl in config.yaml"),
+    "a page": (Turn(body="<html>"), "problem", "which is no stream of events", "fix baseUrl in config.yaml"),
     "refusal": (says("no", stop="refusal"), "note", "tiny at URL refused to say a word", "ask it for something else to see more"),
 }
 
@@ -107,7 +107,7 @@ def test_nobody_at_the_address_and_no_key(proving: Proving) -> None:
     """Neither needs a request that costs."""
     gone = proving.find("openai", baseUrl="http://127.0.0.1:9/v1", model="tiny")
     assert "http://127.0.0.1:9/v1 cannot be reached (" in gone.text
-    assert gone.remedy == "start it, or mend baseUrl in config.yaml"
+    assert gone.remedy == "start it, or fix baseUrl in config.yaml"
     lacking = proving.find("openai", baseUrl="http://127.0.0.1:9/v1", model="tiny", key="secret:NONE")
     assert (lacking.text, lacking.remedy) == ("secret:NONE comes from the variable NOT_SET, which is not set", "set it")
     unset = proving.find("anthropic")
