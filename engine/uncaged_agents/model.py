@@ -13,10 +13,10 @@ from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest
 from uncaged_engine.services import agent_settings as check
 from uncaged_models import settings as models
+from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, ToolCall, ToolResult, user_turn
 from uncaged_models.errors import ModelFailed
 from uncaged_models.loop import MAX_TURNS, Bounds, NoTools, Progress, ToolLoop, Tools
-from uncaged_models.opening import open_client
 from uncaged_models.retries import ConversationCancelled
 
 from .tools.commands import Commands

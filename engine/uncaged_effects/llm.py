@@ -17,11 +17,11 @@ from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.services import secrets
 from uncaged_models.choice import ChosenModel, choose, choose_name
+from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, user_turn
 from uncaged_models.data import Form, ask_for_data
 from uncaged_models.errors import ModelFailed
 from uncaged_models.loop import Bounds, NoTools, ToolLoop
-from uncaged_models.opening import open_client
 from uncaged_models.prompts.fences import fenced
 from uncaged_models.retries import ConversationCancelled
 

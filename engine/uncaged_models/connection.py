@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, assert_never
 from urllib.parse import urlsplit
 
 from uncaged_engine.services.network import proxy_for
+
+from .client import ModelClient
+from .settings import ModelSettings
 
 if TYPE_CHECKING:
     import httpx2
@@ -21,6 +24,23 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 SILENCE_S = 600.0
 """Read timeout; a server is silent while it reads a long prompt."""
+
+
+@contextmanager
+def open_client(settings: ModelSettings, environment: Mapping[str, str]) -> Iterator[tuple[ModelClient, ModelConnection]]:
+    """Yield a client and its connection; nothing is sent yet. environment: the caller's, for proxies and certificates."""
+    with ModelConnection(settings.url, environment) as connection:
+        match settings.wire:
+            case "anthropic":
+                from .anthropic import AnthropicClient
+
+                yield AnthropicClient(settings, connection), connection
+            case "openai":
+                from .openai import OpenAIClient
+
+                yield OpenAIClient(settings, connection), connection
+            case _:
+                assert_never(settings.wire)
 
 
 class ModelConnection:

@@ -70,9 +70,7 @@ class Endpoint:
         if status == 403:
             return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({detail})", remedy="use another key or model")
         if status == 404 or (status == 400 and NO_MODEL.search(words)):
-            return EnvironmentLacks(
-                f"{self.url} has no model {self.model!r} ({detail})", remedy=f"fix model or baseUrl in {self.config}"
-            )
+            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({detail})", remedy=f"fix model or baseUrl in {self.config}")
         if status == 413 or (status in (400, 422, 500) and TOO_LONG.search(words)):
             return self.too_long(detail)
         if status in (408, 409, 425, 429) or status >= 500:

@@ -11,11 +11,11 @@ from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services import secrets
 
 from .choice import choose
+from .connection import open_client
 from .conversation import Conversation, user_turn
 from .data import Form, ask_for_data
 from .errors import ModelFailed
 from .loop import Bounds, NoTools, ToolLoop
-from .opening import open_client
 from .prompts.fences import fenced
 from .prompts.history import cut
 from .retries import ConversationCancelled

@@ -10,9 +10,9 @@ from typing import Any
 
 from uncaged_engine.door.effects import Cancel
 from uncaged_models.client import ToolDescription
+from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, ToolCall, ToolResult, user_turn
 from uncaged_models.loop import Bounds, NoTools, ToolLoop, Tools
-from uncaged_models.opening import open_client
 from uncaged_models.settings import Wire, read_settings
 
 from .modelserver import ModelServer

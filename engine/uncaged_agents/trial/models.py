@@ -10,9 +10,9 @@ from threading import Timer
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentCheck
 from uncaged_models.client import ModelRequest
+from uncaged_models.connection import open_client
 from uncaged_models.conversation import user_turn
 from uncaged_models.errors import Busy, ModelFailed, ReplyBroken
-from uncaged_models.opening import open_client
 from uncaged_models.settings import ModelSettings
 
 from .trial import PROMPT
