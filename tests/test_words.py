@@ -104,7 +104,6 @@ SHARED: dict[str, int] = {
     "Run": 3,
     "Server": 2,
     "Source": 2,
-    "ToolCall": 2,
     "Verdict": 2,
     "View": 2,
     "Wish": 3,

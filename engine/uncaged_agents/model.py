@@ -14,7 +14,7 @@ from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, Age
 from uncaged_engine.services import agent_settings as check
 from uncaged_models import settings as models
 from uncaged_models.connection import open_client
-from uncaged_models.conversation import Conversation, ToolCall, ToolResult, user_turn
+from uncaged_models.conversation import Conversation, ToolResult, ToolUse, user_turn
 from uncaged_models.errors import ModelFailed
 from uncaged_models.loop import MAX_TURNS, Bounds, NoTools, Progress, ToolLoop, Tools
 from uncaged_models.retries import ConversationCancelled
@@ -122,10 +122,10 @@ class CombinedTools:
         self._by_name = {tool.name: tools for tools in sets for tool in tools.described}
         self.described = tuple(tool for tools in sets for tool in tools.described)
 
-    def use(self, call: ToolCall, left_s: float) -> ToolResult:
+    def use(self, call: ToolUse, left_s: float) -> ToolResult:
         return self._by_name.get(call.name, self._first).use(call, left_s)
 
-    def shown(self, call: ToolCall) -> Mapping[str, object]:
+    def shown(self, call: ToolUse) -> Mapping[str, object]:
         return self._by_name.get(call.name, self._first).shown(call)
 
 

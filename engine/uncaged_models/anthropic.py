@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .client import ModelReply, ModelRequest, OnPiece, Stop, ToolDescription, Usage
 from .connection import ModelConnection
-from .conversation import ChatTurn, Part, Raw, Text, ToolCall, ToolResult, clean
+from .conversation import ChatTurn, Part, Raw, Text, ToolResult, ToolUse, clean
 from .errors import Endpoint, ReplyBroken
 from .schemas import closed
 from .settings import ModelSettings
@@ -150,7 +150,7 @@ def block(part: Part) -> dict[str, Any]:
     match part:
         case Text():
             return {"type": "text", "text": part.text}
-        case ToolCall():
+        case ToolUse():
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.sent_back()}
         case ToolResult():
             return {"type": "tool_result", "tool_use_id": part.call, "content": part.text, "is_error": part.failed}
@@ -225,7 +225,7 @@ class AnthropicDraft:
                 if text:
                     yield Text(text=text)
             case "tool_use":
-                yield ToolCall(id=found["id"], name=found["name"], arguments=text or json.dumps(found.get("input") or {}))
+                yield ToolUse(id=found["id"], name=found["name"], arguments=text or json.dumps(found.get("input") or {}))
             case "thinking":
                 yield Raw(data={"type": "thinking", "thinking": found.get("thinking", "") + text, "signature": found.get("signature", "")})
             case _:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from .conversation import ChatTurn, Part, Text, ToolCall
+from .conversation import ChatTurn, Part, Text, ToolUse
 
 Stop = Literal["end", "length", "refusal", "context", "pause"]
 """Stop reason: finished (or wants tools), token limit, refusal, full context, or a pause that a new request continues."""
@@ -76,8 +76,8 @@ class ModelReply:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+    def calls(self) -> tuple[ToolUse, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolUse))
 
 
 class ModelClient(Protocol):

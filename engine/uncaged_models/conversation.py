@@ -15,7 +15,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolUse:
     """Tool call of the model. arguments: JSON as the model wrote it, possibly malformed."""
 
     id: str
@@ -63,7 +63,7 @@ class Raw:
     data: Mapping[str, Any]
 
 
-Part = Text | ToolCall | ToolResult | Raw
+Part = Text | ToolUse | ToolResult | Raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,8 @@ class ChatTurn:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+    def calls(self) -> tuple[ToolUse, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolUse))
 
 
 def clean(text: str) -> str:
@@ -121,7 +121,7 @@ def _plain(part: Part) -> dict[str, Any]:
     match part:
         case Text():
             return {"text": part.text}
-        case ToolCall():
+        case ToolUse():
             return {"call": part.id, "name": part.name, "arguments": part.arguments}
         case ToolResult():
             return {"result": part.call, "text": part.text, "failed": part.failed}
@@ -132,7 +132,7 @@ def _plain(part: Part) -> dict[str, Any]:
 def _parts(plain: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
     for item in plain:
         if "call" in item:
-            yield ToolCall(id=item["call"], name=item["name"], arguments=item["arguments"])
+            yield ToolUse(id=item["call"], name=item["name"], arguments=item["arguments"])
         elif "result" in item:
             yield ToolResult(call=item["result"], text=item["text"], failed=item["failed"])
         elif "raw" in item:

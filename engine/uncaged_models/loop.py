@@ -19,7 +19,7 @@ from uncaged_engine.door.effects import Cancel
 
 from .client import ModelClient, ModelReply, ModelRequest, ToolDescription, Usage
 from .connection import ModelConnection
-from .conversation import ChatTurn, Conversation, Text, ToolCall, ToolResult, user_turn
+from .conversation import ChatTurn, Conversation, Text, ToolResult, ToolUse, user_turn
 from .errors import Endpoint, ModelFailed
 from .retries import ConversationCancelled, RetryPolicy
 
@@ -47,10 +47,10 @@ class Tools(Protocol):
     @property
     def described(self) -> Sequence[ToolDescription]: ...
 
-    def use(self, call: ToolCall, left_s: float) -> ToolResult:
+    def use(self, call: ToolUse, left_s: float) -> ToolResult:
         """Run a call within *left_s*; problems are in the result."""
 
-    def shown(self, call: ToolCall) -> Mapping[str, object]:
+    def shown(self, call: ToolUse) -> Mapping[str, object]:
         """Return the fields of a call for followers."""
 
 
@@ -67,10 +67,10 @@ class NoTools:
 
     described: Sequence[ToolDescription] = ()
 
-    def use(self, call: ToolCall, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
+    def use(self, call: ToolUse, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
         return ToolResult(call=call.id, text=f"there is no tool {call.name!r}; there are none", failed=True)
 
-    def shown(self, call: ToolCall) -> Mapping[str, object]:
+    def shown(self, call: ToolUse) -> Mapping[str, object]:
         return {"tool": call.name}
 
 
@@ -272,7 +272,7 @@ class Listener:
         return tokens
 
 
-def _whole(call: ToolCall) -> bool:
+def _whole(call: ToolUse) -> bool:
     try:
         call.parsed()
     except ValueError:

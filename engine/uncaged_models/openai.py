@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from .anthropic import retry_after_s
 from .client import ModelReply, ModelRequest, OnPiece, Stop, Usage
 from .connection import ModelConnection
-from .conversation import ChatTurn, Part, Text, ToolCall, ToolResult, clean
+from .conversation import ChatTurn, Part, Text, ToolResult, ToolUse, clean
 from .errors import Endpoint, ReplyBroken
 from .schemas import closed
 from .settings import ModelSettings
@@ -191,7 +191,7 @@ class OpenAIDraft:
     def reply(self) -> ModelReply:
         text = clean("".join(self.text))
         parts: list[Part] = [Text(text=text)] if text else []
-        parts += [ToolCall(id=call["id"], name=call["name"], arguments=clean("".join(call["pieces"]))) for call in self.calls]
+        parts += [ToolUse(id=call["id"], name=call["name"], arguments=clean("".join(call["pieces"]))) for call in self.calls]
         stop: Stop = "refusal" if self.refusal else STOPS.get(self.stopped or "", "end")
         return ModelReply(parts=tuple(parts), stop=stop, usage=self.usage, detail="".join(self.refusal))
 

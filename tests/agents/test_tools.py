@@ -19,7 +19,7 @@ from uncaged_agents.tools.place import Place, ToolError
 from uncaged_agents.tools.toolbox import Toolbox
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 from uncaged_engine.door.effects import Cancel
-from uncaged_models.conversation import ToolCall, ToolResult
+from uncaged_models.conversation import ToolResult, ToolUse
 
 FILES = {"src/add.py": "def add(a, b):\n    return a - b\n", "README.md": "read me\n", "dos.txt": "one\r\ntwo\r\n", ".gitignore": "*.log\n"}
 Use = Callable[..., ToolResult]
@@ -53,7 +53,7 @@ def use(tree: Path) -> Iterator[Use]:
     tools = box(tree)
 
     def call(name: str, **arguments: Any) -> ToolResult:
-        return tools.use(ToolCall(id="1", name=name, arguments=json.dumps(arguments)))
+        return tools.use(ToolUse(id="1", name=name, arguments=json.dumps(arguments)))
 
     yield call
 
@@ -178,7 +178,7 @@ def test_arguments_that_are_no_object_are_answered(tree: Path) -> None:
         ('{"path": 7}', "7 is not of type"),
         ('{"x": 1}', "unexpected"),
     ):
-        result = tools.use(ToolCall(id="1", name="read", arguments=arguments))
+        result = tools.use(ToolUse(id="1", name="read", arguments=arguments))
         assert result.failed
         assert words in result.text
 
@@ -189,7 +189,7 @@ def test_a_role_has_only_the_tools_that_it_may_use(tree: Path) -> None:
     assert [tool.name for tool in box(tree, Rights(tools=frozenset({"edit", "read"}), network=True)).described] == ["read", "edit"]
     looking = box(tree, writable=False)
     assert [tool.name for tool in looking.described] == ["list", "read", "search", "run"]
-    assert looking.use(ToolCall(id="1", name="write", arguments='{"path": "x", "text": "x"}')).failed
+    assert looking.use(ToolUse(id="1", name="write", arguments='{"path": "x", "text": "x"}')).failed
     assert not (tree / "x").exists()
 
 
@@ -222,7 +222,7 @@ def test_commands_have_a_network_only_if_the_role_may(tree: Path, network: bool)
 
     with serving([]) as server:
         program = f"import urllib.request; print(urllib.request.urlopen('{server.url}/v1/models', timeout=3).status)"
-        done = box(tree, network=network).use(ToolCall(id="1", name="run", arguments=json.dumps({"command": f'python3 -c "{program}"'})))
+        done = box(tree, network=network).use(ToolUse(id="1", name="run", arguments=json.dumps({"command": f'python3 -c "{program}"'})))
     assert ("\n200\n" in done.text) is network, done.text
 
 
@@ -231,7 +231,7 @@ def test_commands_have_a_network_only_if_the_role_may(tree: Path, network: bool)
 def test_git_finds_a_repository_below_a_closed_directory(tree: Path, sandbox: str) -> None:
     """As root a command's user passes through directories that are closed to it, and what git asks of access(2) agrees."""
     tree.parent.chmod(0o700)
-    done = box(tree, sandbox=sandbox).use(ToolCall(id="1", name="run", arguments=json.dumps({"command": "git log --format=%s"})))
+    done = box(tree, sandbox=sandbox).use(ToolUse(id="1", name="run", arguments=json.dumps({"command": "git log --format=%s"})))
     assert "one" in done.text.splitlines(), done.text
 
 
@@ -243,7 +243,7 @@ def test_a_command_cannot_lead_git_elsewhere(tree: Path, sandbox: str) -> None:
     tools = box(tree, sandbox=sandbox)
     lead = "echo 'gitdir: /tmp/evil' > .git"
     for command in ("rm -f .git; mkdir .git", lead, f"rm -f .git; {lead}", "rm -f .git; ln -s /tmp/evil .git", "rm -f .git"):
-        tools.use(ToolCall(id="1", name="run", arguments=json.dumps({"command": command})))
+        tools.use(ToolUse(id="1", name="run", arguments=json.dumps({"command": command})))
         assert (tree / ".git").read_bytes() == before, command
         assert not (tree / ".git").is_symlink()
 
@@ -252,7 +252,7 @@ def test_a_command_cannot_lead_git_elsewhere(tree: Path, sandbox: str) -> None:
 def test_a_role_that_only_looks_runs_commands_that_only_look(tree: Path) -> None:
     """The worktree is there to read, not to write."""
     tools = box(tree, writable=False)
-    done = tools.use(ToolCall(id="1", name="run", arguments=json.dumps({"command": "cat README.md && echo x > y"})))
+    done = tools.use(ToolUse(id="1", name="run", arguments=json.dumps({"command": "cat README.md && echo x > y"})))
     assert "read me" in done.text
     assert "exit code 0" not in done.text
     assert not (tree / "y").exists()
@@ -294,7 +294,7 @@ def test_a_kill_ends_a_command(tree: Path, sandbox: str) -> None:
     tools = box(tree, cancel=cancel, sandbox=sandbox)
     threading.Timer(1.0, cancel.request).start()
     with Clock() as clock:
-        tools.use(ToolCall(id="1", name="run", arguments=json.dumps({"command": "sleep 6174 & sleep 6174; echo no"})))
+        tools.use(ToolUse(id="1", name="run", arguments=json.dumps({"command": "sleep 6174 & sleep 6174; echo no"})))
     assert clock.seconds < 20
     assert "sleep 6174" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
 

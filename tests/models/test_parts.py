@@ -12,7 +12,7 @@ from uncaged_bundles.errors import UsageError
 from uncaged_engine.network.proxies import proxy_for
 from uncaged_models.anthropic import retry_after_s
 from uncaged_models.client import Usage
-from uncaged_models.conversation import ChatTurn, Conversation, Raw, Text, ToolCall, ToolResult, user_turn
+from uncaged_models.conversation import ChatTurn, Conversation, Raw, Text, ToolResult, ToolUse, user_turn
 from uncaged_models.errors import ModelFailed, TooLong
 from uncaged_models.openai import OpenAIDraft
 from uncaged_models.schemas import closed
@@ -21,7 +21,7 @@ from uncaged_models.settings import MODELS, read_settings, with_key
 
 def test_a_conversation_is_taken_up_as_it_was_put_away(tmp_path: Path) -> None:
     """Every kind of part comes back; the file is its owner's alone; one that is torn or gone is none."""
-    parts = (Raw(data={"type": "thinking", "signature": "s"}), Text(text="t \\ud800"), ToolCall(id="1", name="run", arguments="{bad"))
+    parts = (Raw(data={"type": "thinking", "signature": "s"}), Text(text="t \\ud800"), ToolUse(id="1", name="run", arguments="{bad"))
     turns = [
         user_turn("Do it."),
         ChatTurn(by="assistant", parts=parts),

@@ -11,7 +11,7 @@ from typing import Any
 from uncaged_engine.door.effects import Cancel
 from uncaged_models.client import ToolDescription
 from uncaged_models.connection import open_client
-from uncaged_models.conversation import Conversation, ToolCall, ToolResult, user_turn
+from uncaged_models.conversation import Conversation, ToolResult, ToolUse, user_turn
 from uncaged_models.loop import Bounds, NoTools, ToolLoop, Tools
 from uncaged_models.settings import Wire, read_settings
 
@@ -31,14 +31,14 @@ class Notebook:
         ToolDescription(name="look", description="Look at the notes.", parameters={"type": "object", "properties": {}}),
     )
 
-    def use(self, call: ToolCall, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
+    def use(self, call: ToolUse, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
         try:
             self.used.append((call.name, call.parsed()))
         except ValueError as exc:
             return ToolResult(call=call.id, text=str(exc), failed=True)
         return ToolResult(call=call.id, text=f"noted {len(self.used)}")
 
-    def shown(self, call: ToolCall) -> Mapping[str, object]:
+    def shown(self, call: ToolUse) -> Mapping[str, object]:
         return {"tool": call.name}
 
 

@@ -15,7 +15,7 @@ from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services.costs import Spent, priced
 from uncaged_engine.services.journal import depth
 from uncaged_models.client import ToolDescription
-from uncaged_models.conversation import ToolCall, ToolResult, clean
+from uncaged_models.conversation import ToolResult, ToolUse, clean
 from uncaged_models.extractor import MAX_TEXT_CHARACTERS, extract_data
 from uncaged_models.prompts.extract import MAX_DEPTH, checker
 from uncaged_models.prompts.history import cut
@@ -56,7 +56,7 @@ class ExtractTool:
         self._calls = 0
         self._spent = Spent()
 
-    def use(self, call: ToolCall, left_s: float) -> ToolResult:
+    def use(self, call: ToolUse, left_s: float) -> ToolResult:
         """Take the data out within *left_s*; what is wrong with the call or the text is in the result.
 
         Raises:
@@ -84,7 +84,7 @@ class ExtractTool:
             return _failed(call, f"the text does not give such data: {extraction.problem}")
         return ToolResult(call=call.id, text=cut(clean(json.dumps(extraction.meta, ensure_ascii=False)), MAX_RESULT_CHARACTERS))
 
-    def shown(self, call: ToolCall) -> Mapping[str, object]:
+    def shown(self, call: ToolUse) -> Mapping[str, object]:
         return {"tool": call.name}
 
     def counted(self, usage: Mapping[str, object]) -> Mapping[str, object]:
@@ -123,5 +123,5 @@ def _keywords(value: object) -> Iterator[str]:
             yield from _keywords(inner)
 
 
-def _failed(call: ToolCall, text: str) -> ToolResult:
+def _failed(call: ToolUse, text: str) -> ToolResult:
     return ToolResult(call=call.id, text=cut(clean(text), MAX_RESULT_CHARACTERS), failed=True)

@@ -20,7 +20,7 @@ from uncaged_engine.door.outcomes import Answer, Failure
 from uncaged_engine.services import children
 from uncaged_engine.services.costs import Spent, priced
 from uncaged_models.client import ToolDescription
-from uncaged_models.conversation import ToolCall, ToolResult, clean
+from uncaged_models.conversation import ToolResult, ToolUse, clean
 from uncaged_models.prompts.history import cut
 from uncaged_tools.flows import FlowResult, result_of_thread, split, tools
 
@@ -53,7 +53,7 @@ class FlowTools:
         self._spent = Spent()
         self.described = tuple(ToolDescription(name=tool.name, description=tool.description, parameters=tool.schema) for tool in among)
 
-    def use(self, call: ToolCall, left_s: float) -> ToolResult:
+    def use(self, call: ToolUse, left_s: float) -> ToolResult:
         """Run the flow within *left_s*; any error is in the result, except a lack of the environment."""
         if call.name not in self._among:
             return self._failed(call, f"there is no tool {call.name!r}; there are: {', '.join(self._among)}")
@@ -72,7 +72,7 @@ class FlowTools:
         summary = {"success": result.success, "message": result.message, "data": result.data}
         return ToolResult(call=call.id, text=cut(clean(as_text(summary)), MAX_RESULT_CHARACTERS), failed=not result.success)
 
-    def shown(self, call: ToolCall) -> Mapping[str, object]:
+    def shown(self, call: ToolUse) -> Mapping[str, object]:
         return {"tool": call.name}
 
     def counted(self, usage: Mapping[str, object]) -> Mapping[str, object]:
@@ -110,7 +110,7 @@ class FlowTools:
             self._spent = self._spent.plus(found.spent.document())
         return result_of_thread(child, found.summary.status, found.summary.message, found.end)
 
-    def _failed(self, call: ToolCall, why: str) -> ToolResult:
+    def _failed(self, call: ToolUse, why: str) -> ToolResult:
         return ToolResult(call=call.id, text=why, failed=True)
 
 

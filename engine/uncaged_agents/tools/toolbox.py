@@ -7,7 +7,7 @@ from typing import Any
 
 from uncaged_bundles.rights import Rights
 from uncaged_models.client import ToolDescription
-from uncaged_models.conversation import ToolCall, ToolResult, clean
+from uncaged_models.conversation import ToolResult, ToolUse, clean
 from uncaged_models.prompts.extract import checker
 from uncaged_models.prompts.history import cut
 
@@ -114,7 +114,7 @@ class Toolbox:
         self.described: tuple[ToolDescription, ...] = tuple(TOOLS[name] for name in rights.usable(writable=commands.writable))
         self._names = tuple(tool.name for tool in self.described)
 
-    def use(self, call: ToolCall, left_s: float = float("inf")) -> ToolResult:
+    def use(self, call: ToolUse, left_s: float = float("inf")) -> ToolResult:
         """Perform a call within *left_s*; any error is in the result."""
         self._left_s = left_s
         try:
@@ -125,7 +125,7 @@ class Toolbox:
             text, failed = f"{call.name}: {exc.filename or ''} {exc.strerror or exc}".replace("  ", " "), True
         return ToolResult(call=call.id, text=cut(clean(text), MAX_RESULT_CHARACTERS), failed=failed)
 
-    def shown(self, call: ToolCall) -> Mapping[str, object]:
+    def shown(self, call: ToolUse) -> Mapping[str, object]:
         try:
             arguments = call.parsed()
         except ValueError:
@@ -138,7 +138,7 @@ class Toolbox:
             **({"text": " ".join(what.split())[:SHOWN_CHARACTERS]} if isinstance(what, str) else {}),
         }
 
-    def _use(self, call: ToolCall) -> str:
+    def _use(self, call: ToolUse) -> str:
         if call.name not in self._names:
             raise ToolError(f"there is no tool {call.name!r}; there are: {', '.join(self._names)}")
         try:
