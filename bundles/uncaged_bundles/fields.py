@@ -38,13 +38,13 @@ class Shape:
 
     def values(self, value: object, path: shapes.Path) -> dict[str, Any]:
         """Return the checked values by field name; ShapeError has the path of the key that is wrong, missing or unknown."""
-        given = shapes.mapping(value, path)
-        if not given.keys() <= self.checks.keys():
-            shapes.known_keys(given, frozenset(self.checks), path)
+        mapping = shapes.mapping(value, path)
+        if not mapping.keys() <= self.checks.keys():
+            shapes.known_keys(mapping, frozenset(self.checks), path)
         for key in self.required:
-            shapes.required(given, key, path)
+            shapes.required(mapping, key, path)
         found = {}
-        for key, inner in given.items():
+        for key, inner in mapping.items():
             name, check = self.checks[key]
             found[name] = check(inner, (*path, key))
         return found
