@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .edits.facts import Facts, Types
-from .host import Ask
-from .results import GREEN, RED, Collected, Run, TestResult
+from .edits.facts import Types, ValueFacts
+from .host import RunRequest
+from .results import GREEN, RED, Collected, RunReport, TestResult
 from .spectrum import Line
 from .task import Progress
 
@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 class Runs(Protocol):
     """Whatever can run tests."""
 
-    def run(self, ask: Ask) -> Run: ...
+    def run(self, ask: RunRequest) -> RunReport: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Baseline:
     def lines_of(self, name: str) -> frozenset[Line]:
         return frozenset((path, line) for path, seen in self.failing[name].lines.items() for line in seen)
 
-    def facts(self, names: Sequence[str]) -> Facts:
+    def facts(self, names: Sequence[str]) -> ValueFacts:
         """Gather what the failing tests *names* showed about values."""
         held: dict[tuple[str, str], dict[int, set[str]]] = {}
         attributes: dict[str, dict[str, Types]] = {}
@@ -69,7 +69,7 @@ class Baseline:
             if result.error is not None:
                 errors.append(result.error)
         places = {key: tuple((line, frozenset(types)) for line, types in found.items()) for key, found in held.items()}
-        return Facts(locals=places, attributes=attributes, errors=tuple(dict.fromkeys(errors)))
+        return ValueFacts(locals=places, attributes=attributes, errors=tuple(dict.fromkeys(errors)))
 
 
 def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, progress: Progress) -> Baseline:
@@ -105,7 +105,7 @@ def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress
         if test_s <= QUICK_S or spent > PATIENCE_S or function in hanging:
             continue
         progress(f"waiting for {name}")
-        run = host.run(Ask(tests=[name], cpu_s=test_s, wall_s=4 * test_s, total_s=5 * test_s))
+        run = host.run(RunRequest(tests=[name], cpu_s=test_s, wall_s=4 * test_s, total_s=5 * test_s))
         spent += run.cpu_s
         results |= {result.name: result for result in run.results}
         if results[name].outcome == "timeout":
@@ -124,7 +124,9 @@ def _trace_failing(
             break
         progress(f"tracing {result.name}")
         cpu_s = HANGING_CPU_S if result.outcome == "timeout" else test_s * TRACE_FACTOR
-        ask = Ask(tests=[result.name], cpu_s=cpu_s, wall_s=test_s * TRACE_FACTOR, total_s=test_s * TRACE_FACTOR, cover=True, types=True)
+        ask = RunRequest(
+            tests=[result.name], cpu_s=cpu_s, wall_s=test_s * TRACE_FACTOR, total_s=test_s * TRACE_FACTOR, cover=True, types=True
+        )
         alone = next(iter(host.run(ask).results), None)
         if alone is not None and alone.outcome in RED:
             failing[result.name] = alone
@@ -133,9 +135,9 @@ def _trace_failing(
     return failing, tuple(unsteady)
 
 
-def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float) -> Run:
+def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float) -> RunReport:
     """Run all *tests* in their order, each in its time."""
-    return host.run(Ask(tests=tests, cpu_s=test_s, wall_s=max(30.0, 4 * test_s), total_s=suite_s, suite=True, tidy=True))
+    return host.run(RunRequest(tests=tests, cpu_s=test_s, wall_s=max(30.0, 4 * test_s), total_s=suite_s, suite=True, tidy=True))
 
 
 def _trace_passing(
@@ -153,7 +155,9 @@ def _trace_passing(
     progress(f"tracing {len(order)} passing tests")
     sorted_only = {path: sorted(lines) for path, lines in only.items()}
     run = host.run(
-        Ask(tests=order, cpu_s=test_s * TRACE_FACTOR, wall_s=test_s * TRACE_FACTOR, total_s=TRACE_BOX_S, cover=True, only=sorted_only)
+        RunRequest(
+            tests=order, cpu_s=test_s * TRACE_FACTOR, wall_s=test_s * TRACE_FACTOR, total_s=TRACE_BOX_S, cover=True, only=sorted_only
+        )
     )
     return {
         result.name: frozenset((path, line) for path, seen in result.lines.items() for line in seen)

@@ -17,7 +17,7 @@ from .phases import Phase, open_phases
 from .ranking import groups_of, queue_of, suspicion_of
 from .search import Budget, search
 from .task import Progress, Task
-from .trial import Goal, Passing
+from .trial import Goal, PassingEdit
 
 SPARE_S = 45.0
 """Kept back from the time for the answer, for the runs that come before and after a search."""
@@ -88,7 +88,7 @@ class Coder:
                     break
         return False
 
-    def _search(self, laboratory: Laboratory, baseline: Baseline, group: Sequence[str], *, share: float) -> Passing | None:
+    def _search(self, laboratory: Laboratory, baseline: Baseline, group: Sequence[str], *, share: float) -> PassingEdit | None:
         suspicion = suspicion_of(baseline, group, laboratory.source, self._task.text, laboratory.sources)
         queue = queue_of(baseline, group, suspicion, laboratory.source)
         if not queue:
@@ -112,7 +112,7 @@ class Coder:
         total = self._budget.tried + tried
         self._progress(f"{counted(total, 'candidate')} tried, now {path}", candidates=total, file=path)
 
-    def _apply(self, top: Path, found: Passing) -> None:
+    def _apply(self, top: Path, found: PassingEdit) -> None:
         candidate = found.candidate
         path, name = top / candidate.source.path, candidate.source.path
         nature = {"delete": " (it only deletes)", "weaken": " (it only weakens)"}.get(candidate.edit.nature, "")

@@ -16,7 +16,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.services.sandbox import ScriptProcess
 
 from .plan import Plan
-from .results import BROKEN, Collected, Message, Run, collected_of, run_of
+from .results import BROKEN, Collected, Message, RunReport, collected_of, run_of
 from .room import Room
 
 SERVER = Path(__file__).parent / "server"
@@ -34,7 +34,7 @@ MAX_MESSAGE_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class RunRequest:
     """One run. expected: tests that need not pass for the run to go on. files: changed files by path, whole.
 
     cpu_s, wall_s: of one test. total_s: of all. only: lines of interest by path, when lines are noted.
@@ -86,14 +86,14 @@ class Host:
         self.root = found.root
         return found
 
-    def run(self, ask: Ask) -> Run:
+    def run(self, ask: RunRequest) -> RunReport:
         """Run tests; a process that is lost over it gives a run that ended "broken", and the next run has a new one."""
         try:
             return run_of(self.messages(ask))
         except HostGone:
             return BROKEN
 
-    def messages(self, ask: Ask) -> list[Message]:
+    def messages(self, ask: RunRequest) -> list[Message]:
         """As `run`, and return what was said.
 
         Raises:
@@ -147,7 +147,7 @@ class Host:
             ) from exc
         self.runner, self.version = cast("str", ready.get("runner", self.runner)), str(ready.get("version", ""))  # type: ignore[assignment]
 
-    def _command(self, ask: Ask) -> dict[str, object]:
+    def _command(self, ask: RunRequest) -> dict[str, object]:
         repository = self.room.repository
         command: dict[str, object] = {
             "do": "run",

@@ -17,7 +17,7 @@ OLDEST = (3, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interpreter:
+class ProjectInterpreter:
     """executable: its own path, links not resolved: a virtual environment is known by it."""
 
     executable: Path
@@ -29,7 +29,7 @@ class Interpreter:
         return f"Python {'.'.join(map(str, self.version))} ({self.reason})"
 
 
-def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None) -> Interpreter:
+def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None) -> ProjectInterpreter:
     """Return the interpreter for the tests: the one *asked* for, `.venv` beside the code, the active environment, ours.
 
     Raises:
@@ -49,7 +49,7 @@ def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str
             problems.append(f"{path}: Python {'.'.join(map(str, version))} is older than {'.'.join(map(str, OLDEST))}")
             break
         else:
-            return Interpreter(executable=path, version=version, reason=reason)
+            return ProjectInterpreter(executable=path, version=version, reason=reason)
         if path == asked:
             break
     raise EnvironmentLacks(

@@ -16,14 +16,14 @@ from uncaged_engine.services.sandbox import choose
 from .baseline import Baseline, measure
 from .command import TestCommand, calming_options, names_plugin, parse_command
 from .host import Host
-from .interpreter import Interpreter, choose_interpreter
+from .interpreter import ProjectInterpreter, choose_interpreter
 from .libraries import libraries_of
-from .memory import Remembering, tree_digest
+from .memory import CachedHost, tree_digest
 from .paths import sources
 from .plan import Plan
 from .results import Collected
 from .room import Rooms
-from .spans import Source, UnreadableSource, read_source
+from .spans import SourceFile, UnreadableSource, read_source
 from .task import Progress, Task
 
 WANTS_PLUGIN = re.compile(r"async def functions are not natively supported|fixture '\w+' not found|unrecognized arguments")
@@ -38,7 +38,7 @@ class Setting:
     top: Path
     inside: str
     command: TestCommand
-    interpreter: Interpreter
+    interpreter: ProjectInterpreter
 
     @property
     def label(self) -> str:
@@ -64,7 +64,7 @@ class Laboratory:
         self.sources = self._own_sources()
         self.hosts: list[Host] = []
         self._stack = ExitStack()
-        self._read: dict[str, Source | None] = {}
+        self._read: dict[str, SourceFile | None] = {}
         self._rooms: Rooms | None = None
 
     def __enter__(self) -> Laboratory:
@@ -125,7 +125,7 @@ class Laboratory:
                 host.collect(COLLECT_S)
         return self.hosts
 
-    def source(self, path: str) -> Source | None:
+    def source(self, path: str) -> SourceFile | None:
         """Return the file *path* as it is in the worktree; None if it is none that may be changed, or cannot be read as Python."""
         if path not in self.sources:
             return None
@@ -147,9 +147,9 @@ class Laboratory:
         small = rooms is not None and not rooms.large()
         how = (self.setting.label, str(plan.plugins), str(limits), str(sorted(plan.command.variables.items())), self.runner)
         tree = tree_digest(rooms.pristine, *how) if rooms is not None and small else ""
-        runs = Remembering(self.host, self.task.scratch / "repair-measured.json", tree) if small else self.host
+        runs = CachedHost(self.host, self.task.scratch / "repair-measured.json", tree) if small else self.host
         baseline = measure(runs, collected, test_s=limits.test_s, suite_s=limits.suite_s, progress=self.progress)
-        if isinstance(runs, Remembering):
+        if isinstance(runs, CachedHost):
             runs.keep()
         return baseline
 

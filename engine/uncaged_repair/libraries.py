@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .interpreter import Interpreter
+from .interpreter import ProjectInterpreter
 
 QUOTED_PATH = re.compile(r"""['"](/[^'"\n]+)['"]""")
 MAX_FILE_BYTES = 1 << 20
@@ -21,7 +21,7 @@ class Libraries:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def libraries_of(interpreter: Interpreter, environment: Mapping[str, str]) -> Libraries:
+def libraries_of(interpreter: ProjectInterpreter, environment: Mapping[str, str]) -> Libraries:
     """Return what `.pth` files and editable installations of *interpreter* lead to, and the person's own packages if they count there."""
     prefix = interpreter.executable.parent.parent
     places = [place for pattern in ("lib/python3*/site-packages", "lib64/python3*/site-packages") for place in prefix.glob(pattern)]

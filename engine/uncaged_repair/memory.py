@@ -11,27 +11,27 @@ from typing import Protocol
 
 from uncaged_bundles.storage.files import write_atomically
 
-from .host import Ask, HostGone
-from .results import BROKEN, Message, Run, run_of
+from .host import HostGone, RunRequest
+from .results import BROKEN, Message, RunReport, run_of
 
 MAX_BYTES = 32 << 20
 
 
-class Says(Protocol):
+class RunsRequests(Protocol):
     """A host, as far as it matters here."""
 
-    def messages(self, ask: Ask) -> Sequence[Message]: ...
+    def messages(self, ask: RunRequest) -> Sequence[Message]: ...
 
 
-class Remembering:
+class CachedHost:
     """A host whose answers are kept. tree: digest of the files and of how they are tested; answers for another one are forgotten."""
 
-    def __init__(self, host: Says, path: Path, tree: str) -> None:
+    def __init__(self, host: RunsRequests, path: Path, tree: str) -> None:
         self._host, self._path, self._tree = host, path, tree
         self._known = _load(path, tree)
         self._new = False
 
-    def run(self, ask: Ask) -> Run:
+    def run(self, ask: RunRequest) -> RunReport:
         name = hashlib.blake2b(repr(ask).encode(), digest_size=16).hexdigest()
         if name not in self._known:
             try:

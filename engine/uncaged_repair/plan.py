@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .command import TestCommand
-from .interpreter import Interpreter
+from .interpreter import ProjectInterpreter
 
 PASSED_ON = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ")
 
@@ -19,7 +19,7 @@ class Plan:
     options: for pytest, whatever is run.
     """
 
-    interpreter: Interpreter
+    interpreter: ProjectInterpreter
     command: TestCommand
     inside: str
     origins: tuple[Path, ...]

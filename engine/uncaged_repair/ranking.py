@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .baseline import Baseline
 from .edits.candidates import candidates
 from .edits.edit import Edit
-from .spans import Source
+from .spans import SourceFile
 from .spectrum import Line, grouped, hinted, ochiai
 
 MAX_LINES = 400
@@ -17,16 +17,16 @@ NEAR_TOP = 0.9
 IN_FUNCTION = 0.6
 MAX_UNTRACED = 40
 ELSEWHERE = 0.2
-Read = Callable[[str], Source | None]
+Read = Callable[[str], SourceFile | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class RankedEdit:
     """An edit, the file that it is for, and its score."""
 
     score: float
     edit: Edit
-    source: Source
+    source: SourceFile
 
     @property
     def result(self) -> bytes:
@@ -97,15 +97,15 @@ def _untraced(baseline: Baseline, group: Sequence[str], read: Read, text: str, s
     return dict(sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES])
 
 
-def queue_of(baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, float], read: Read) -> list[Candidate]:
+def queue_of(baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, float], read: Read) -> list[RankedEdit]:
     """Return all candidates for *group*, the most promising first."""
     facts = baseline.facts(group)
-    found: list[Candidate] = []
+    found: list[RankedEdit] = []
     for path in sorted({path for path, _ in suspicion}):
         source = read(path)
         if source is not None:
             degrees = {line: degree for (place, line), degree in suspicion.items() if place == path}
-            found += [Candidate(score=score, edit=edit, source=source) for score, edit in candidates(source, degrees, facts)]
+            found += [RankedEdit(score=score, edit=edit, source=source) for score, edit in candidates(source, degrees, facts)]
     return sorted(found, key=lambda one: (-one.score, one.edit.path, one.edit.start, one.edit.after))
 
 

@@ -37,7 +37,7 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunReport:
     """end: finished, late, timeout, died, same, broken."""
 
     results: tuple[TestResult, ...]
@@ -49,7 +49,7 @@ class Run:
         return {result.name: result.outcome for result in self.results}
 
 
-BROKEN = Run(results=(), end="broken", cpu_s=0.0)
+BROKEN = RunReport(results=(), end="broken", cpu_s=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,10 @@ class Collected:
     end: str
 
 
-def run_of(messages: Sequence[Message]) -> Run:
+def run_of(messages: Sequence[Message]) -> RunReport:
     """Read the messages of one run; the last has "end"."""
     last = messages[-1] if messages else {}
-    return Run(
+    return RunReport(
         results=tuple(_result(message) for message in messages if isinstance(message.get("test"), str)),
         end=str(last.get("end", "died")),
         cpu_s=_number(last.get("cpu_s")),

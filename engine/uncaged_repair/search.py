@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from .baseline import Runs
-from .ranking import Candidate
-from .trial import Goal, Passing, Trial, Tried
+from .ranking import RankedEdit
+from .trial import Goal, PassingEdit, Trial, Tried
 
 LEAST_CPU_S = 0.2
 PATIENCE = 10.0
@@ -58,7 +58,7 @@ class Budget:
         self.tried += part.tried
 
 
-def search(hosts: Sequence[Runs], queue: Sequence[Candidate], goal: Goal, budget: Budget, progress: Tell) -> Passing | None:
+def search(hosts: Sequence[Runs], queue: Sequence[RankedEdit], goal: Goal, budget: Budget, progress: Tell) -> PassingEdit | None:
     """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of it; or None."""
     first = Round(hosts, queue, Trial(goal, least_cpu_s=LEAST_CPU_S), budget)
     first.go(progress)
@@ -78,17 +78,17 @@ def search(hosts: Sequence[Runs], queue: Sequence[Candidate], goal: Goal, budget
 class Round:
     """Every candidate of a queue once, on all hosts; what they share is under one lock."""
 
-    def __init__(self, hosts: Sequence[Runs], queue: Sequence[Candidate], trial: Trial, budget: Budget) -> None:
+    def __init__(self, hosts: Sequence[Runs], queue: Sequence[RankedEdit], trial: Trial, budget: Budget) -> None:
         self._hosts, self._queue, self._trial, self._budget = hosts, queue, trial, budget
         self._next = 0
         self._cutoff = len(queue)
         self._lock = threading.Lock()
-        self.passing: list[Passing] = []
+        self.passing: list[PassingEdit] = []
         self.slow: list[int] = []
         self.part: list[int] = []
 
     @property
-    def best(self) -> Passing | None:
+    def best(self) -> PassingEdit | None:
         return min((one for one in self.passing if one.number < self._cutoff), key=lambda one: one.key, default=None)
 
     def go(self, progress: Tell) -> None:
@@ -126,6 +126,6 @@ class Round:
             progress(budget.tried, self._queue[number].edit.path)
 
 
-def lookahead(number: int, passing: Passing) -> int:
+def lookahead(number: int, passing: PassingEdit) -> int:
     """Return how many more candidates are tried for a better one."""
     return max(400, 2 * number) if passing.drastic else min(max(60, number // 2), 400)

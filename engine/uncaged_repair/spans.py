@@ -17,7 +17,7 @@ class UnreadableSource(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceFile:
     """One Python file.
 
     path: relative to the repository, with forward slashes. data: the text as UTF-8, without byte order mark; all spans count its bytes.
@@ -66,7 +66,7 @@ class Source:
             node = above
 
 
-def read_source(path: str, raw: bytes) -> Source:
+def read_source(path: str, raw: bytes) -> SourceFile:
     """Parse *raw*, the bytes of the file *path*.
 
     Raises:
@@ -81,7 +81,7 @@ def read_source(path: str, raw: bytes) -> Source:
     data = text.encode()
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     starts = (0, *(found.end() for found in LINE_END.finditer(data)))
-    return Source(path=path, data=data, encoding=encoding, tree=tree, parents=parents, line_starts=starts)
+    return SourceFile(path=path, data=data, encoding=encoding, tree=tree, parents=parents, line_starts=starts)
 
 
 def parses(data: bytes) -> bool:

@@ -21,7 +21,7 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RepairLimits:
     """budget_s: processor time of one coder's search. test_s: of one test. suite_s: real time of one run of all tests."""
 
     budget_s: float = 240.0
@@ -45,7 +45,7 @@ class Task:
     environment: Mapping[str, str]
     test_command: str | None
     sandbox: str
-    limits: Limits
+    limits: RepairLimits
     wall_s: float
 
     def as_json(self) -> dict[str, object]:
@@ -86,16 +86,16 @@ def task_of(message: Mapping[str, object]) -> Task:
         environment=environment,
         test_command=None if command is None else str(command),
         sandbox=str(message["sandbox"]),
-        limits=Limits(budget_s=float(limits[0]), max_candidates=int(limits[1]), test_s=float(limits[2]), suite_s=float(limits[3])),
+        limits=RepairLimits(budget_s=float(limits[0]), max_candidates=int(limits[1]), test_s=float(limits[2]), suite_s=float(limits[3])),
         wall_s=float(str(message["wall"])),
     )
 
 
-def limits_of(settings: Mapping[str, object]) -> Limits:
+def limits_of(settings: Mapping[str, object]) -> RepairLimits:
     """Check the settings of a repair agent; UsageError names the one that is wrong."""
     check.known(settings, *KEYS, kind=KIND)
-    default = Limits()
-    return Limits(
+    default = RepairLimits()
+    return RepairLimits(
         budget_s=check.seconds(settings, "budgetSeconds", default.budget_s, kind=KIND),
         max_candidates=int(check.seconds(settings, "maxCandidates", default.max_candidates, kind=KIND)),
         test_s=check.seconds(settings, "testSeconds", default.test_s, kind=KIND),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .baseline import Baseline, Runs
 from .edits.edit import NATURES
 from .guards import forgotten_names
-from .host import Ask
-from .ranking import Candidate
+from .host import RunRequest
+from .ranking import RankedEdit
 from .results import GREEN
 from .spans import parses
 
@@ -19,14 +19,14 @@ MAX_UNSTEADY = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing:
+class PassingEdit:
     """A candidate that breaks nothing. fixed: tests that failed and now pass. complete: among them all that were asked for.
 
     forgotten: how many variables are computed for nothing afterwards.
     """
 
     number: int
-    candidate: Candidate
+    candidate: RankedEdit
     fixed: tuple[str, ...]
     complete: bool
     forgotten: int
@@ -64,7 +64,7 @@ class Tried:
     ran: bool
     slow: bool = False
     part: bool = False
-    passing: Passing | None = None
+    passing: PassingEdit | None = None
 
 
 class Trial:
@@ -88,20 +88,20 @@ class Trial:
         self._expected = [name for name in self._all if name not in must]
         self._suite_s = 60 + 4 * sum(self._times_s.values())
 
-    def judge(self, host: Runs, number: int, candidate: Candidate) -> Tried:
+    def judge(self, host: Runs, number: int, candidate: RankedEdit) -> Tried:
         edit, goal = candidate.edit, self.goal
         if not parses(edit.apply(candidate.source.data)) or (edit.path, candidate.result) in goal.excluded:
             return Tried(cpu_s=0.0, ran=False)
         files = {edit.path: candidate.result}
         wall_s = 4 * self._cpu_s + 2
         first = host.run(
-            Ask(tests=[goal.primary], cpu_s=self._cpu_s, wall_s=wall_s, total_s=wall_s * 2, quick=True, stop=True, files=files)
+            RunRequest(tests=[goal.primary], cpu_s=self._cpu_s, wall_s=wall_s, total_s=wall_s * 2, quick=True, stop=True, files=files)
         )
         if first.outcomes.get(goal.primary) != GREEN:
             return Tried(cpu_s=first.cpu_s, ran=True, slow=any(result.outcome == "timeout" for result in first.results))
         others = [] if self._partly else [name for name in goal.group if name != goal.primary]
         related = [*others, *self._related(candidate)]
-        wider = host.run(Ask(tests=related, cpu_s=max(self._cpu_s, 1.0), wall_s=max(wall_s, 10), total_s=60, stop=True, files=files))
+        wider = host.run(RunRequest(tests=related, cpu_s=max(self._cpu_s, 1.0), wall_s=max(wall_s, 10), total_s=60, stop=True, files=files))
         cpu_s = first.cpu_s + wider.cpu_s
         failed = [name for name in related if wider.outcomes.get(name) != GREEN]
         if failed:
@@ -109,7 +109,7 @@ class Trial:
         passing, cost = self._suite(host, number, candidate, files)
         return Tried(cpu_s=cpu_s + cost, ran=True, passing=passing)
 
-    def _related(self, candidate: Candidate) -> list[str]:
+    def _related(self, candidate: RankedEdit) -> list[str]:
         """Return passing tests that run the changed line, the quick ones first, as many as take a few seconds."""
         line = (candidate.edit.path, candidate.edit.line)
         running = [name for name, lines in self.goal.baseline.passed.items() if line in lines]
@@ -122,13 +122,13 @@ class Trial:
             chosen.append(name)
         return chosen
 
-    def _suite(self, host: Runs, number: int, candidate: Candidate, files: dict[str, bytes]) -> tuple[Passing | None, float]:
+    def _suite(self, host: Runs, number: int, candidate: RankedEdit, files: dict[str, bytes]) -> tuple[PassingEdit | None, float]:
         """Run everything afresh; where tests are known to be unsteady, one that fails in the suite but not alone is let off."""
         baseline, goal = self.goal.baseline, self.goal
         expected, spent = list(self._expected), 0.0
         cpu_s = max(self._cpu_s * 2, 2.0, 4 * max(self._times_s.values(), default=0.0))
         for _ in range(1 + MAX_UNSTEADY):
-            ask = Ask(
+            ask = RunRequest(
                 tests=self._all,
                 cpu_s=cpu_s,
                 wall_s=4 * cpu_s + 20,
@@ -149,16 +149,16 @@ class Trial:
             failed = next((name for name in broken if name in outcomes), None)
             if failed is None or failed in goal.group or not baseline.unsteady:
                 return None, spent
-            alone = host.run(Ask(tests=[failed], cpu_s=cpu_s, wall_s=60.0, total_s=120.0, warm=False, files=files))
+            alone = host.run(RunRequest(tests=[failed], cpu_s=cpu_s, wall_s=60.0, total_s=120.0, warm=False, files=files))
             spent += alone.cpu_s
             if alone.outcomes.get(failed) != GREEN:
                 return None, spent
             expected.append(failed)
         return None, spent
 
-    def _passing(self, number: int, candidate: Candidate, fixed: Sequence[str]) -> Passing:
+    def _passing(self, number: int, candidate: RankedEdit, fixed: Sequence[str]) -> PassingEdit:
         data = candidate.source.data
-        return Passing(
+        return PassingEdit(
             number=number,
             candidate=candidate,
             fixed=tuple(fixed),

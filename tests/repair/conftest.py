@@ -16,7 +16,7 @@ from uncaged_repair.coder import code
 from uncaged_repair.committer import commit
 from uncaged_repair.planner import plan
 from uncaged_repair.reviewer import review
-from uncaged_repair.task import Limits, Task
+from uncaged_repair.task import RepairLimits, Task
 
 CORPUS = Path(__file__).parent / "corpus"
 PLAYS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}
@@ -57,7 +57,7 @@ class Repository:
         text: str = "",
         test_command: str | None = None,
         sandbox: str = "auto",
-        limits: Limits = Limits(budget_s=60.0, test_s=1.0),  # noqa: B008 - frozen
+        limits: RepairLimits = RepairLimits(budget_s=60.0, test_s=1.0),  # noqa: B008 - frozen
         environment: Mapping[str, str] = MappingProxyType({}),
         inside: str = "",
     ) -> Played:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import pytest
-from uncaged_repair.task import Limits
+from uncaged_repair.task import RepairLimits
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ class Repository(Protocol):
     steps: list[dict[str, object]]
 
     def play(
-        self, role: str, *, test_command: str | None = None, sandbox: str = "auto", limits: Limits = ..., text: str = ""
+        self, role: str, *, test_command: str | None = None, sandbox: str = "auto", limits: RepairLimits = ..., text: str = ""
     ) -> Played: ...
     def git(self, *words: str) -> str: ...
     def read(self, path: str) -> str: ...
@@ -120,7 +120,7 @@ def test_an_edit_that_repairs_a_part_is_taken_back_when_the_rest_cannot_be_repai
 
 def test_the_budget_ends_the_search(make_repository: Make, programs: Programs) -> None:
     made = make_repository(programs["duration"].wrong)
-    played = made.play("coder", limits=Limits(max_candidates=5, test_s=1.0))
+    played = made.play("coder", limits=RepairLimits(max_candidates=5, test_s=1.0))
     assert played.meta["status"] == "stuck"
     assert "5 candidates were used up" in str(played.meta["summary"])
 

@@ -9,8 +9,8 @@ from typing import Protocol
 import pytest
 from uncaged_repair.edits.candidates import candidates
 from uncaged_repair.edits.edit import Edit
-from uncaged_repair.edits.facts import Facts
-from uncaged_repair.spans import Source, read_source
+from uncaged_repair.edits.facts import ValueFacts
+from uncaged_repair.spans import SourceFile, read_source
 
 
 class Program(Protocol):
@@ -22,85 +22,85 @@ class Program(Protocol):
     def wrong(self) -> Mapping[str, str]: ...
 
 
-def edits(text: str | bytes, facts: Facts | None = None) -> tuple[Source, list[Edit]]:
+def edits(text: str | bytes, facts: ValueFacts | None = None) -> tuple[SourceFile, list[Edit]]:
     source = read_source("x.py", text if isinstance(text, bytes) else text.encode())
     everywhere = dict.fromkeys(range(1, len(source.line_starts) + 1), 1.0)
-    return source, [edit for _, edit in candidates(source, everywhere, facts or Facts())]
+    return source, [edit for _, edit in candidates(source, everywhere, facts or ValueFacts())]
 
 
-def results(text: str, facts: Facts | None = None) -> list[str]:
+def results(text: str, facts: ValueFacts | None = None) -> list[str]:
     source, found = edits(text, facts)
     return [edit.apply(source.data).decode() for edit in found]
 
 
-def held(**types: str) -> Facts:
+def held(**types: str) -> ValueFacts:
     """Facts about the variables of a function that starts in line 1."""
-    return Facts(locals={("x.py", name): ((1, frozenset(kinds.split("|"))),) for name, kinds in types.items()})
+    return ValueFacts(locals={("x.py", name): ((1, frozenset(kinds.split("|"))),) for name, kinds in types.items()})
 
 
 LINES = {
-    "comparison": ("if a < b:", "if a <= b:", Facts()),
-    "comparison over two lines": ("if (a <  # why\n        b):", "if (a <=  # why\n        b):", Facts()),
-    "is not": ("if a  is   not b:", "if a  is b:", Facts()),
-    "boundary": ("if a == 0:", "if a <= 1:", Facts()),
-    "operator": ("a = b + c", "a = b - c", Facts()),
-    "operator of an assignment": ("a += b", "a -= b", Facts()),
-    "assignment to addition": ("d['a'] = b", "d['a'] += b", Facts()),
-    "operands": ("a = (b + 1) - c", "a = c - (b + 1)", Facts()),
-    "operand alone": ("a = b * (c - 1)", "a = b * c", Facts()),
-    "sign": ("a = -b", "a = b", Facts()),
-    "logic": ("if a and b:", "if a or b:", Facts()),
-    "condition dropped": ("if a and b:", "if b:", Facts()),
-    "negation": ("if f(a):", "if not f(a):", Facts()),
-    "negation removed": ("if not a:", "if a:", Facts()),
-    "branches": ("a = b if c else d", "a = d if c else b", Facts()),
-    "constant": ("a = 5", "a = 6", Facts()),
-    "boolean": ("a = True", "a = False", Facts()),
-    "string of the file": ("a = b['left'] + c['right']", "a = b['right'] + c['right']", Facts()),
-    "off by one": ("for a in range(b):", "for a in range(b + 1):", Facts()),
-    "off by one in a product": ("a = b * c", "a = (b - 1) * c", Facts()),
+    "comparison": ("if a < b:", "if a <= b:", ValueFacts()),
+    "comparison over two lines": ("if (a <  # why\n        b):", "if (a <=  # why\n        b):", ValueFacts()),
+    "is not": ("if a  is   not b:", "if a  is b:", ValueFacts()),
+    "boundary": ("if a == 0:", "if a <= 1:", ValueFacts()),
+    "operator": ("a = b + c", "a = b - c", ValueFacts()),
+    "operator of an assignment": ("a += b", "a -= b", ValueFacts()),
+    "assignment to addition": ("d['a'] = b", "d['a'] += b", ValueFacts()),
+    "operands": ("a = (b + 1) - c", "a = c - (b + 1)", ValueFacts()),
+    "operand alone": ("a = b * (c - 1)", "a = b * c", ValueFacts()),
+    "sign": ("a = -b", "a = b", ValueFacts()),
+    "logic": ("if a and b:", "if a or b:", ValueFacts()),
+    "condition dropped": ("if a and b:", "if b:", ValueFacts()),
+    "negation": ("if f(a):", "if not f(a):", ValueFacts()),
+    "negation removed": ("if not a:", "if a:", ValueFacts()),
+    "branches": ("a = b if c else d", "a = d if c else b", ValueFacts()),
+    "constant": ("a = 5", "a = 6", ValueFacts()),
+    "boolean": ("a = True", "a = False", ValueFacts()),
+    "string of the file": ("a = b['left'] + c['right']", "a = b['right'] + c['right']", ValueFacts()),
+    "off by one": ("for a in range(b):", "for a in range(b + 1):", ValueFacts()),
+    "off by one in a product": ("a = b * c", "a = (b - 1) * c", ValueFacts()),
     "offset": ("a = f(b)", "a = f(b - c)", held(b="int", c="int")),
-    "slice": ("a = b[c:]", "a = b[:c]", Facts()),
+    "slice": ("a = b[c:]", "a = b[:c]", ValueFacts()),
     "slice of a sequence": ("for a in b:", "for a in b[1:]:", held(b="list")),
-    "last item": ("a = b[0]", "a = b[-1]", Facts()),
-    "indices of a pair": ("a = b[c, d]", "a = b[d, c]", Facts()),
-    "indices of a table": ("a = b[c][d]", "a = b[d][c]", Facts()),
-    "variable": ("a = b", "a = c", Facts()),
-    "target": ("b[0] = d", "c[0] = d", Facts()),
-    "call to variable": ("a = f(b)", "a = c", Facts()),
-    "variable for constant": ("while True:", "while b:", Facts()),
+    "last item": ("a = b[0]", "a = b[-1]", ValueFacts()),
+    "indices of a pair": ("a = b[c, d]", "a = b[d, c]", ValueFacts()),
+    "indices of a table": ("a = b[c][d]", "a = b[d][c]", ValueFacts()),
+    "variable": ("a = b", "a = c", ValueFacts()),
+    "target": ("b[0] = d", "c[0] = d", ValueFacts()),
+    "call to variable": ("a = f(b)", "a = c", ValueFacts()),
+    "variable for constant": ("while True:", "while b:", ValueFacts()),
     "condition for constant": ("return True", "return b == 0", held(b="int")),
-    "expression elsewhere": ("a[b] = c[d]", "c[d] = c[d]", Facts()),
-    "arguments": ("a = f(b, c + 1)", "a = f(c + 1, b)", Facts()),
-    "argument dropped": ("a = f(b, c)", "a = f(b)", Facts()),
-    "argument added": ("a = f(b)", "a = f(b, c)", Facts()),
-    "reverse": ("a = sorted(b)", "a = sorted(b, reverse=True)", Facts()),
-    "all for any": ("a = any(b)", "a = all(b)", Facts()),
-    "sibling method": ("a = b.lstrip()", "a = b.rstrip()", Facts()),
+    "expression elsewhere": ("a[b] = c[d]", "c[d] = c[d]", ValueFacts()),
+    "arguments": ("a = f(b, c + 1)", "a = f(c + 1, b)", ValueFacts()),
+    "argument dropped": ("a = f(b, c)", "a = f(b)", ValueFacts()),
+    "argument added": ("a = f(b)", "a = f(b, c)", ValueFacts()),
+    "reverse": ("a = sorted(b)", "a = sorted(b, reverse=True)", ValueFacts()),
+    "all for any": ("a = any(b)", "a = all(b)", ValueFacts()),
+    "sibling method": ("a = b.lstrip()", "a = b.rstrip()", ValueFacts()),
     "length": ("a = b", "a = len(b)", held(b="list")),
     "at least zero": ("a = b - c", "a = max(0, b - c)", held(b="int", c="int")),
     "at least what it was": ("a = b + 1", "a = max(a, b + 1)", held(a="int", b="int")),
     "lower case": ("a = b", "a = b.lower()", held(b="str")),
-    "call removed": ("a = sorted(b)", "a = b", Facts()),
-    "result of a method removed": ("a = b.strip()", "a = b", Facts()),
-    "yield from": ("yield b", "yield from b", Facts()),
-    "element": ("return []", "return [b]", Facts()),
-    "list of a list": ("return []", "return [[]]", Facts()),
-    "pair": ("return b, c", "return c, b", Facts()),
+    "call removed": ("a = sorted(b)", "a = b", ValueFacts()),
+    "result of a method removed": ("a = b.strip()", "a = b", ValueFacts()),
+    "yield from": ("yield b", "yield from b", ValueFacts()),
+    "element": ("return []", "return [b]", ValueFacts()),
+    "list of a list": ("return []", "return [[]]", ValueFacts()),
+    "pair": ("return b, c", "return c, b", ValueFacts()),
     "condition extended": (
         "if b.next is None:",
         "if b is None or b.next is None:",
-        Facts(errors=(("AttributeError", "'NoneType' object"),)),
+        ValueFacts(errors=(("AttributeError", "'NoneType' object"),)),
     ),
     "emptiness": ("if b < 0:", "if b < 0 or not c:", held(b="int", c="list")),
-    "exception raised": ("raise KeyError(b)", "raise ValueError(b)", Facts()),
-    "return added": ("f(b)", "return f(b)", Facts()),
-    "comparison to assignment": ("a == b", "a = b", Facts()),
-    "operand of a return": ("return b", "return c + b", Facts()),
-    "statement removed": ("b.append(c)\n    d = 1", "d = 1", Facts()),
+    "exception raised": ("raise KeyError(b)", "raise ValueError(b)", ValueFacts()),
+    "return added": ("f(b)", "return f(b)", ValueFacts()),
+    "comparison to assignment": ("a == b", "a = b", ValueFacts()),
+    "operand of a return": ("return b", "return c + b", ValueFacts()),
+    "statement removed": ("b.append(c)\n    d = 1", "d = 1", ValueFacts()),
     "statement added": ("d = 1", "b.append(c)\n    d = 1", held(b="list", c="int", d="int")),
     "variable set": ("d = 1", "b = c\n    d = 1", held(b="Node", c="Node", d="int")),
-    "statement order": ("a = 1\n    b = 2", "b = 2\n    a = 1", Facts()),
+    "statement order": ("a = 1\n    b = 2", "b = 2\n    a = 1", ValueFacts()),
     "guard": ("d = b[0]", "if not b:\n        return None\n    d = b[0]", held(b="list")),
 }
 
@@ -129,11 +129,11 @@ def test_a_parameter_that_is_not_kept_is_kept() -> None:
 
 def test_a_missing_name_becomes_one_that_there_is() -> None:
     """What the failing run could not find is replaced by the nearest name, by an attribute, or imported."""
-    missing = Facts(errors=(("NameError", "name 'totl' is not defined"),))
+    missing = ValueFacts(errors=(("NameError", "name 'totl' is not defined"),))
     found = results("class A:\n    def f(self, total):\n        return totl\n", missing)
     assert "class A:\n    def f(self, total):\n        return total\n" in found
     assert "class A:\n    def f(self, total):\n        return self.totl\n" in found
-    absent = Facts(errors=(("NameError", "name 'math' is not defined"),))
+    absent = ValueFacts(errors=(("NameError", "name 'math' is not defined"),))
     assert '"""Doc."""\nimport math\n\ndef f(x):\n    return math.pi\n' in results('"""Doc."""\n\ndef f(x):\n    return math.pi\n', absent)
 
 
@@ -141,7 +141,7 @@ def test_attributes_come_from_what_was_seen() -> None:
     """An attribute of the same class and type is proposed before one of another type."""
     text = "class A:\n    def f(self):\n        return self.left\n"
     seen = {"A": {"left": frozenset({"int"}), "right": frozenset({"int"}), "name": frozenset({"str"})}}
-    found = results(text, Facts(attributes=seen))
+    found = results(text, ValueFacts(attributes=seen))
     assert text.replace("left", "right") in found
     assert text.replace("left", "name") not in found
 
@@ -159,7 +159,7 @@ def test_the_repair_of_each_program_is_among_its_candidates(program: Program) ->
     source = read_source(program.path, program.wrong[program.path].encode())
     errors = (("NameError", "name 'math' is not defined"), ("TypeError", "'NoneType'"), ("ValueError", "invalid literal"))
     types = {"counts": "Counter", "paragraphs": "list", "lines": "list", "amount": "int", "wanted": "int", "in_stock": "int"}
-    facts = Facts(
+    facts = ValueFacts(
         locals={(program.path, name): tuple((line, frozenset({kind})) for line in range(1, 40)) for name, kind in types.items()},
         attributes={"Rectangle": dict.fromkeys(("left", "top", "right", "bottom"), frozenset({"int"}))},
         errors=errors,
@@ -197,13 +197,13 @@ def test_candidates_are_distinct_and_always_in_the_same_order(program: Program) 
 
 def test_only_suspicious_lines_are_edited() -> None:
     source = read_source("x.py", b"a = 1\nb = 2\n")
-    assert {edit.line for _, edit in candidates(source, {2: 0.5}, Facts())} == {2}
+    assert {edit.line for _, edit in candidates(source, {2: 0.5}, ValueFacts())} == {2}
 
 
 def test_suspicion_and_likelihood_both_count() -> None:
     """The score of an edit is the suspicion of its line times how likely such an edit is."""
     source = read_source("x.py", b"a = b < c\nd = e < f\n")
-    scores = {edit.line: score for score, edit in reversed(candidates(source, {1: 0.5, 2: 1.0}, Facts())) if edit.kind == "comparison"}
+    scores = {edit.line: score for score, edit in reversed(candidates(source, {1: 0.5, 2: 1.0}, ValueFacts())) if edit.kind == "comparison"}
     assert scores[2] == 2 * scores[1]
 
 

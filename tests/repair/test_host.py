@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from uncaged_repair.host import Ask, Host
+from uncaged_repair.host import Host, RunRequest
 from uncaged_repair.laboratory import Laboratory
-from uncaged_repair.task import Limits, Task
+from uncaged_repair.task import RepairLimits, Task
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def open_host(request: pytest.FixtureRequest, make_repository: Make) -> Iterator
             environment={"PATH": os.environ["PATH"], "SECRET_OF_OURS": "x"},
             test_command=None,
             sandbox=request.param,
-            limits=Limits(),
+            limits=RepairLimits(),
             wall_s=60.0,
         )
         laboratory = Laboratory(task, silent)
@@ -62,7 +62,7 @@ def open_host(request: pytest.FixtureRequest, make_repository: Make) -> Iterator
 
 
 def outcomes(host: Host, *tests: str, warm: bool = True, files: Mapping[str, bytes] | None = None) -> dict[str, str]:
-    return host.run(Ask(tests=tests, cpu_s=0.8, wall_s=2.5, total_s=20.0, warm=warm, files=files or {})).outcomes
+    return host.run(RunRequest(tests=tests, cpu_s=0.8, wall_s=2.5, total_s=20.0, warm=warm, files=files or {})).outcomes
 
 
 def test_tests_reach_nothing_outside(open_host: Open, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_lines_of_a_loop_are_known_although_it_never_ends(open_host: Open) -
         "code_of.py": "def f(x):\n    while x:\n        x += 1\n    return x\n",
         "test_code.py": "from code_of import f\n\n\ndef test_f():\n    f(1)\n",
     }
-    run = open_host(files).run(Ask(tests=["test_code.py::test_f"], cpu_s=0.5, wall_s=9.0, total_s=20.0, cover=True, types=True))
+    run = open_host(files).run(RunRequest(tests=["test_code.py::test_f"], cpu_s=0.5, wall_s=9.0, total_s=20.0, cover=True, types=True))
     result = run.results[0]
     assert result.outcome == "timeout"
     assert result.lines == {"code_of.py": frozenset({1, 2, 3})}

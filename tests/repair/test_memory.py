@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from uncaged_repair.host import Ask, HostGone
-from uncaged_repair.memory import Remembering, tree_digest
+from uncaged_repair.host import HostGone, RunRequest
+from uncaged_repair.memory import CachedHost, tree_digest
 from uncaged_repair.results import BROKEN, Message
 
-ASK = Ask(tests=["t"], cpu_s=1.0, wall_s=1.0, total_s=1.0)
+ASK = RunRequest(tests=["t"], cpu_s=1.0, wall_s=1.0, total_s=1.0)
 
 
 class Counting:
@@ -20,7 +20,7 @@ class Counting:
         self.asked = 0
         self._gone = gone
 
-    def messages(self, ask: Ask) -> Sequence[Message]:
+    def messages(self, ask: RunRequest) -> Sequence[Message]:
         self.asked += 1
         if self._gone:
             raise HostGone("gone")
@@ -30,28 +30,28 @@ class Counting:
 def test_what_was_measured_once_is_not_measured_again(tmp_path: Path) -> None:
     """Not in the same process, and not in the next one for the same files."""
     host, path = Counting(), tmp_path / "kept.json"
-    first = Remembering(host, path, "tree")
+    first = CachedHost(host, path, "tree")
     before = first.run(ASK)
     assert first.run(ASK) == before
     first.keep()
-    assert Remembering(host, path, "tree").run(ASK) == before
+    assert CachedHost(host, path, "tree").run(ASK) == before
     assert host.asked == 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"tree": "tree", "runs": 3}', b'{"tree": "tree", "runs": {"x": 3}}'])
 def test_other_files_and_damage_are_measured_anew(tmp_path: Path, damage: bytes) -> None:
     host, path = Counting(), tmp_path / "kept.json"
-    first = Remembering(host, path, "tree")
+    first = CachedHost(host, path, "tree")
     first.run(ASK)
     first.keep()
-    Remembering(host, path, "other tree").run(ASK)
+    CachedHost(host, path, "other tree").run(ASK)
     path.write_bytes(damage)
-    Remembering(host, path, "tree").run(ASK)
+    CachedHost(host, path, "tree").run(ASK)
     assert host.asked == 3
 
 
 def test_a_run_that_was_lost_is_not_remembered(tmp_path: Path) -> None:
-    runs = Remembering(Counting(gone=True), tmp_path / "kept.json", "tree")
+    runs = CachedHost(Counting(gone=True), tmp_path / "kept.json", "tree")
     assert runs.run(ASK) == BROKEN
     runs.keep()
     assert not (tmp_path / "kept.json").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from uncaged_repair.phases import Phase, acceptance_of, open_phases
-from uncaged_repair.task import Limits, Task
+from uncaged_repair.task import RepairLimits, Task
 
 
 def task(*steps: dict[str, object]) -> Task:
@@ -18,7 +18,7 @@ def task(*steps: dict[str, object]) -> Task:
         environment={},
         test_command=None,
         sandbox="auto",
-        limits=Limits(),
+        limits=RepairLimits(),
         wall_s=1.0,
     )
 

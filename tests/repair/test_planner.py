@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_repair.task import Limits
+from uncaged_repair.task import RepairLimits
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,9 @@ class Played(Protocol):
 class Repository(Protocol):
     said: list[str]
 
-    def play(self, role: str, *, test_command: str | None = None, limits: Limits = ..., inside: str = "", text: str = "") -> Played: ...
+    def play(
+        self, role: str, *, test_command: str | None = None, limits: RepairLimits = ..., inside: str = "", text: str = ""
+    ) -> Played: ...
 
 
 Make = Callable[[Mapping[str, str | bytes]], Repository]
@@ -31,8 +33,8 @@ CODE = "def twice(x):\n    return x + 2\n"
 TESTS = "from code_of import twice\n\n\ndef test_two():\n    assert twice(2) == 4\n\n\ndef test_five():\n    assert twice(5) == 10\n"
 
 
-def reason(made: Repository, test_command: str | None = None, limits: Limits | None = None) -> str:
-    played = made.play("planner", test_command=test_command, limits=limits or Limits(budget_s=60.0, test_s=1.0))
+def reason(made: Repository, test_command: str | None = None, limits: RepairLimits | None = None) -> str:
+    played = made.play("planner", test_command=test_command, limits=limits or RepairLimits(budget_s=60.0, test_s=1.0))
     assert played.meta["status"] == "aborted"
     return str(played.meta["reason"])
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection
 import pytest
 from uncaged_repair.baseline import Baseline
 from uncaged_repair.edits.edit import Edit, Nature
-from uncaged_repair.host import Ask
-from uncaged_repair.ranking import Candidate
-from uncaged_repair.results import Collected, Run, TestResult
+from uncaged_repair.host import RunRequest
+from uncaged_repair.ranking import RankedEdit
+from uncaged_repair.results import Collected, RunReport, TestResult
 from uncaged_repair.search import Budget, search
 from uncaged_repair.spans import read_source
-from uncaged_repair.trial import Goal, Passing, Trial
+from uncaged_repair.trial import Goal, PassingEdit, Trial
 
 SOURCE = read_source("m.py", b"def f(a, b):\n    print(a, b)\n    return a\n")
 START = SOURCE.data.index(b"return")
@@ -29,9 +29,9 @@ class World:
     def __init__(self, outcome: Callable[[str, str], str], cost_s: float = 0.01) -> None:
         self._outcome, self._cost_s = outcome, cost_s
         self._lock = threading.Lock()
-        self.asked: list[Ask] = []
+        self.asked: list[RunRequest] = []
 
-    def run(self, ask: Ask) -> Run:
+    def run(self, ask: RunRequest) -> RunReport:
         with self._lock:
             self.asked.append(ask)
         text = ask.files["m.py"].decode()
@@ -43,16 +43,16 @@ class World:
             results.append(result(name, outcome))
             if ask.stop and outcome != "passed" and name not in ask.expected:
                 break
-        return Run(results=tuple(results), end="finished", cpu_s=self._cost_s)
+        return RunReport(results=tuple(results), end="finished", cpu_s=self._cost_s)
 
     def texts(self) -> list[str]:
         """Return the changed line of each candidate in the order in which they were first asked for."""
         return list(dict.fromkeys(ask.files["m.py"].decode().split("\n    ")[2].strip() for ask in self.asked))
 
 
-def candidate(after: str, nature: Nature = "change", before: str = "return a") -> Candidate:
+def candidate(after: str, nature: Nature = "change", before: str = "return a") -> RankedEdit:
     edit = Edit(path="m.py", start=START, end=START + len(before), before=before, after=after, kind="k", line=3, weight=1.0, nature=nature)
-    return Candidate(score=1.0, edit=edit, source=SOURCE)
+    return RankedEdit(score=1.0, edit=edit, source=SOURCE)
 
 
 def goal(
@@ -84,11 +84,11 @@ def repaired_by(*good: str) -> Callable[[str, str], str]:
     return lambda name, text: "passed" if name.startswith("g") or any(f"    {line}\n" in text for line in good) else "failed"
 
 
-def find(world: World, queue: list[Candidate], wanted: Goal, paid: Budget | None = None, hosts: int = 1) -> Passing | None:
+def find(world: World, queue: list[RankedEdit], wanted: Goal, paid: Budget | None = None, hosts: int = 1) -> PassingEdit | None:
     return search([world] * hosts, queue, wanted, paid or budget(), ignore)
 
 
-def found_line(found: Passing | None) -> str | None:
+def found_line(found: PassingEdit | None) -> str | None:
     return None if found is None else found.candidate.edit.after
 
 
@@ -122,7 +122,7 @@ def test_what_leaves_a_variable_unused_comes_after_what_does_not() -> None:
         for after in ("return 2", "return c * 2 - c")
     ]
     world = World(lambda name, text: "passed" if name == "g" or "return 2" in text or "return c * 2" in text else "failed")
-    found = find(world, [Candidate(score=1.0, edit=edit, source=source) for edit in edits], goal("t"))
+    found = find(world, [RankedEdit(score=1.0, edit=edit, source=source) for edit in edits], goal("t"))
     assert found_line(found) == "return c * 2 - c"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 
-from ..spans import Source, header_lines
+from ..spans import SourceFile, header_lines
 from .calls import arguments, elements, siblings, unwraps, wraps
 from .conditions import exceptions, extensions
 from .edit import Edit
-from .facts import Facts
+from .facts import ValueFacts
 from .insertions import imports, insertions
 from .names import attributes, neighbours, stand_ins, unknown_names, variables
 from .numbers import constants, off_by_one, offsets, slices
@@ -26,7 +26,7 @@ STATEMENTS: tuple[Callable[[Scene], Iterator[Edit]], ...] = (results, keywords, 
 FLOOR = 0.02
 
 
-def candidates(source: Source, suspicion: Mapping[int, float], facts: Facts) -> list[tuple[float, Edit]]:
+def candidates(source: SourceFile, suspicion: Mapping[int, float], facts: ValueFacts) -> list[tuple[float, Edit]]:
     """Return the edits of the suspicious lines of *source* with their scores, best first; equal text is kept once.
 
     suspicion: line → how suspicious, above 0 and at most 1; lines that are absent are left alone.

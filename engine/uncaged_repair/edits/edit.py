@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from ..spans import Source
+from ..spans import SourceFile
 
 Nature = Literal["change", "weaken", "delete"]
 TOKEN = re.compile(r"-?\b\d[\w.]*|\w+|[-+*/%&|^<>=!@:]+|[^\s()]")
@@ -47,7 +47,7 @@ class Edit:
     def apply(self, data: bytes) -> bytes:
         return data[: self.start] + self.after.encode() + data[self.end :]
 
-    def describe(self, source: Source) -> str:
+    def describe(self, source: SourceFile) -> str:
         """Return one line for people: where, what kind, and the changed line before and after."""
         if not (self.after and self.before) and (self.after or self.before).endswith(("\n", "\r")):
             return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(self.after or self.before)}`"
@@ -57,7 +57,7 @@ class Edit:
         new = changed[low : _line_end(changed, max(self.start + len(self.after.encode()), low))].decode()
         return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(old)}` → `{_one_line(new)}`"
 
-    def line_at(self, source: Source) -> int:
+    def line_at(self, source: SourceFile) -> int:
         """Return the number of the first line that this edit touches."""
         return sum(1 for start in source.line_starts if start <= self.start)
 

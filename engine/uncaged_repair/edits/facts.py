@@ -22,7 +22,7 @@ RESULT_TYPES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ValueFacts:
     """Types by their bare names.
 
     locals: (path, variable) → (first line of the code that had it, types that it held).
@@ -52,7 +52,7 @@ def sequence(types: Types) -> bool:
     return not types or bool(types & SEQUENCES)
 
 
-def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: Facts) -> Types:  # noqa: PLR0912 - one branch for each kind of expression
+def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: ValueFacts) -> Types:  # noqa: PLR0912 - one branch for each kind of expression
     """Return what *node* may hold, as far as the text and the failing run tell; empty when they do not."""
     match node:
         case ast.Constant(value=value):

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..spans import Source, own_nodes
+from ..spans import SourceFile, own_nodes
 from .edit import Edit, Nature
-from .facts import UNKNOWN, Facts, Types, types_of
+from .facts import UNKNOWN, Types, ValueFacts, types_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 ATOM = ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.JoinedStr
@@ -33,14 +33,14 @@ class Scene:
     words: the strings that occur in the file. functions: the names of the functions and classes of the module.
     """
 
-    source: Source
+    source: SourceFile
     statement: ast.stmt
     function: Function | None
     holder: ast.ClassDef | None
     names: Mapping[str, Types]
     words: tuple[str, ...]
     functions: tuple[str, ...]
-    facts: Facts
+    facts: ValueFacts
 
     @property
     def nodes(self) -> Iterator[ast.AST]:
@@ -118,7 +118,7 @@ class Scene:
         return not isinstance(above, ast.JoinedStr) and not (isinstance(node, ast.JoinedStr) and isinstance(above, ast.FormattedValue))
 
 
-def scenes(source: Source, facts: Facts) -> Iterator[Scene]:
+def scenes(source: SourceFile, facts: ValueFacts) -> Iterator[Scene]:
     """Yield one scene for each statement of *source*, in the order of the text."""
     functions = [node for node in source.tree.body if isinstance(node, Function | ast.ClassDef)]
     words = [
@@ -147,7 +147,7 @@ def scenes(source: Source, facts: Facts) -> Iterator[Scene]:
         )
 
 
-def _names(source: Source, functions: list[Function], holder: ast.ClassDef | None, facts: Facts) -> dict[str, Types]:
+def _names(source: SourceFile, functions: list[Function], holder: ast.ClassDef | None, facts: ValueFacts) -> dict[str, Types]:
     names: dict[str, Types] = {}
     for function in functions:
         for name in _bound(function):
@@ -186,7 +186,7 @@ def _module_names(tree: ast.Module) -> list[str]:
     return list(dict.fromkeys(node.id for node in assigned if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)))
 
 
-def _held(path: str, function: Function, name: str, facts: Facts) -> Types:
+def _held(path: str, function: Function, name: str, facts: ValueFacts) -> Types:
     first, last = function.lineno, function.end_lineno or function.lineno
     first = min([first, *(node.lineno for node in function.decorator_list)])
     return UNKNOWN.union(*(types for line, types in facts.locals.get((path, name), ()) if first <= line <= last))
@@ -197,7 +197,7 @@ def _assigned_types(within: ast.AST, name: str) -> Types:
     found: set[str] = set()
     for node in ast.walk(within):
         if isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
-            types = types_of(node.value, {}, Facts())
+            types = types_of(node.value, {}, ValueFacts())
             if not types:
                 return UNKNOWN
             found |= types
