@@ -1,4 +1,4 @@
-"""The repair's own process: a task on standard input, progress on standard error, one JSON object on standard output."""
+"""Process of the repair agent: a task on standard input, progress on standard error, one JSON object on standard output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Reporter:
-    """Writes progress as JSON lines, not more often than a person can read."""
+    """Writer of progress as JSON lines, at the pace of a human reader."""
 
     def __init__(self) -> None:
         self._said_s = 0.0
@@ -40,12 +40,12 @@ class Reporter:
 
 
 def main() -> None:
-    """Play one role and say how it went: "text"; "lacks": a person can mend it and resume; "failed"."""
+    """Play one role and print the outcome: "text"; "lacks": a person can fix the environment and resume; "failed"."""
     parent = os.getppid()
     signal.signal(signal.SIGTERM, _stop)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:  # the worker died before it could be noticed
+        if os.getppid() != parent:  # the worker ended before the signal was set
             raise SystemExit(143)
     task = task_of(json.loads(sys.stdin.buffer.readline()))
     try:
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    """Leave by an exception, so that every ``with`` block ends its processes."""
+    """Raise an exception, so that every ``with`` block ends its processes."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(143)
 

@@ -1,4 +1,4 @@
-"""The built-in agent plays its roles in a process of its own, so that a kill ends all of it and the worker stays free."""
+"""Agent kind of the built-in repair, which runs in a process of its own, so that a kill ends all of it."""
 
 from __future__ import annotations
 
@@ -109,15 +109,15 @@ def _text_of(finished: Finished, timeout_s: float) -> str:
         raise AgentFailed(f"the built-in repair gave no answer within {timeout_s:g} s and was stopped", kind="timeout")
     last = finished.stderr.decode(errors="replace").strip()[-2000:]
     try:
-        said = json.loads(finished.stdout)
+        result = json.loads(finished.stdout)
     except ValueError:
-        said = None
-    if isinstance(said, dict) and isinstance(said.get("text"), str):
-        return str(said["text"])
-    if isinstance(said, dict) and isinstance(said.get("lacks"), str):
-        raise EnvironmentLacks(str(said["lacks"]))
-    if isinstance(said, dict) and isinstance(said.get("failed"), str):
-        raise AgentFailed(str(said["failed"]))
+        result = None
+    if isinstance(result, dict) and isinstance(result.get("text"), str):
+        return str(result["text"])
+    if isinstance(result, dict) and isinstance(result.get("lacks"), str):
+        raise EnvironmentLacks(str(result["lacks"]))
+    if isinstance(result, dict) and isinstance(result.get("failed"), str):
+        raise AgentFailed(str(result["failed"]))
     raise AgentFailed(
         f"the built-in repair ended without an answer (exit {finished.exit_code}): {last}", more={"exitCode": finished.exit_code}
     )

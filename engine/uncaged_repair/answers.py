@@ -1,4 +1,4 @@
-"""Every answer begins by saying what this program is, and ends with the one block that fits its role."""
+"""Texts of the repair's answers: a line that names the program first, the structured block last."""
 
 from __future__ import annotations
 

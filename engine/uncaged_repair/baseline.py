@@ -1,4 +1,4 @@
-"""Before anything is changed it is known, within a time box, which tests fail in the suite and alone, and which lines they run."""
+"""Baseline measurement before any change: failing tests, in the suite and alone, and the lines that they run, within a time box."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE_S = 60.0
 
 
 class Runs(Protocol):
-    """Whatever can run tests."""
+    """Runner of tests."""
 
     def run(self, ask: RunRequest) -> RunReport: ...
 

@@ -1,4 +1,4 @@
-"""What a thread has changed in its worktree is told from git, beside the commit that it started from."""
+"""Changes of a thread in its worktree, as git's difference from the commit at the thread's start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .task import Task
 
 
 def base_of(task: Task, git: Git) -> str:
-    """Return the commit that the change is compared with: the snapshot before any coder, or what the branch stands on."""
+    """Return the commit to compare with: the snapshot before any coder, or the branch's start."""
     for step in task.steps:
         if step.get("role") == "coder":
             break
@@ -30,7 +30,7 @@ def changed_paths(git: Git, base: str) -> list[str]:
 
 
 def content_at(git: Git, base: str, path: str) -> bytes | None:
-    """Return the file *path* as it was at *base*; None if it was not there."""
+    """Return the file *path* as it was at *base*; None if it did not exist."""
     try:
         return git.run("cat-file", "blob", f"{base}:{path}")
     except GitError:
@@ -38,7 +38,7 @@ def content_at(git: Git, base: str, path: str) -> bytes | None:
 
 
 def put_back(git: Git, base: str, paths: Sequence[str]) -> None:
-    """Make *paths* in the worktree what they were at *base*; new files among them go away."""
+    """Restore *paths* in the worktree from *base*; new files among them are removed."""
     for path in paths:
         before = content_at(git, base, path)
         if before is None:

@@ -1,4 +1,4 @@
-"""The coder searches for edits until the tests of its phase pass, and touches the worktree only with one that passed everything."""
+"""Coder role: searches for edits until the tests of its phase pass, and writes only an edit that passed everything."""
 
 from __future__ import annotations
 

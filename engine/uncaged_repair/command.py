@@ -1,4 +1,4 @@
-"""A test command is understood as pytest with arguments, as unittest's discovery, or else as any program with an exit code."""
+"""Parser of test commands: pytest with arguments, unittest's discovery, or any program with an exit code."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def parse_command(text: str | None, directory: Path) -> TestCommand:
 
 
 def names_plugin(top: Path, arguments: tuple[str, ...]) -> bool:
-    """Say whether the repository names a pytest plugin that has to be loaded."""
+    """Whether the repository names a pytest plugin that has to be loaded."""
     return any(argument.startswith(("--cov", "-n", "--asyncio", "--timeout")) for argument in arguments) or bool(PLUGIN.search(_texts(top)))
 
 

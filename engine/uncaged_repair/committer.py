@@ -1,4 +1,4 @@
-"""The committer makes one real commit on the worktree's branch, with the evidence in its message.
+"""Committer role: makes one real commit on the worktree's branch, with the evidence in its message.
 
 Hooks of the repository do not run and the commit is not signed: both may need a person or a network, and the message says so.
 """

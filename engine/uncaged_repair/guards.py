@@ -1,4 +1,4 @@
-"""A change that makes the tests pass by bending them, or by knowing them, is named as such; pure, over the text before and after."""
+"""Checks for changes that weaken tests or special-case them; pure, over the text before and after."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def forgotten_names(before: bytes, after: bytes) -> int:
 
 
 def judge_change(changes: Mapping[str, FileChange]) -> Judgement:
-    """Look at all files that a change touches."""
+    """Check all files of a change."""
     issues: list[str] = []
     remarks: list[str] = []
     for path, change in sorted(changes.items()):
@@ -80,7 +80,7 @@ def _judge_source(change: FileChange, issues: list[str], remarks: list[str]) -> 
     try:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError) as exc:
-        issues.append(f"{change.path}: does not parse ({exc}); mend the syntax")
+        issues.append(f"{change.path}: does not parse ({exc}); fix the syntax")
         return
     for mark in TEST_MARKS:
         if mark.encode() in after and mark.encode() not in before:

@@ -1,4 +1,4 @@
-"""A host answers what tests come to on a copy of the repository; whatever they do to its process, it is there for the next question."""
+"""Test host: runs tests on a copy of the repository in a sandboxed process, and starts a new process if one is lost."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class RunRequest:
 
 
 class HostGone(Exception):
-    """The process in the sandbox ended, fell silent or spoke nonsense."""
+    """Loss of the sandboxed process: it ended, timed out, or sent invalid messages."""
 
 
 class Host:
-    """Owns one room and the process in it; started on first use."""
+    """Owner of one room and the process in it, which is started at first use."""
 
     def __init__(self, room: Room, plan: Plan) -> None:
         self.room, self.plan = room, plan
@@ -94,7 +94,7 @@ class Host:
             return BROKEN
 
     def messages(self, ask: RunRequest) -> list[Message]:
-        """As `run`, and return what was said.
+        """Run tests as `run` does and return the messages.
 
         Raises:
             HostGone: the process was lost.
@@ -140,10 +140,10 @@ class Host:
         try:
             ready = self._exchange(settings, START_S)[-1]
         except HostGone as exc:
-            said = self._last_words()
+            output = self._last_words()
             self.close()
             raise EnvironmentLacks(
-                f"{executable} does not run in the sandbox: {said or exc}; mend the environment or give --test-command, then resume"
+                f"{executable} does not run in the sandbox: {output or exc}; fix the environment or give --test-command, then resume"
             ) from exc
         self.runner, self.version = cast("str", ready.get("runner", self.runner)), str(ready.get("version", ""))  # type: ignore[assignment]
 

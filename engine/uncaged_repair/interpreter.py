@@ -1,4 +1,4 @@
-"""The repository's tests run under the repository's own Python, and the choice says why it was made."""
+"""Choice of the Python interpreter for the repository's tests, with the reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str
         if path == asked:
             break
     raise EnvironmentLacks(
-        f"no Python can run the tests of {top}: {'; '.join(problems)}. Mend the environment, or give --test-command, then resume"
+        f"no Python can run the tests of {top}: {'; '.join(problems)}. Fix the environment, or give --test-command, then resume"
     )
 
 

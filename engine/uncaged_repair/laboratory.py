@@ -1,4 +1,4 @@
-"""For one answer there is one laboratory: the copies of the repository, a host for each core, and what is known of the tests."""
+"""Test environment of one answer: copies of the repository, a host for each core, and the known test results."""
 
 from __future__ import annotations
 

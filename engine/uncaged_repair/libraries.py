@@ -1,4 +1,4 @@
-"""What an interpreter imports from beyond its own directory is found by reading its installation, without starting it."""
+"""Import paths of an interpreter outside of its own directory, read from its installation without starting it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests did on exactly these files is not run again for the next role: a cache, kept beside the thread, that nothing depends on."""
+"""Cache of test results by the exact state of the files, kept beside the thread; optional."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_BYTES = 32 << 20
 
 
 class RunsRequests(Protocol):
-    """A host, as far as it matters here."""
+    """Interface of a host that the cache uses."""
 
     def messages(self, ask: RunRequest) -> Sequence[Message]: ...
 

@@ -1,4 +1,4 @@
-"""Which files of a repository may be repaired is decided by their names: its own Python sources, never its tests."""
+"""Classification of files by name: the repository's own Python sources, which may be repaired, and its tests, which may not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_SOURCE_BYTES = 1 << 20
 
 
 def is_test_path(path: str) -> bool:
-    """Say whether the file *path* (relative, forward slashes) belongs to the tests or to how they are run."""
+    """Whether the file *path* (relative, forward slashes) belongs to the tests or to their configuration."""
     pure = PurePosixPath(path)
     name = pure.name
     named = name.startswith("test_") or name.endswith(("_test.py", "_tests.py")) or name in TEST_SETTINGS or name in ("test.py", "tests.py")
@@ -36,7 +36,7 @@ def is_test_path(path: str) -> bool:
 
 
 def environments(top: Path) -> tuple[str, ...]:
-    """Return the names of the virtual environments that stand in *top*."""
+    """Return the names of the virtual environments in *top*."""
     return tuple(entry.name for entry in os.scandir(top) if Path(entry.path, "pyvenv.cfg").is_file())
 
 

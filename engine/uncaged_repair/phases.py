@@ -1,4 +1,4 @@
-"""Which planned phases there are, which are open, and which tests a phase speaks of: also when somebody else planned."""
+"""Planned phases: which are open, and which tests each of them names. Plans of other agents are read, too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Phase:
         return tuple(name for name in names if re.search(rf"(?<![\w/.]){re.escape(name)}(?![\w\[])", self.text))
 
     def open_with(self, failing: Sequence[str]) -> bool:
-        """Say whether the phase is not done while the tests *failing* fail; a phase of somebody else is done when none does."""
+        """Whether the phase is open while the tests *failing* fail; a phase of another planner is done when none fails."""
         return bool(self.tests_among(failing) if self.ours else failing)
 
 
@@ -47,10 +47,10 @@ def metas(task: Task, role: str) -> list[Mapping[str, object]]:
     return [meta for meta in found if isinstance(meta, Mapping)]
 
 
-def _phase(said: Mapping[str, object]) -> Phase:
-    acceptance = str(said.get("acceptance", ""))
+def _phase(entry: Mapping[str, object]) -> Phase:
+    acceptance = str(entry.get("acceptance", ""))
     return Phase(
-        name=str(said.get("name", "")), text=f"{acceptance}\n{said.get('description', '')}", ours=acceptance.startswith(ACCEPTANCE)
+        name=str(entry.get("name", "")), text=f"{acceptance}\n{entry.get('description', '')}", ours=acceptance.startswith(ACCEPTANCE)
     )
 
 

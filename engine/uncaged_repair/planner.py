@@ -46,15 +46,15 @@ def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
         places = sorted(suspicion.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PLACES]
         suspects = ", ".join(f"{path}:{line} ({degree:.2f})" for (path, line), degree in places)
         error = baseline.failing[group[0]].error
-        said = f" The first fails with {error[0]}: {' '.join(error[1].split())[:160]}" if error is not None else ""
+        error_text = f" The first fails with {error[0]}: {' '.join(error[1].split())[:160]}" if error is not None else ""
         name, tests = f"repair-{number}", counted(len(group), "failing test")
-        description = f"Find a small edit that makes {tests} pass. Most suspicious lines: {suspects or 'none known'}.{said}"
+        description = f"Find a small edit that makes {tests} pass. Most suspicious lines: {suspects or 'none known'}.{error_text}"
         phases.append({"name": name, "description": description, "acceptance": acceptance_of(group)})
         lines += [
             "",
             f"{name}: {listed(group)}",
             f"  suspicious: {suspects or 'no line of the repository was seen'}",
-            *([f" {said}"] if said else []),
+            *([f" {error_text}"] if error_text else []),
         ]
     return answer(lines, {"status": "planned", "phases": phases})
 
@@ -79,7 +79,7 @@ def _why_not_collected(collected: Collected, where: str) -> str:
     paths = listed([path for path, _ in collected.errors if path]) or "the tests"
     text = "\n".join(message for _, message in collected.errors)
     if "SyntaxError" in text or "IndentationError" in text:
-        return f"{paths} cannot be collected ({where}): a file does not parse: {first}. Mend it by hand or with another agent"
+        return f"{paths} cannot be collected ({where}): a file does not parse: {first}. Fix it by hand or with another agent"
     if "ModuleNotFoundError" in text or "ImportError" in text or "No module named" in text:
         next_step = "Install what the repository needs into its .venv, or give --test-command for tests that can run, then run again"
         return f"{paths} cannot be imported ({where}): {first}. {next_step}"

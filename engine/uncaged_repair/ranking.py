@@ -1,4 +1,4 @@
-"""Failing tests become groups, and each group an ordered list of candidate edits: pure, from what was measured."""
+"""Ranking: groups of failing tests, and for each an ordered list of candidate edits; pure, from the measurements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RankedEdit:
 
 
 def groups_of(baseline: Baseline, read: Read) -> list[tuple[str, ...]]:
-    """Group the failing tests that have, as far as can be told, one cause."""
+    """Group the failing tests that probably have one cause."""
     passing = list(baseline.passed.values())
     tops: dict[str, list[str]] = {}
     for name, result in baseline.failing.items():

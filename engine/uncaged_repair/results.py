@@ -1,4 +1,4 @@
-"""What the server in the sandbox reports, as data; a message that is not as it should be becomes a failed test, never an error of ours."""
+"""Messages of the test server as checked data; a malformed message becomes a failed test."""
 
 from __future__ import annotations
 

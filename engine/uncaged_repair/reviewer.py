@@ -1,4 +1,4 @@
-"""The reviewer sees the whole suite pass on the changed files, and that no test was bent for it."""
+"""Reviewer role: verifies that the whole suite passes on the changed files, and that no test was weakened for it."""
 
 from __future__ import annotations
 

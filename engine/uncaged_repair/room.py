@@ -1,4 +1,4 @@
-"""Tests run on copies of the repository, inside the script sandbox; nobody writes to the worktree for them."""
+"""Copies of the repository for test runs in the script sandbox; the worktree itself is not written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGE_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """One copy with a home and a temporary directory of its own. pristine: the same files, which nobody writes to; shared by all rooms."""
+    """Copy with a home and a temporary directory of its own. pristine: the same files, read-only; shared by all rooms."""
 
     repository: Path
     home: Path
@@ -42,7 +42,7 @@ class Room:
         return start_script(argv, bounds, mechanism=self.mechanism, cwd=directory, environment=everywhere, user=self.user)
 
     def renew(self) -> None:
-        """Make the copy anew, after something happened to it that nobody put back."""
+        """Make the copy anew, after a change that was not undone."""
         for directory in (self.repository, self.home, self.temporary):
             shutil.rmtree(directory, ignore_errors=True)
         scratch_copy(self.pristine, self.repository)
@@ -93,7 +93,7 @@ class Rooms:
         return room
 
     def large(self) -> bool:
-        """Say whether one more copy of the repository is a burden."""
+        """Whether one more copy of the repository is expensive."""
         total = 0
         for directory, _, files in os.walk(self.pristine):
             for name in files:

@@ -1,8 +1,8 @@
-"""Candidates are tried in their order on all hosts until one passes everything; then a little longer, for one that changes less.
+"""Search: tries candidates in order on all hosts until one passes everything, then a little longer for a smaller one.
 
 Rule 1: the failing test first, then the tests that run the changed line, then the whole suite in a fresh process.
 Rule 2: which candidate wins depends on the order alone, not on which host was quicker.
-Rule 3: whoever deletes or weakens is taken only when nothing else passed.
+Rule 3: an edit that deletes or weakens wins only if no other passed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tell = Callable[[int, str], None]
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """What a search may use up: processor time, candidates, and real time as the clock stands at *until*."""
+    """Limits of a search: processor time, candidates, and a real time *until*."""
 
     cpu_s: float
     candidates: int
@@ -96,7 +96,7 @@ class Round:
             try:
                 for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
                     done.result()
-            except BaseException:  # asked to stop: nobody begins another candidate
+            except BaseException:  # cancelled: no further candidate begins
                 self._cutoff = 0
                 raise
 

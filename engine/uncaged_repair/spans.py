@@ -1,4 +1,4 @@
-"""Every node of a file's syntax tree has a byte span in that file, so an edit leaves all other bytes as they were."""
+"""Byte spans of the nodes of a file's syntax tree, so that an edit leaves all other bytes as they were."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SourceFile:
         return found.group().decode() if found else "\n"
 
     def encode(self, data: bytes) -> bytes:
-        """Return what has to stand in the file for *data*: the file's own encoding, and its mark."""
+        """Return the file's bytes for *data*: in the file's own encoding, with its byte order mark."""
         return data.decode().encode(self.encoding)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -85,7 +85,7 @@ def read_source(path: str, raw: bytes) -> SourceFile:
 
 
 def parses(data: bytes) -> bool:
-    """Say whether *data* (UTF-8) is a Python module."""
+    """Whether *data* (UTF-8) is a Python module."""
     try:
         ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError):

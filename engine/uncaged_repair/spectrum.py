@@ -1,4 +1,4 @@
-"""A line is the more suspicious, the more failing and the fewer passing tests run it (Ochiai); hints of the failure count beside that."""
+"""Spectrum-based fault localisation (Ochiai): suspicion of lines from failing and passing tests, raised by hints of the failures."""
 
 from __future__ import annotations
 

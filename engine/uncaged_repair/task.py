@@ -1,4 +1,4 @@
-"""What the repair's own process is told, checked once where it enters."""
+"""Task of the repair process, checked where it enters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLES = ("planner", "coder", "reviewer", "committer")
 
 
 class Progress(Protocol):
-    """Tells whoever follows the thread what happens now."""
+    """Callback that reports progress to followers of the thread."""
 
     def __call__(self, message: str, *, candidates: int | None = None, file: str | None = None) -> None: ...
 
@@ -32,7 +32,7 @@ class RepairLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One question to the repair: which role to play, on which files, within which limits.
+    """Task for the repair: the role, the files, the limits.
 
     worktree: where to work, perhaps a subdirectory of the repository. steps: the role steps so far. wall_s: until the answer is due.
     """

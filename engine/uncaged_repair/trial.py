@@ -1,4 +1,4 @@
-"""One candidate is judged by running tests: the failing one, those that run the changed line, then everything afresh."""
+"""Trial of one candidate by running tests: the failing one, those that run the changed line, then the whole suite afresh."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PassingEdit:
 
     @property
     def key(self) -> tuple[bool, int, int, bool, int]:
-        """What is preferred comes first: complete, not drastic, small, not growing, early."""
+        """Sort key, best first: complete, not drastic, small, not growing, early."""
         edit = self.candidate.edit
         return not self.complete, self.drastic, edit.size, edit.grows, self.number
 
@@ -47,7 +47,7 @@ class PassingEdit:
 class Goal:
     """primary: the failing test that decides first. group: all that the edit is to repair.
 
-    excluded: (path, whole file) that nobody wants.
+    excluded: unwanted results as (path, whole file).
     """
 
     primary: str
@@ -68,7 +68,7 @@ class Tried:
 
 
 class Trial:
-    """Judges one candidate after the other against one goal; *partly*: repairing the primary test is enough."""
+    """Judge of one candidate after the other against one goal; *partly*: repairing the primary test is enough."""
 
     def __init__(self, goal: Goal, *, least_cpu_s: float, partly: bool = False) -> None:
         self.goal = goal
