@@ -41,8 +41,6 @@ UNFINISHED: set[str] = {
     "engine/uncaged_engine/journal/",
     "engine/uncaged_engine/services/",
     "engine/uncaged_engine/threads/",
-    "engine/uncaged_repair/edits/",
-    "engine/uncaged_repair/server/",
     "roles/uncaged_roles/coder.py",
     "roles/uncaged_roles/planner.py",
     "roles/uncaged_roles/reviewer.py",

@@ -115,13 +115,13 @@ def wraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 def unwraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     """The argument instead of the call; the object instead of its method's result; the method itself; a call awaited or not."""
     match node:
-        case ast.Call(func=function, args=given):
-            for rank, argument in enumerate(one for one in given if not isinstance(one, ast.Starred)):
+        case ast.Call(func=function, args=operands):
+            for rank, argument in enumerate(one for one in operands if not isinstance(one, ast.Starred)):
                 yield scene.edit(node, scene.instead(node, argument), "call removed", 0.4 / (1 + 0.5 * rank))
             above = scene.source.parents.get(node)
             if isinstance(function, ast.Attribute) and not isinstance(above, ast.Expr):
                 yield scene.edit(node, scene.operand(function.value), "call removed", 0.25)
-            if not given and not node.keywords:
+            if not operands and not node.keywords:
                 yield scene.edit(node, scene.segment(function), "call removed", 0.12)
             if isinstance(scene.function, ast.AsyncFunctionDef) and not isinstance(above, ast.Await):
                 yield scene.edit(node, scene.composite(node, f"await {scene.segment(node)}"), "await", 0.7)

@@ -35,7 +35,7 @@ class ValueFacts:
 
 
 def fit(one: Types, other: Types) -> bool:
-    """Say whether a value of the types *other* may stand where *one* stood; what is not known fits."""
+    """Whether a value of the types *other* can replace one of the types *one*; unknown types fit."""
     left, right = one - {"NoneType"}, other - {"NoneType"}
     if not left or not right or left & right:
         return True

@@ -149,7 +149,7 @@ def _rebound(scene: Scene, name: str) -> bool:
 
 
 def _stored_later(scene: Scene, name: str) -> bool:
-    """A variable whose first assignment stands below and outside any loop around here has no value yet."""
+    """A variable whose first assignment comes later, outside any loop around here, has no value yet."""
     if scene.function is None or any(isinstance(above, ast.For | ast.While) for above in _within(scene)):
         return False
     lines = [

@@ -1,4 +1,4 @@
-"""Wrong names: another variable, another attribute, a variable where a constant or a call stands, and the other way round."""
+"""Wrong names: another variable, another attribute, a variable in place of a constant or a call, and the reverse."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def attributes(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def stand_ins(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """A variable where a constant, a call, an item or an operation stands; a constant where a variable stands."""
+    """A variable in place of a constant, a call, an item or an operation; a constant in place of a variable."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool) and _replaceable(scene, node):
         condition = _condition(scene, node)
         for rank, name in enumerate(_ranked(scene, UNKNOWN if condition else scene.types(node), but="")[:10]):
@@ -130,7 +130,7 @@ def _comparisons_for(scene: Scene, node: ast.Constant) -> Iterator[Edit]:
 
 
 def _ranked(scene: Scene, types: Types, *, but: str) -> list[str]:
-    """Return the variables that may stand here: seen with the same type first, then those of which nothing is known."""
+    """Return the variables that fit here: seen with the same type first, then those of unknown type."""
     fitting = [name for name, held in scene.names.items() if name != but and name not in ("self", "cls", "_") and fit(types, held)]
     text = scene.segment(scene.function) if scene.function is not None and len(fitting) > 12 else ""
     return sorted(fitting, key=lambda name: (not (types & scene.names[name]), not scene.names[name], bool(text) and name not in text))[:16]

@@ -41,7 +41,7 @@ def constants(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def off_by_one(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """One more or one less where an index, a bound, a size or a limit stands."""
+    """One more or one less at an index, a bound, a size or a limit."""
     if not isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript) or not isinstance(
         getattr(node, "ctx", ast.Load()), ast.Load
     ):
@@ -122,7 +122,7 @@ def _sliced(*indices: ast.expr) -> bool:
 
 
 def _quoted(scene: Scene, node: ast.Constant, text: str) -> str:
-    """Return *text* as a literal with the quotes of the one that stands there."""
+    """Return *text* as a literal with the quotes of the original."""
     literal = repr(text)
     plain = scene.segment(node).startswith('"') and '"' not in literal and "\\" not in literal and literal.startswith("'")
     return f'"{literal[1:-1]}"' if plain else literal

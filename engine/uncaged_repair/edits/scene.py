@@ -71,12 +71,12 @@ class Scene:
         return self.source.segment(node)
 
     def operand(self, node: ast.expr) -> str:
-        """Return *node*'s text so that it can stand beside any operator."""
+        """Return *node*'s text, usable as operand of any operator."""
         text = self.segment(node)
         return text if isinstance(node, ATOM) else f"({text})"
 
     def instead(self, node: ast.AST, part: ast.expr) -> str:
-        """Return the text of *part*, so that it can stand where *node* stands."""
+        """Return the text of *part*, usable in place of *node*."""
         text = self.segment(part)
         return text if isinstance(part, ATOM) else self.composite(node, text)
 

@@ -52,11 +52,11 @@ def keywords(scene: Scene) -> Iterator[Edit]:
 
 def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
     match value:
-        case ast.Call(func=ast.Attribute(value=owner), args=given):
+        case ast.Call(func=ast.Attribute(value=owner), args=arguments):
             base, plain = scene.segment(owner), isinstance(owner, ast.Name)
             yield scene.edit(scene.statement, f"{base} = {scene.segment(value)}", "result assigned", 0.4 if plain else 0.2)
-            if len(given) == 1:
-                yield scene.edit(scene.statement, f"{base} = {scene.segment(given[0])}", "result assigned", 0.25)
+            if len(arguments) == 1:
+                yield scene.edit(scene.statement, f"{base} = {scene.segment(arguments[0])}", "result assigned", 0.25)
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
             yield scene.edit(scene.statement, f"{scene.segment(left)} = {scene.segment(right)}", "result assigned", 0.7)
 
@@ -124,7 +124,7 @@ def whole_lines(scene: Scene, statement: ast.stmt) -> tuple[int, int] | None:
 
 
 def block_of(scene: Scene, statement: ast.stmt) -> list[ast.stmt] | None:
-    """Return the list of statements that *statement* stands in."""
+    """Return the list of statements that contains *statement*."""
     above = scene.source.parents.get(statement)
     if above is None:
         return None

@@ -51,9 +51,9 @@ class Fork:
 
         silence_s: how long the child may stay without a message; a message with "limit_s" changes it. until: too late in any case.
         """
-        heard = time.monotonic()
+        last_sign = time.monotonic()
         while True:
-            left = min(heard + silence_s, until) - time.monotonic()
+            left = min(last_sign + silence_s, until) - time.monotonic()
             if left <= 0:
                 return "timeout"
             ready, _, _ = select.select([self.reader.descriptor], [], [], min(left, TICK_S))
@@ -62,7 +62,7 @@ class Fork:
                     return self._way()
                 continue
             for message in self.reader.take():
-                heard = time.monotonic()
+                last_sign = time.monotonic()
                 silence_s = message.get("limit_s", silence_s)
                 on_message(message)
                 if "end" in message:

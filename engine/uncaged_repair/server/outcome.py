@@ -1,4 +1,4 @@
-"""What a test came to is one message: its outcome, its cost, and for a failure the error with the repository's frames."""
+"""Message for a test's outcome: its result, its cost, and for a failure the error with the repository's frames."""
 
 from __future__ import annotations
 

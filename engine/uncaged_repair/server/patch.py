@@ -38,7 +38,7 @@ class Live:
             "patched"; "same": both mean the same to the interpreter; "cold": only a fresh import can tell, nothing was changed.
         """
         if path not in self._imported:
-            return "patched"  # whoever imports it later reads the changed file
+            return "patched"  # later imports read the changed file
         try:
             before, after = (compile(text, path, "exec", dont_inherit=True) for text in (old, new))
         except (SyntaxError, ValueError, RecursionError):

@@ -20,7 +20,7 @@ SHARE = 0.15
 
 
 class Tree:
-    """root: the copy that tests may write to. pristine: the same files, which nobody writes to. empty: directories to be kept empty."""
+    """root: the copy that tests may write to. pristine: the same files, never written. empty: directories to be kept empty."""
 
     def __init__(self, root: Path, pristine: Path, empty: list[Path]) -> None:
         self._root, self._pristine, self._empty = root, pristine, empty

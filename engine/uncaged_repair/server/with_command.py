@@ -40,9 +40,9 @@ class Command:
             ended = subprocess.run(self._argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             outcome, error, places = "passed", None, None
             if ended.returncode:
-                said = ended.stdout[-TAIL:].decode(errors="replace")
-                outcome, error = "failed", CommandFailed(f"exit code {ended.returncode}: {said.strip()[-SHOWN:]}")
-                places = found_places(said, self.root)
+                output = ended.stdout[-TAIL:].decode(errors="replace")
+                outcome, error = "failed", CommandFailed(f"exit code {ended.returncode}: {output.strip()[-SHOWN:]}")
+                places = found_places(output, self.root)
             bench.done(outcome, error, places)
             yield outcome
 
@@ -56,10 +56,10 @@ def with_command(argv: list[str], root: Path, loop: Callable[[Command], None], w
         loop(Command(argv, root))
 
 
-def found_places(said: str, root: str) -> list[tuple[str, int, str]]:
-    """Return the places in *root* that tracebacks and messages in *said* name, in order."""
+def found_places(output: str, root: str) -> list[tuple[str, int, str]]:
+    """Return the places in *root* that tracebacks and messages in *output* name, in order."""
     found = []
-    for match in FRAME.finditer(said):
+    for match in FRAME.finditer(output):
         path, line = match.group(1) or match.group(4), int(match.group(2) or match.group(5))
         inside = os.path.relpath(Path(root, path), root)
         if not inside.startswith(".."):

@@ -73,14 +73,14 @@ def with_pytest(arguments: list[str], loop: Callable[[Items], None], watched: Ca
         loop(items)
 
     plugin = Plugin(after_collection, errors)
-    own, said = sys.stderr, io.StringIO()
-    sys.stderr = said
+    own, output = sys.stderr, io.StringIO()
+    sys.stderr = output
     try:
         code = int(pytest.main([*arguments, *PLAIN], plugins=[plugin]))
     finally:
         sys.stderr = own
     if not plugin.reached and not errors and code != NO_TESTS:
-        errors.append({"path": "", "message": f"pytest ended with exit code {code}: {said.getvalue().strip()[-1500:]}"})
+        errors.append({"path": "", "message": f"pytest ended with exit code {code}: {output.getvalue().strip()[-1500:]}"})
 
 
 def version() -> str | None:
