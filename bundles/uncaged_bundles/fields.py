@@ -67,7 +67,11 @@ def read(cls: type[Made], value: object, path: shapes.Path) -> Made:
     Raises:
         ShapeError: a key is unknown, missing or has a wrong value; the message has its path.
     """
-    return cls(**shape_of(cls).values(value, path))
+    values = shape_of(cls).values(value, path)
+    try:
+        return cls(**values)
+    except shapes.ShapeError as exc:  # from a class that compares its fields
+        raise shapes.ShapeError((*path, *exc.path), exc.problem) from None
 
 
 def _check_of(hint: Any) -> Check:
@@ -89,6 +93,7 @@ def _check_of(hint: Any) -> Check:
 
 _CHECKS: Mapping[Any, Check] = {
     object: lambda value, _path: value,
+    Any: lambda value, _path: value,
     str: shapes.text,
     bool: shapes.truth,
     int: shapes.whole,

@@ -18,6 +18,7 @@ class ShapeError(BundleError):
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(f"{dotted(path)}: {problem}")
         self.path = path
+        self.problem = problem
 
 
 def dotted(path: Path) -> str:
@@ -87,6 +88,12 @@ def number(value: object, path: Path) -> float:
     return value
 
 
+def not_negative(value: object, path: Path) -> float:
+    if number(value, path) < 0:
+        raise ShapeError(path, f"must be a number of at least 0, not {shown(value)}")
+    return number(value, path)
+
+
 def positive(value: object, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         raise ShapeError(path, f"must be a positive number, not {shown(value)}")
@@ -110,6 +117,12 @@ def filled(value: object, path: Path) -> str:
     if not text(value, path).strip():
         raise ShapeError(path, "is empty")
     return str(value)
+
+
+def positive_whole(value: object, path: Path) -> int:
+    if whole(value, path) < 1:
+        raise ShapeError(path, f"must be a whole number above 0, not {shown(value)}")
+    return whole(value, path)
 
 
 def whole_between(least: int, most: int) -> Callable[[object, Path], int]:

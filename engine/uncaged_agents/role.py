@@ -20,6 +20,7 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.limits import RoleLimits
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.agents import AgentFailed, AgentWaits
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.services.processes import full_disk, kill_leftovers, ledger_of, named_in
@@ -29,7 +30,7 @@ from .kinds import factory_of
 from .slots import AgentSlot, SlotCancelled, slots_directory
 from .turns.asking import RoleReply, add_usage, ask
 from .turns.claims import Claims
-from .turns.question import AgentBinding, Question, bind, compose, is_part, read_body, redacted, workspace_level
+from .turns.question import AgentBinding, Question, RoleBody, bind, compose, is_part, question_of, redacted, workspace_level
 from .workspace import Workspace, last_snapshot
 
 
@@ -50,8 +51,11 @@ class RoleHandler(Handler):
         return read_answer(fields, value)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
+        asked = read_body("role", RoleBody, body)
+        if isinstance(asked, Failure):
+            return asked
         try:
-            question = read_body(body, context)
+            question = question_of(asked, context)
         except ValueError as exc:
             return Failure.of("effect", f"role: {exc}")
         try:

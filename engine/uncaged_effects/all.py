@@ -11,14 +11,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Annotated, Literal
 
+from uncaged_bundles import shapes
 from uncaged_bundles.limits import AllLimits
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.services.registry import handler_for
 
-KEYS = frozenset({"effects", "limit", "onFailure"})
 NOT_BEGUN: Mapping[str, object] = {"kind": "not-begun", "message": "an effect beside it failed first"}
 MOST_AT_ONCE = 64
 MOST_EFFECTS = 10_000
@@ -34,44 +37,67 @@ NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
 """A role counts as a round and may own the worktree; a person is asked one thing at a time; one level is enough."""
 
 
+def effects_inside(value: object, path: shapes.Path) -> list[tuple[str, object]]:
+    """Return the effects of a list as pairs of kind and body."""
+    effects = shapes.items(value, path)
+    if len(effects) > MOST_EFFECTS:
+        raise shapes.ShapeError(path, f"{MOST_EFFECTS:,} effects are the most")
+    pairs: list[tuple[str, object]] = []
+    for index, effect in enumerate(effects):
+        if not isinstance(effect, Mapping) or len(effect) != 1:
+            raise shapes.ShapeError((*path, index), "must be a mapping with exactly one key, its kind")
+        [(kind, inner)] = effect.items()
+        if kind in NEVER_INSIDE:
+            raise shapes.ShapeError((*path, index), f"{kind} cannot be inside all")
+        pairs.append((str(kind), inner))
+    return pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllBody:
+    effects: Annotated[Sequence[tuple[str, object]], effects_inside]
+    limit: Annotated[int, shapes.whole_between(1, MOST_AT_ONCE)] = 8
+    on_failure: Annotated[Literal["wait", "stop"], shapes.one_of("wait", "stop"), "onFailure"] = "wait"
+
+
 class AllHandler(Handler):
     kind = "all"
     limits = AllLimits
     is_composite = True
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
-        effects = checked(body)
-        count = {} if isinstance(effects, str) else {"minItems": len(effects), "maxItems": len(effects)}
+        asked = read_body("all", AllBody, body)
+        count = {} if isinstance(asked, Failure) else {"minItems": len(asked.effects), "maxItems": len(asked.effects)}
         return {"type": "array", "items": RESULT, **count}
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """The most careful rule of the effects inside; what the policy does not allow is not performed."""
-        effects = checked(body)
-        if isinstance(effects, str):
+        asked = read_body("all", AllBody, body)
+        if isinstance(asked, Failure):
             return "repeat"
         allowed = bundle.descriptor.policy.limits
-        rules = {handler_for(kind).rule(inner, bundle) for kind, inner in effects if kind in allowed}
+        rules = {handler_for(kind).rule(inner, bundle) for kind, inner in asked.effects if kind in allowed}
         return "ask" if "ask" in rules else "repeat"
 
     def parts(self, body: object) -> Sequence[tuple[str, object]]:
-        effects = checked(body)
-        return () if isinstance(effects, str) else effects
+        asked = read_body("all", AllBody, body)
+        return () if isinstance(asked, Failure) else asked.effects
 
     def difference(self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]) -> str | None:
         return difference(body, outcome, lines)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        effects = checked(body)
-        if isinstance(effects, str) or not isinstance(body, Mapping):
-            return Failure.of("effect", f"all: {effects}")
-        stop_early = body.get("onFailure", "wait") == "stop"
-        return Together(effects, context, stop_early=stop_early).perform(int(body.get("limit", 8)))
+        asked = read_body("all", AllBody, body)
+        if isinstance(asked, Failure):
+            return asked
+        return Together(asked.effects, context, stop_early=asked.on_failure == "stop").perform(asked.limit)
 
 
 def difference(body: object, results: object, lines: Sequence[Mapping[str, object]]) -> str | None:
-    effects = checked(body)
-    if isinstance(effects, str) or not isinstance(body, Mapping):
-        return f"it has an outcome, and could not be performed: {effects}"
+    asked = read_body("all", AllBody, body)
+    if isinstance(asked, Failure):
+        return f"it has an outcome, and could not be performed: {asked.error['message']}"
+    effects = asked.effects
     if not isinstance(results, list) or len(results) != len(effects) or not all(isinstance(result, Mapping) for result in results):
         return f"it has {len(effects)} parts, and its outcome is {_shown(results)}"
     seen: set[int] = set()
@@ -83,7 +109,7 @@ def difference(body: object, results: object, lines: Sequence[Mapping[str, objec
         if result_of(line) != results[index]:
             return f"the line of part {index} holds {_shown(result_of(line))}, the outcome {_shown(results[index])}"
     for index, (kind, _) in enumerate(effects):
-        if index not in seen and not lineless(results, body, index, kind):
+        if index not in seen and not lineless(results, asked, index, kind):
             return f"the outcome holds {_shown(results[index])} for part {index}, which has no line"
     return None
 
@@ -96,7 +122,7 @@ def _shown(value: object) -> str:
 class Together:
     """One run of several effects."""
 
-    def __init__(self, effects: list[tuple[str, object]], context: EffectContext, *, stop_early: bool) -> None:
+    def __init__(self, effects: Sequence[tuple[str, object]], context: EffectContext, *, stop_early: bool) -> None:
         self._effects = effects
         self._context = context
         self._stop_early = stop_early
@@ -142,34 +168,12 @@ def waits(kind: str) -> Mapping[str, object]:
     return {"kind": "effect", "message": f"{kind} waits for a person, which cannot happen inside all"}
 
 
-def lineless(results: list[Mapping[str, object]], body: Mapping[str, object], index: int, kind: str) -> bool:
+def lineless(results: list[Mapping[str, object]], asked: AllBody, index: int, kind: str) -> bool:
     """Whether part *index* may have its result without a line: it would have waited for a person, or one beside it failed first."""
     error = results[index].get("error")
     failed = any("error" in result and result["error"] != NOT_BEGUN for result in results)
-    return error == waits(kind) or (error == NOT_BEGUN and body.get("onFailure") == "stop" and failed)
+    return error == waits(kind) or (error == NOT_BEGUN and asked.on_failure == "stop" and failed)
 
 
 def result_of(record: Mapping[str, object]) -> Mapping[str, object]:
     return {"error": record["error"]} if "error" in record else {"outcome": record.get("outcome")}
-
-
-def checked(body: object) -> list[tuple[str, object]] | str:
-    """The effects inside as pairs of kind and body, or what is wrong."""
-    if not isinstance(body, Mapping) or not set(body) <= KEYS or not isinstance(body.get("effects"), list):
-        return 'its body is {"effects": [effect, …]}, perhaps with "limit" and "onFailure"'
-    limit, policy, effects = body.get("limit", 8), body.get("onFailure", "wait"), body["effects"]
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_AT_ONCE:
-        return f"limit is a whole number from 1 to {MOST_AT_ONCE}"
-    if policy not in ("wait", "stop"):
-        return 'onFailure is "wait" or "stop"'
-    if len(effects) > MOST_EFFECTS:
-        return f"{MOST_EFFECTS} effects are the most"
-    pairs: list[tuple[str, object]] = []
-    for index, effect in enumerate(effects):
-        if not isinstance(effect, Mapping) or len(effect) != 1:
-            return f"effects[{index}] is a mapping with exactly one key, its kind"
-        [(kind, inner)] = effect.items()
-        if kind in NEVER_INSIDE:
-            return f"effects[{index}]: {kind} cannot stand inside all"
-        pairs.append((str(kind), inner))
-    return pairs

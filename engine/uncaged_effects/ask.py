@@ -5,13 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
+from uncaged_bundles import shapes
 from uncaged_bundles.limits import AskLimits
+from uncaged_bundles.records import dataclass
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Wait
 
-KEYS = frozenset({"question", "schema", "choices"})
+
+def choices(value: object, path: shapes.Path) -> list[object] | None:
+    """Return a list of what may be answered, which is not empty."""
+    if value is not None and not shapes.items(value, path):
+        raise shapes.ShapeError(path, "is empty; name what may be answered, or leave it out")
+    return None if value is None else shapes.items(value, path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskBody:
+    question: str
+    schema: Mapping[str, object] | None = None
+    choices: Annotated[Sequence[object] | None, choices] = None
 
 
 class AskHandler(Handler):
@@ -20,23 +36,21 @@ class AskHandler(Handler):
     recovery: Rule = "repeat"  # to ask a person twice does no harm
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
-        asked = body if isinstance(body, Mapping) else {}
-        schema = asked.get("schema") or ({"enum": asked["choices"]} if asked.get("choices") else {})
-        return schema if isinstance(schema, Mapping) else {}
+        asked = read_body("ask", AskBody, body)
+        return {} if isinstance(asked, Failure) else schema_of(asked) or {}
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        if not isinstance(body, Mapping) or not isinstance(body.get("question"), str) or not set(body) <= KEYS:
-            return Failure.of("effect", 'ask: its body is {"question": text}, perhaps with "schema" or "choices"')
-        choices, schema = body.get("choices"), body.get("schema")
-        if choices is not None and (not isinstance(choices, list) or not choices):
-            return Failure.of("effect", f"ask: choices is a list of what may be answered, not {choices!r}")
-        if schema is not None and not isinstance(schema, Mapping):
-            return Failure.of("effect", f"ask: schema is a JSON Schema, not {schema!r}")
+        asked = read_body("ask", AskBody, body)
+        if isinstance(asked, Failure):
+            return asked
         if context.answer is not None:
             return Answer(fields={"outcome": context.answer})
-        details: dict[str, object] = {"question": body["question"]}
-        if choices is not None:
-            details["schema"] = {"enum": choices}
-        if schema is not None:
-            details["schema"] = schema
-        return Wait(details=details)
+        schema = schema_of(asked)
+        return Wait(details={"question": asked.question, **({} if schema is None else {"schema": schema})})
+
+
+def schema_of(asked: AskBody) -> Mapping[str, object] | None:
+    """Return the JSON Schema of an answer: the body's own, else one of its choices."""
+    if asked.schema is not None or asked.choices is None:
+        return asked.schema
+    return {"enum": asked.choices}

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Annotated, Literal, get_args
 
+from uncaged_bundles import shapes
 from uncaged_bundles.limits import FetchLimits
+from uncaged_bundles.records import dataclass
+from uncaged_engine.door.bodies import Seconds, read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
-from uncaged_engine.door.outcomes import Outcome
+from uncaged_engine.door.outcomes import Failure, Outcome
 from uncaged_engine.services.network import HostRules, RequestCancelled, WebProblem, read_target
 
 from .web.client import CLIENTS, Clients
@@ -22,9 +24,8 @@ from .web.credentials import Credentials
 from .web.errand import Errand, run
 from .web.exchange import Received
 from .web.limits import limits_of
-from .web.request import Request, read_url
+from .web.request import Request
 
-KEYS = frozenset({"url", "as", "selector", "timeout_s"})
 Form = Literal["markdown", "text", "html", "selector"]
 FORMS: tuple[Form, ...] = get_args(Form)
 HTML = ("text/html", "application/xhtml+xml")
@@ -42,12 +43,21 @@ ANSWER = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """A checked body."""
+class FetchBody:
+    """form: of the text; None is Markdown, or the selected parts where a selector is given."""
 
-    url: str
-    form: Form
-    selector: str
+    url: Annotated[str, shapes.filled]
+    form: Annotated[Form | None, shapes.one_of(*FORMS), "as"] = None
+    selector: str = ""
+    timeout_s: Seconds = None
+
+    def __post_init__(self) -> None:
+        if bool(self.selector.strip()) is not (self.chosen_form == "selector"):
+            raise shapes.ShapeError(("selector",), 'is a CSS selector, and goes with "as": "selector"')
+
+    @property
+    def chosen_form(self) -> Form:
+        return self.form or ("selector" if self.selector else "markdown")
 
 
 class FetchHandler(Handler):
@@ -60,37 +70,24 @@ class FetchHandler(Handler):
         self._clients = clients
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        def make(received: Received, _: Credentials) -> object:
-            wish = read_wish(body)
-            end_s = time.monotonic() + min(limits_of(body, policy).total_s, WORK_S)
-            return page_of(received, wish, lambda: go_on(end_s, context))
-
+        asked = read_body("fetch", FetchBody, body)
+        if isinstance(asked, Failure):
+            return asked
         policy = context.bundle.descriptor.policy.limits.get(self.kind, {})
-        return run(lambda: errand_of(body, policy), make, kind=self.kind, context=context, clients=self._clients)
+        limits = limits_of(asked.timeout_s, FetchLimits.of(policy))
+
+        def errand() -> Errand:
+            request = Request(method="GET", target=read_target(asked.url), headers=(("Accept", ACCEPT),))
+            return Errand(request=request, rules=HostRules.of("fetch", policy), limits=limits)
+
+        def make(received: Received, _: Credentials) -> object:
+            end_s = time.monotonic() + min(limits.total_s, WORK_S)
+            return page_of(received, asked, lambda: go_on(end_s, context))
+
+        return run(errand, make, kind=self.kind, context=context, clients=self._clients)
 
 
-def errand_of(body: object, policy: Mapping[str, object]) -> Errand:
-    request = Request(method="GET", target=read_target(read_wish(body).url), headers=(("Accept", ACCEPT),))
-    return Errand(request=request, rules=HostRules.of("fetch", policy), limits=limits_of(body, policy))
-
-
-def read_wish(body: object) -> Wish:
-    """Raises: WebProblem: kind *effect*."""
-    if not isinstance(body, Mapping):
-        raise WebProblem("effect", 'its body must be a mapping with a "url"')
-    unknown = sorted(set(body) - KEYS)
-    if unknown:
-        raise WebProblem("effect", f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})")
-    selector = body.get("selector", "")
-    form = body.get("as", "selector" if selector else "markdown")
-    if form not in FORMS:
-        raise WebProblem("effect", f"as must be one of {', '.join(FORMS)}, not {form!r}")
-    if not isinstance(selector, str) or bool(selector.strip()) is not (form == "selector"):
-        raise WebProblem("effect", 'selector is a CSS selector, and goes with "as": "selector"')
-    return Wish(url=read_url(body), form=cast("Form", form), selector=selector)
-
-
-def page_of(received: Received, wish: Wish, check: Callable[[], object]) -> dict[str, str]:
+def page_of(received: Received, asked: FetchBody, check: Callable[[], object]) -> dict[str, str]:
     """Make the answer of what came back; raises WebProblem for whatever is no page."""
     kind, charset = kind_of(received)
     if not 200 <= received.status < 300:
@@ -103,19 +100,19 @@ def page_of(received: Received, wish: Wish, check: Callable[[], object]) -> dict
     if text is None:
         raise WebProblem("body", f"this is no page but {kind or 'something without a type'}; an http effect gets its bytes")
     url = received.target.url
-    if not is_html and wish.form != "selector":
+    if not is_html and asked.chosen_form != "selector":
         return {"url": url, "title": "", "text": text}
-    if wish.form == "html":
+    if asked.chosen_form == "html":
         return {"url": url, "title": title_of(text), "text": text}
     page = Page(text, url, check)
     title = page.title
-    match wish.form:
+    match asked.chosen_form:
         case "markdown":
             return {"url": url, "title": title, "text": page.markdown()}
         case "text":
             return {"url": url, "title": title, "text": page.text()}
         case "selector":
-            return {"url": url, "title": title, "text": page.selected(wish.selector)}
+            return {"url": url, "title": title, "text": page.selected(asked.selector)}
 
 
 def known_text(kind: str) -> bool:

@@ -8,15 +8,16 @@ that goes on after that takes its child up again. A child draws on what is left 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, cast
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, StorageError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import FlowLimits
+from uncaged_bundles.records import dataclass, field
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.children import DEEPEST, depth_of, derived_id
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
-
-KEYS = frozenset({"name", "prompt", "params", "maxRounds"})
 
 ANSWER = {
     "type": "object",
@@ -24,6 +25,14 @@ ANSWER = {
     "properties": {"success": {"type": "boolean"}, "message": {"type": ["string", "null"]}},
 }
 """JSON Schema of an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowBody:
+    name: str
+    prompt: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
+    max_rounds: Annotated[object, "maxRounds"] = None
 
 
 class FlowHandler(Handler):
@@ -36,37 +45,35 @@ class FlowHandler(Handler):
         return derived_id(key, intended_ms)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        problem = find_problem(body, context)
-        if problem is not None or not isinstance(body, Mapping):
-            return problem or Failure.of("effect", "flow: its body must be a mapping")
+        asked = read_body("flow", FlowBody, body)
+        if isinstance(asked, Failure):
+            return asked
+        if (refusal := find_refusal(asked, context)) is not None:
+            return refusal
         from uncaged_engine.services import children  # the library for clients, of which the other effects need nothing
 
         engine = children.Engine(context.store)
         child = children.child_id(context)
         try:
             if context.store.journal_of(child) is None:
-                children.begin(engine, child, body, context)
+                children.begin(engine, child, cast("Mapping[str, object]", body), context)  # checked by now
         except StorageError as exc:  # also of the child's journal: the same child is started when there is space
-            raise EnvironmentLacks(f"{body['name']}: {exc}") from exc
+            raise EnvironmentLacks(f"{asked.name}: {exc}") from exc
         except UncagedError as exc:
-            return Failure.of("flow", f"{body['name']}: {exc}")
+            return Failure.of("flow", f"{asked.name}: {exc}")
         # crash here: the child runs; asked again, we find it
         try:
             with context.cancel.on_request(lambda: children.stop(engine, child)):
                 return children.result_of(engine, child, context)
         except NotFoundError:
-            return Failure.of("flow", f"{body['name']}: its thread {child} was removed before it had ended", threadId=child)
+            return Failure.of("flow", f"{asked.name}: its thread {child} was removed before it had ended", threadId=child)
 
 
-def find_problem(body: object, context: EffectContext) -> Failure | None:
-    if not isinstance(body, Mapping) or not isinstance(body.get("name"), str) or not set(body) <= KEYS:
-        return Failure.of("effect", 'flow: its body is {"name": text}, perhaps with "prompt", "params" and "maxRounds"')
-    if not isinstance(body.get("prompt", ""), str) or not isinstance(body.get("params", {}), Mapping):
-        return Failure.of("effect", "flow: prompt is text, params is a mapping")
+def find_refusal(asked: FlowBody, context: EffectContext) -> Failure | None:
     names = FlowLimits.of(context.bundle.descriptor.policy.limits.get("flow", {})).names
-    if names is not None and body["name"] not in names:
+    if names is not None and asked.name not in names:
         return Failure.of(
-            "policy", f'flow: {body["name"]!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}'
+            "policy", f'flow: {asked.name!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}'
         )
     if depth_of(context.start) >= DEEPEST:
         return Failure.of("flow", f"flow: threads start one another {DEEPEST} levels deep at most")

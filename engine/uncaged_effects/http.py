@@ -12,8 +12,9 @@ from email.utils import parsedate_to_datetime
 
 from uncaged_bundles.limits import HttpLimits
 from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
-from uncaged_engine.door.outcomes import Outcome, TryLater
+from uncaged_engine.door.outcomes import Failure, Outcome, TryLater
 from uncaged_engine.services.network import HostRules
 
 from .web.client import CLIENTS, Clients
@@ -22,7 +23,7 @@ from .web.credentials import Credentials
 from .web.errand import Errand, run
 from .web.exchange import Received
 from .web.limits import limits_of
-from .web.request import REPEATABLE, SAFE, read_request
+from .web.request import REPEATABLE, SAFE, HttpBody, request_of
 
 TOO_MANY = 429
 ANSWER = {
@@ -43,23 +44,31 @@ class HttpHandler(Handler):
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del bundle
-        if not isinstance(body, Mapping):
-            return "repeat"  # nothing was sent
-        return "repeat" if str(body.get("method", "GET")).upper() in REPEATABLE or body.get("idempotent") is True else "ask"
+        asked = read_body("http", HttpBody, body)
+        return "repeat" if isinstance(asked, Failure) or repeatable(asked) else "ask"  # a failure: nothing was sent
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
+        asked = read_body("http", HttpBody, body)
+        if isinstance(asked, Failure):
+            return asked
+
         def judge(received: Received) -> TryLater | None:
-            return later_of(received, context.clock_ms()) if self.rule(body, context.bundle) == "repeat" else None
+            return later_of(received, context.clock_ms()) if repeatable(asked) else None
 
-        return run(lambda: errand_of(body, context), outcome_of, kind=self.kind, context=context, clients=self._clients, judge=judge)
+        return run(lambda: errand_of(asked, context), outcome_of, kind=self.kind, context=context, clients=self._clients, judge=judge)
 
 
-def errand_of(body: object, context: EffectContext) -> Errand:
+def repeatable(asked: HttpBody) -> bool:
+    """Return whether the request may be sent again after a crash."""
+    return asked.method in REPEATABLE or asked.idempotent
+
+
+def errand_of(asked: HttpBody, context: EffectContext) -> Errand:
     policy = context.bundle.descriptor.policy.limits.get("http", {})
-    request = read_request(body)
+    request = request_of(asked)
     if request.method not in SAFE and not request.has("idempotency-key"):
         request = request.with_header("Idempotency-Key", context.key)
-    return Errand(request=request, rules=HostRules.of("http", policy), limits=limits_of(body, policy))
+    return Errand(request=request, rules=HostRules.of("http", policy), limits=limits_of(asked.timeout_s, HttpLimits.of(policy)))
 
 
 def later_of(received: Received, now_ms: int) -> TryLater | None:

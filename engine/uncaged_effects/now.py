@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from uncaged_bundles.limits import NowLimits
+from uncaged_bundles.records import dataclass
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NowBody:
+    """No keys."""
 
 
 class NowHandler(Handler):
@@ -16,6 +23,5 @@ class NowHandler(Handler):
     recovery: Rule = "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        if body not in ({}, None):
-            return Failure.of("effect", "now: its body must be an empty mapping")
-        return Answer(fields={"outcome": context.clock_ms()})
+        asked = read_body("now", NowBody, {} if body is None else body)
+        return asked if isinstance(asked, Failure) else Answer(fields={"outcome": context.clock_ms()})

@@ -19,21 +19,35 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
 
+from uncaged_bundles import shapes
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import NullLimits
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.door.preparing import Preparation
 
 MAX_TIMES = 1 << 20
-PLAIN_KEYS = frozenset({"value", "times"})
-KEYS = PLAIN_KEYS | frozenset({"sleep_s", "first_s", "fail", "lack", "wait", "rule", "mark"})
-RULES: dict[str, Rule] = {"repeat": "repeat", "restore": "restore", "ask": "ask"}
+VALUE_ALONE = {"value"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullBody:
+    value: object = None
+    times: Annotated[int, shapes.whole_between(0, MAX_TIMES)] = 1
+    sleep_s: Annotated[float | None, shapes.not_negative] = None
+    first_s: Annotated[float, shapes.not_negative] = 0
+    fail: Annotated[str | None, shapes.text] = None
+    lack: Annotated[str | None, shapes.text] = None
+    wait: bool = False
+    rule: Rule = "repeat"
+    mark: bool = False
 
 
 class NullHandler(Handler):
@@ -42,19 +56,14 @@ class NullHandler(Handler):
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del bundle
-        if isinstance(body, dict):
-            chosen = body.get("rule", "repeat")
-            if isinstance(chosen, str):
-                return RULES.get(chosen, "repeat")
-        return "repeat"
+        asked = read_body("null", NullBody, body)
+        return "repeat" if isinstance(asked, Failure) else asked.rule
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        if not isinstance(body, dict):
-            return Failure.of("effect", "null: its body must be a mapping")
-        problem = find_problem(body)
-        if problem is not None:
-            return Failure.of("effect", f"null: {problem}")
-        return answer(body) if body.keys() <= PLAIN_KEYS else perform_options(body, context)
+        if isinstance(body, dict) and body.keys() == VALUE_ALONE:
+            return Answer(fields={"outcome": body["value"]})  # benchmarks of the engine alone do this for every step
+        asked = read_body("null", NullBody, body)
+        return asked if isinstance(asked, Failure) else perform_options(asked, context)
 
 
 class NullPreparation(Preparation):
@@ -63,46 +72,20 @@ class NullPreparation(Preparation):
         (store.work / f"{thread}.null").unlink(missing_ok=True)
 
 
-def find_problem(body: dict[str, object]) -> str | None:
-    is_plain = body.keys() <= PLAIN_KEYS
-    if not is_plain and not body.keys() <= KEYS:
-        unknown = sorted(body.keys() - KEYS)
-        return f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})"
-    times = body.get("times", 1)
-    if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= MAX_TIMES:
-        return f"times must be a number up to {MAX_TIMES}, not {times!r}"
-    if is_plain:
-        return None
-    for key in ("sleep_s", "first_s"):
-        sleep_s = body.get(key, 0)
-        if isinstance(sleep_s, bool) or not isinstance(sleep_s, int | float) or sleep_s < 0:
-            return f"{key} must be a number of seconds, not {sleep_s!r}"
-    if not isinstance(body.get("rule", "repeat"), str) or body.get("rule", "repeat") not in RULES:
-        return f"rule must be one of {', '.join(RULES)}, not {body['rule']!r}"
-    for key in ("fail", "lack"):
-        if not isinstance(body.get(key, ""), str):
-            return f"{key} must be a message, not {body[key]!r}"
-    return None
-
-
-def perform_options(body: dict[str, object], context: EffectContext) -> Outcome:
-    sleep_s = cast("float", body.get("sleep_s" if "sleep_s" in body or context.attempt > 1 else "first_s", 0))
+def perform_options(asked: NullBody, context: EffectContext) -> Outcome:
+    sleep_s = asked.sleep_s if asked.sleep_s is not None else asked.first_s if context.attempt == 1 else 0
     if sleep_s and context.cancel.wait(sleep_s):
         return Void(word="killed", message="the null effect was killed while it slept")
-    if "lack" in body and context.attempt == 1:
-        raise EnvironmentLacks(str(body["lack"]))
-    if "fail" in body:
-        return Failure.of("null", str(body["fail"]))
-    if body.get("wait"):
-        return Wait(details={"null": body.get("value")})
-    if body.get("mark"):
+    if asked.lack is not None and context.attempt == 1:
+        raise EnvironmentLacks(asked.lack)
+    if asked.fail is not None:
+        return Failure.of("null", asked.fail)
+    if asked.wait:
+        return Wait(details={"null": asked.value})
+    if asked.mark:
         leave_mark(marks_path(context), context.key)
-    return answer(body)
-
-
-def answer(body: dict[str, object]) -> Answer:
-    value = body.get("value")
-    return Answer(fields={"outcome": value * cast("int", body.get("times", 1)) if isinstance(value, str) else value})
+    value = asked.value
+    return Answer(fields={"outcome": value * asked.times if isinstance(value, str) else value})
 
 
 def marks_path(context: EffectContext) -> Path:

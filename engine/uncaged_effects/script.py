@@ -18,6 +18,7 @@ from typing import cast
 from uncaged_bundles.errors import EnvironmentLacks, RefusedError, SandboxUnavailable, os_problem
 from uncaged_bundles.limits import ScriptLimits
 from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.services import secrets
@@ -45,7 +46,7 @@ from .scripting.network import opened
 from .scripting.places import check_inside, settle
 from .scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
 from .scripting.refusals import ReportedRefusal, findings
-from .scripting.wish import Limits, Wish, declared, environment_of, read_body
+from .scripting.wish import Limits, ScriptBody, Wish, declared, environment_of, wish_of
 
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
 FLAGS = {
@@ -70,14 +71,17 @@ class ScriptHandler(Handler):
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """What can change nothing may run again: it writes nowhere and reaches nobody, or its author says so."""
         limits = bundle.descriptor.policy.limits.get("script", {})
-        declared_safe = isinstance(body, Mapping) and body.get("repeat") is True
-        return "repeat" if declared_safe or not (limits.get("write") or limits.get("network")) else "ask"
+        asked = read_body("script", ScriptBody, body)
+        return "repeat" if isinstance(asked, Failure) or asked.repeat or not (limits.get("write") or limits.get("network")) else "ask"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
+        asked = read_body("script", ScriptBody, body)
+        if isinstance(asked, Failure):
+            return asked
         limits = Limits.of(context.bundle.descriptor.policy.limits.get("script", {}))
         run: Run | None = None
         try:
-            wish = read_body(body, limits)
+            wish = wish_of(asked, limits)
             check_text(wish.language, wish.body, limits)
             run = Run(wish, limits, context)
             return run.perform()

@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
+from uncaged_bundles import shapes
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_bundles.limits import SearchLimits
+from uncaged_bundles.limits import FetchLimits, SearchLimits
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.urls import Target
+from uncaged_engine.door.bodies import Seconds, read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
 from uncaged_engine.services import secrets
-from uncaged_engine.services.network import HostPattern, HostRules, WebProblem
+from uncaged_engine.services.network import HostPattern, HostRules
 from uncaged_engine.services.settings import SearchSettings
 
 from .web.client import CLIENTS, Clients
@@ -23,7 +27,6 @@ from .web.exchange import Received
 from .web.limits import limits_of
 from .web.searching import Provider, provider_of
 
-KEYS = frozenset({"query", "limit", "timeout_s"})
 FEW, MOST = 10, 100
 UNREACHED = frozenset({"dns", "connect", "tls", "policy", "refused-address", "redirects"})
 
@@ -33,6 +36,13 @@ ANSWER = {
     "properties": {"results": {"type": "array", "items": {"type": "object", "required": ["title", "url", "snippet"]}}},
 }
 """JSON Schema of an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchBody:
+    query: Annotated[str, shapes.filled]
+    limit: Annotated[int, shapes.whole_between(1, MOST)] = FEW
+    timeout_s: Seconds = None
 
 
 class SearchHandler(Handler):
@@ -45,10 +55,9 @@ class SearchHandler(Handler):
         self._clients = clients
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        try:
-            query, limit = read_body(body)
-        except WebProblem as exc:
-            return Failure.of(exc.kind, f"search: {exc}")
+        asked = read_body("search", SearchBody, body)
+        if isinstance(asked, Failure):
+            return asked
         settings = context.config.search
         if settings is None:
             raise EnvironmentLacks(
@@ -57,33 +66,21 @@ class SearchHandler(Handler):
         provider = provider_of(settings)
 
         def make(received: Received, credentials: Credentials) -> object:
-            return {"results": credentials.redact(provider.results(received)[:limit])}
+            return {"results": credentials.redact(provider.results(received)[: asked.limit])}
 
-        outcome = run(lambda: errand_of(body, query, provider, settings), make, kind=self.kind, context=context, clients=self._clients)
+        outcome = run(lambda: errand_of(asked, provider, settings), make, kind=self.kind, context=context, clients=self._clients)
         if isinstance(outcome, Failure) and outcome.error["kind"] in UNREACHED:
             raise EnvironmentLacks(f"{outcome.error['message']}; start it, or mend search.url in config.yaml, then resume")
         return outcome
 
 
-def read_body(body: object) -> tuple[str, int]:
-    """Raises: WebProblem: kind *effect*."""
-    if not isinstance(body, Mapping) or not set(body) <= KEYS:
-        raise WebProblem("effect", 'its body is {"query": text}, perhaps with "limit" and "timeout_s"')
-    query, limit = body.get("query"), body.get("limit", FEW)
-    if not isinstance(query, str) or not query.strip():
-        raise WebProblem("effect", f"query must be what to search for, not {query!r}")
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST:
-        raise WebProblem("effect", f"limit must be a whole number from 1 to {MOST}, not {limit!r}")
-    return query.strip(), limit
-
-
-def errand_of(body: object, query: str, provider: Provider, settings: SearchSettings) -> Errand:
+def errand_of(asked: SearchBody, provider: Provider, settings: SearchSettings) -> Errand:
     """The one request of the engine that no bundle's policy names the host of: the person did, in config."""
-    request = provider.request(query)
+    request = provider.request(asked.query.strip())
     key = (settings.key or "").removeprefix(secrets.PREFIX)
     hosts = (only(request.target),)
     rules = HostRules(kind="search", hosts=hosts, private=True, bound=((key, hosts),) if key else ())
-    return Errand(request=request, rules=rules, limits=limits_of(body, {}))
+    return Errand(request=request, rules=rules, limits=limits_of(asked.timeout_s, FetchLimits()))
 
 
 def only(target: Target) -> HostPattern:

@@ -10,13 +10,39 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Annotated
 
+from uncaged_bundles import shapes
 from uncaged_bundles.limits import SleepLimits
+from uncaged_bundles.records import dataclass
+from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 
 STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 LONGEST_S = 366 * 24 * 3600
+
+
+def duration(value: object, path: shapes.Path) -> float:
+    """Return a number of seconds of at most a year."""
+    if shapes.not_negative(value, path) > LONGEST_S:
+        raise shapes.ShapeError(path, "a year is the longest sleep")
+    return shapes.not_negative(value, path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepBody:
+    """One of the two. until: milliseconds since 1970, UTC."""
+
+    seconds: Annotated[float | None, duration] = None
+    until: Annotated[int | None, shapes.whole] = None
+
+    def __post_init__(self) -> None:
+        if (self.seconds is None) == (self.until is None):
+            raise shapes.ShapeError((), 'must be {"seconds": number} or {"until": milliseconds}')
+
+    def due_ms(self, intended_ms: int) -> int:
+        return self.until if self.until is not None else intended_ms + round((self.seconds or 0) * 1000)
 
 
 class SleepHandler(Handler):
@@ -29,10 +55,13 @@ class SleepHandler(Handler):
         self._steady_s = steady_s
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        due = find_due(body, context.intended_ms)
-        if isinstance(due, str):
-            return Failure.of("effect", f"sleep: {due}")
-        left_s = self._left(body, due, context)
+        asked = read_body("sleep", SleepBody, body)
+        if isinstance(asked, Failure):
+            return asked
+        due = asked.due_ms(context.intended_ms)
+        if due - context.intended_ms > LONGEST_S * 1000:
+            return Failure.of("effect", "sleep.until: a year is the longest sleep")
+        left_s = self._left(asked.seconds, due, context)
         while (wait_s := left_s()) > 0:
             wakes = datetime.fromtimestamp(context.clock_ms() / 1000 + wait_s)
             context.progress({"text": f"until {wakes:%Y-%m-%d %H:%M:%S}"})
@@ -41,27 +70,17 @@ class SleepHandler(Handler):
         return Answer(fields={"outcome": due})
 
     def due_ms(self, body: object, intended_ms: int) -> int | None:
-        due = find_due(body, intended_ms)
-        return due if isinstance(due, int) else None
+        asked = read_body("sleep", SleepBody, body)
+        if isinstance(asked, Failure):
+            return None
+        due = asked.due_ms(intended_ms)
+        return due if due - intended_ms <= LONGEST_S * 1000 else None
 
-    def _left(self, body: object, due: int, context: EffectContext) -> Callable[[], float]:
-        """How many seconds are left, at any time."""
-        seconds = body.get("seconds") if isinstance(body, Mapping) else None
-        if not isinstance(seconds, int | float):
+    def _left(self, seconds: float | None, due: int, context: EffectContext) -> Callable[[], float]:
+        """Return a function that says how many seconds are left."""
+        if seconds is None:
             return lambda: (due - context.clock_ms()) / 1000
         if context.attempt > 1:
             seconds = min(seconds, (due - context.clock_ms()) / 1000)
         end_s = self._steady_s() + seconds
         return lambda: end_s - self._steady_s()
-
-
-def find_due(body: object, intended_ms: int) -> int | str:
-    """The moment to wake, or what is wrong with the effect."""
-    if not isinstance(body, Mapping) or len(body) != 1:
-        return 'its body is {"seconds": number} or {"until": milliseconds}'
-    seconds, until = body.get("seconds"), body.get("until")
-    if isinstance(until, int) and not isinstance(until, bool):
-        return until if until - intended_ms <= LONGEST_S * 1000 else "a year is the longest sleep"
-    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds <= LONGEST_S:
-        return intended_ms + round(seconds * 1000)
-    return 'its body is {"seconds": number of at most a year} or {"until": milliseconds}'

@@ -244,20 +244,20 @@ def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_desk: MakeDes
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("coder", "its body must be a mapping with the name of a role"),
-        ({}, "the descriptor has no role None (its roles: coder, planner)"),
-        ({"name": "codr"}, "the descriptor has no role 'codr' (its roles: coder, planner)"),
-        ({"name": ["coder"]}, "the descriptor has no role ['coder'] (its roles: coder, planner)"),
-        ({"name": "coder", "agent": "x"}, "unknown key 'agent' (known: name, prompt, timeout_s)"),
-        ({"name": "coder", "prompt": 3}, "prompt must be text, not 3"),
-        ({"name": "coder", "timeout_s": 0}, "timeout_s must be a number of seconds above 0, not 0"),
-        ({"name": "coder", "timeout_s": True}, "timeout_s must be a number of seconds above 0, not True"),
+        ("coder", "role: must be a mapping, not 'coder'"),
+        ({}, "role.name: is missing"),
+        ({"name": "codr"}, "role: the descriptor has no role 'codr' (its roles: coder, planner)"),
+        ({"name": ["coder"]}, "role.name: must be text, not ['coder']"),
+        ({"name": "coder", "agent": "x"}, "role.agent: unknown key 'agent'; known here: name, prompt, timeout_s"),
+        ({"name": "coder", "prompt": 3}, "role.prompt: must be text, not 3"),
+        ({"name": "coder", "timeout_s": 0}, "role.timeout_s: must be a positive number, not 0"),
+        ({"name": "coder", "timeout_s": True}, "role.timeout_s: must be a positive number, not True"),
     ],
 )
 def test_a_bad_body_is_a_failure(make_desk: MakeDesk, body: object, words: str) -> None:
     """The bundle's author reads it; no agent is asked."""
     error = failure(make_desk(default="exit 9"), body=body)
-    assert error == {"kind": "effect", "message": f"role: {words}"}
+    assert error == {"kind": "effect", "message": words}
 
 
 def test_writing_roles_do_not_run_side_by_side(make_desk: MakeDesk) -> None:

@@ -101,18 +101,18 @@ def test_a_person_cannot_be_waited_for_inside(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ([], "its body is"),
-        ({"effects": {}}, "its body is"),
-        ({"effects": [], "at_once": 3}, "its body is"),
-        ({"effects": [], "limit": 0}, "limit is a whole number from 1 to 64"),
-        ({"effects": [], "limit": 65}, "limit is a whole number from 1 to 64"),
-        ({"effects": [], "limit": True}, "limit is a whole number from 1 to 64"),
-        ({"effects": [], "onFailure": "panic"}, 'onFailure is "wait" or "stop"'),
-        ({"effects": [5]}, "effects[0] is a mapping with exactly one key"),
-        ({"effects": [{"null": {}, "now": {}}]}, "effects[0] is a mapping with exactly one key"),
-        ({"effects": [{}] * 10_001}, "10000 effects are the most"),
+        ([], "all"),
+        ({"effects": {}}, "all"),
+        ({"effects": [], "at_once": 3}, "all"),
+        ({"effects": [], "limit": 0}, "all.limit: must be a whole number"),
+        ({"effects": [], "limit": 65}, "all.limit: must be a whole number"),
+        ({"effects": [], "limit": True}, "all.limit: must be a whole number"),
+        ({"effects": [], "onFailure": "panic"}, "is not one of wait, stop"),
+        ({"effects": [5]}, "all.effects[0]: must be a mapping with exactly one key"),
+        ({"effects": [{"null": {}, "now": {}}]}, "all.effects[0]: must be a mapping with exactly one key"),
+        ({"effects": [{}] * 10_001}, "10,000 effects are the most"),
         *(
-            ({"effects": [{"null": {}}, {kind: {}}]}, f"effects[1]: {kind} cannot stand inside all")
+            ({"effects": [{"null": {}}, {kind: {}}]}, f"effects[1]: {kind} cannot be inside all")
             for kind in ("role", "ask", "output", "all")
         ),
     ],

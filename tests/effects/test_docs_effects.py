@@ -33,7 +33,7 @@ def keys_of(kind: str) -> frozenset[str]:
         "script": "uncaged_effects.scripting.wish",
     }
     module = import_module(places.get(kind, f"uncaged_effects.{kind}"))
-    return frozenset(getattr(module, "KEYS", ()))
+    return frozenset(shape_of(getattr(module, f"{kind.capitalize()}Body")).checks)
 
 
 @pytest.mark.parametrize("kind", sorted({*BUILT_IN, "output"}))

@@ -99,12 +99,12 @@ def test_data_need_not_be_an_object(make_desk: MakeDesk, schema: dict[str, objec
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({}, "prompt is missing"),
-        ({"prompt": 3}, "prompt must be text"),
+        ({}, "llm.prompt: is missing"),
+        ({"prompt": 3}, "llm.prompt: must be text"),
         ({"prompt": "x", "promt": 1}, "unknown key 'promt'"),
-        ({"prompt": "x", "schema": []}, "schema must be"),
-        ({"prompt": "x", "maxTokens": 0}, "maxTokens must be"),
-        ({"prompt": "x", "timeout_s": -1}, "timeout_s must be"),
+        ({"prompt": "x", "schema": []}, "llm.schema: must be a mapping"),
+        ({"prompt": "x", "maxTokens": 0}, "llm.maxTokens: must be"),
+        ({"prompt": "x", "timeout_s": -1}, "llm.timeout_s: must be"),
     ],
 )
 def test_a_wrong_body_is_a_failure(make_desk: MakeDesk, body: dict[str, object], words: str) -> None:

@@ -39,12 +39,12 @@ def test_it_comes_to_what_its_body_says(desk: Desk, body: dict[str, Any], outcom
     [
         (None, "must be a mapping"),
         ({"valeu": 1}, "unknown key 'valeu'"),
-        ({"sleep_s": -1}, "sleep_s must be a number of seconds, not -1"),
-        ({"sleep_s": True}, "sleep_s must be"),
-        ({"rule": "maybe"}, "rule must be one of repeat, restore, ask"),
-        ({"rule": ["repeat"]}, "rule must be one of"),
-        ({"fail": 3}, "fail must be a message"),
-        ({"times": -1}, "times must be a number"),
+        ({"sleep_s": -1}, "null.sleep_s: must be a number of at least 0, not -1"),
+        ({"sleep_s": True}, "null.sleep_s: must be a number, not True"),
+        ({"rule": "maybe"}, "null.rule: 'maybe' is not one of repeat, restore, ask"),
+        ({"rule": ["repeat"]}, "null.rule: ['repeat'] is not one of"),
+        ({"fail": 3}, "null.fail: must be text"),
+        ({"times": -1}, "null.times: must be a whole number from 0"),
     ],
 )
 def test_a_bad_body_is_a_failure(desk: Desk, body: object, words: str) -> None:

@@ -237,13 +237,13 @@ def test_powershell_cmdlets_are_looked_for_in_the_text(perform: Perform) -> None
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"body": " "}, "body must be the script's text"),
+        ({"body": " "}, "script.body: is empty"),
         ({"body": "a\0b"}, "NUL"),
-        ({"language": "perl"}, "language must be one of bash, python, powershell"),
-        ({"arguments": "x"}, "arguments must be a list"),
+        ({"language": "perl"}, "script.language: 'perl' is not one of bash, python, powershell"),
+        ({"arguments": "x"}, "script.arguments: must be a list"),
         ({"arguments": ["x" * 200_000]}, "argument 1 has 200,001 bytes"),
         ({"parameters": {"a-b": 1, "a_b": 2}}, "two parameters give the variable PARAM_A_B"),
-        ({"timeout_s": True}, "timeout_s must be a number"),
+        ({"timeout_s": True}, "script.timeout_s: must be a positive number"),
         ({"surprise": 1}, "unknown key 'surprise'"),
     ],
 )

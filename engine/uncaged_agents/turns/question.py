@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, cast
 
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.limits import RoleLimits
 from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.agents import AgentRequest
+from uncaged_engine.door.bodies import Seconds
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services import secrets
 from uncaged_engine.services.journal import InfoLog
@@ -27,7 +29,14 @@ if TYPE_CHECKING:
     from ..tools.extract import ExtractTool
     from ..tools.flows import FlowTools
 
-KEYS = frozenset({"name", "prompt", "timeout_s"})
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleBody:
+    """The body of a ``role`` effect. prompt: text for this step."""
+
+    name: str
+    prompt: str | None = None
+    timeout_s: Seconds = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,27 +59,17 @@ class AgentBinding:
     known: Mapping[str, str]
 
 
-def read_body(body: object, context: EffectContext) -> Question:
-    """Check what the bundle yielded; ValueError says what is wrong with it."""
-    if not isinstance(body, dict):
-        raise ValueError("its body must be a mapping with the name of a role")
-    unknown = sorted(set(body) - KEYS)
-    if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})")
+def question_of(asked: RoleBody, context: EffectContext) -> Question:
+    """Return the question that a body asks in its thread; ValueError says why it cannot be asked."""
     roles = context.bundle.descriptor.roles
-    name, extra, timeout_s = body.get("name"), body.get("prompt"), body.get("timeout_s")
-    if not isinstance(name, str) or name not in roles:
-        raise ValueError(f"the descriptor has no role {name!r} (its roles: {', '.join(sorted(roles)) or 'none'})")
-    if extra is not None and not isinstance(extra, str):
-        raise ValueError(f"prompt must be text, not {extra!r}")
-    if timeout_s is not None and not is_duration(timeout_s):
-        raise ValueError(f"timeout_s must be a number of seconds above 0, not {timeout_s!r}")
+    if asked.name not in roles:
+        raise ValueError(f"the descriptor has no role {asked.name!r} (its roles: {', '.join(sorted(roles)) or 'none'})")
     if is_part(context) and workspace_level(context.bundle) == "write":
         raise ValueError("roles that write in the workspace cannot run side by side; yield them one after the other")
-    granted = context.bundle.descriptor.policy.limits.get("role", {}).get("timeout_s")
-    bounds = (timeout_s, granted, context.config.limits.agent_s)
-    shortest = min(float(cast("float", bound)) for bound in bounds if is_duration(bound))
-    return Question(role=roles[name], extra=extra, timeout_s=shortest, steps=context.steps())
+    granted_s = RoleLimits.of(context.bundle.descriptor.policy.limits.get("role", {})).timeout_s
+    bounds = (asked.timeout_s, granted_s, context.config.limits.agent_s)
+    shortest = min(float(bound) for bound in bounds if bound is not None and bound > 0)
+    return Question(role=roles[asked.name], extra=asked.prompt, timeout_s=shortest, steps=context.steps())
 
 
 def bind(role: str, context: EffectContext) -> AgentBinding:
@@ -207,7 +206,3 @@ def workspace_level(bundle: Bundle) -> str:
 def is_part(context: EffectContext) -> bool:
     """Return whether this is a part of another effect: its key ends in ``seq.index``."""
     return "." in context.key.rpartition("/")[2]
-
-
-def is_duration(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast
 
+from uncaged_bundles import shapes
 from uncaged_bundles.hosts import HOST_NETWORK
+from uncaged_bundles.records import dataclass, field
+from uncaged_engine.door.bodies import Seconds
 from uncaged_engine.services.sandbox import Refused
 
-KEYS = frozenset({"language", "body", "arguments", "parameters", "timeout_s", "repeat"})
 LANGUAGES = ("bash", "python", "powershell")
 DEFAULT_TIMEOUT_S = 60.0
 MAX_OUTPUT_BYTES = 1 << 20
@@ -20,14 +21,13 @@ MAX_WORD_BYTES = 128 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A checked body. parameters: by name, as the bundle gave them. repeat: the bundle says that a second run does no harm."""
+    """A script with its arguments and the time that it has. parameters: by name, as the bundle gave them."""
 
     language: str
     body: str
     arguments: tuple[str, ...]
     parameters: Mapping[str, object]
     timeout_s: float
-    repeat: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,52 +86,49 @@ class Limits:
         )
 
 
-def read_body(body: object, limits: Limits) -> Wish:
-    """Check what the bundle yielded.
+def script_text(value: object, path: shapes.Path) -> str:
+    """Return the text of a script, which is not blank and holds no NUL."""
+    if "\0" in shapes.filled(value, path):
+        raise shapes.ShapeError(path, "holds a NUL character, which no script can")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptBody:
+    """The body of a ``script`` effect. repeat: the bundle says that a second run does no harm."""
+
+    language: Annotated[str, shapes.one_of(*LANGUAGES)] = "bash"
+    body: Annotated[str, script_text]
+    arguments: Annotated[Sequence[object], shapes.items] = ()
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    timeout_s: Seconds = None
+    repeat: bool = False
+
+
+def wish_of(asked: ScriptBody, limits: Limits) -> Wish:
+    """Return what is run.
 
     Raises:
-        ValueError: it is malformed. Refused: it asks for more time than the policy gives.
+        ValueError: an argument fits no command line. Refused: the body asks for more time than the policy gives.
     """
-    if not isinstance(body, Mapping):
-        raise ValueError('its body is {"language": …, "body": text}')
-    unknown = sorted(set(body) - KEYS)
-    if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})")
-    language, text = body.get("language", "bash"), body.get("body")
-    if language not in LANGUAGES:
-        raise ValueError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("body must be the script's text")
-    if "\0" in text:
-        raise ValueError("body holds a NUL character, which no script can")
-    arguments, parameters, repeat = body.get("arguments", []), body.get("parameters", {}), body.get("repeat", False)
-    if not isinstance(arguments, list | tuple):
-        raise ValueError(f"arguments must be a list, not {arguments!r}")
-    if not isinstance(parameters, Mapping):
-        raise ValueError(f"parameters must be a mapping, not {parameters!r}")
-    if not isinstance(repeat, bool):
-        raise ValueError(f"repeat must be true or false, not {repeat!r}")
-    words = tuple(spelled(value) for value in arguments)
+    words = tuple(spelled(value) for value in asked.arguments)
     for number, word in enumerate(words, 1):
         check_word(word, f"argument {number}")
     return Wish(
-        language=str(language),
-        body=text,
+        language=asked.language,
+        body=asked.body,
         arguments=words,
-        parameters=dict(parameters),
-        timeout_s=time_limit(body.get("timeout_s"), limits.timeout_s),
-        repeat=repeat,
+        parameters=dict(asked.parameters),
+        timeout_s=time_limit(asked.timeout_s, limits.timeout_s),
     )
 
 
-def time_limit(asked: object, allowed_s: float | None) -> float:
-    if asked is None:
+def time_limit(asked_s: float | None, allowed_s: float | None) -> float:
+    if asked_s is None:
         return allowed_s or DEFAULT_TIMEOUT_S
-    if isinstance(asked, bool) or not isinstance(asked, int | float) or asked <= 0:
-        raise ValueError(f"timeout_s must be a number of seconds above 0, not {asked!r}")
-    if allowed_s is not None and asked > allowed_s:
-        raise Refused(f"{asked:g} seconds are more than the policy's {allowed_s:g}; {declared('timeout_s', asked)}")
-    return float(asked)
+    if allowed_s is not None and asked_s > allowed_s:
+        raise Refused(f"{asked_s:g} seconds are more than the policy's {allowed_s:g}; {declared('timeout_s', asked_s)}")
+    return float(asked_s)
 
 
 def environment_of(parameters: Mapping[str, object]) -> dict[str, str]:

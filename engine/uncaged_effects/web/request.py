@@ -6,12 +6,14 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
+from uncaged_bundles import shapes
 from uncaged_bundles.urls import Target
+from uncaged_engine.door.bodies import ABSENT, Absent, Seconds
 from uncaged_engine.services.network import WebProblem, read_target
 
 from .credentials import Credentials
@@ -20,7 +22,6 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 REPEATABLE = SAFE | {"PUT", "DELETE"}
 """Doing these twice comes to the same as once."""
-KEYS = frozenset({"method", "url", "query", "headers", "json", "form", "text", "bytes", "timeout_s", "followRedirects", "idempotent"})
 Form = Literal["json", "form", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "form", "text", "bytes")
 TYPES: Mapping[Form, str] = {
@@ -75,51 +76,21 @@ class Request:
         return replace(self, headers=(*self.headers, (name, value)))
 
 
-def read_request(body: object) -> Request:
-    """Check the body of an ``http`` effect.
-
-    Raises:
-        WebProblem: kind *effect*, or *refused-address* for an address in disguise.
-    """
-    if not isinstance(body, Mapping):
-        raise WebProblem("effect", 'its body must be a mapping with a "url"')
-    unknown = sorted(set(body) - KEYS)
-    if unknown:
-        raise WebProblem("effect", f"unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})")
-    method = str(body.get("method", "GET")).upper()
-    if method not in METHODS:
-        raise WebProblem("effect", f"method must be one of {', '.join(METHODS)}, not {body['method']!r}")
-    for key in ("followRedirects", "idempotent"):
-        if not isinstance(body.get(key, False), bool):
-            raise WebProblem("effect", f"{key} must be true or false, not {body[key]!r}")
-    return Request(
-        method=method,
-        target=read_target(read_url(body)),
-        query=tuple(pairs_of(body.get("query", {}), "query")),
-        headers=tuple(headers_of(body.get("headers", {}))),
-        body=body_of(body),
-        follow=cast("bool", body.get("followRedirects", True)),
-    )
+def method(value: object, path: shapes.Path) -> str:
+    """Return the name of a method in capitals."""
+    return shapes.one_of(*METHODS)(shapes.text(value, path).upper(), path)
 
 
-def read_url(body: Mapping[str, object]) -> str:
-    url = body.get("url")
-    if not isinstance(url, str) or not url.strip():
-        raise WebProblem("effect", "url is missing" if url is None else f"url must be an address such as https://example.com/, not {url!r}")
-    return url
-
-
-def headers_of(value: object) -> Iterator[tuple[str, str]]:
-    if not isinstance(value, Mapping):
-        raise WebProblem("effect", f"headers must be a mapping of names to texts, not {value!r}")
-    for name, text in value.items():
+def headers(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
+    """Return names and texts of headers that a bundle may set."""
+    found = []
+    for name, inner in shapes.mapping(value, path).items():
         if not HEADER_NAME.fullmatch(name):
-            raise WebProblem("effect", f"headers: {name!r} is no name of a header")
+            raise shapes.ShapeError(path, f"{name!r} is no name of a header")
         if name.lower() in OURS or name.lower().startswith("proxy-"):
-            raise WebProblem("effect", f"headers: {name} belongs to the connection, which the engine makes; leave it out")
-        if not isinstance(text, str):
-            raise WebProblem("effect", f"headers: {name} must be text, not {text!r}")
-        yield name, text
+            raise shapes.ShapeError(path, f"{name} belongs to the connection, which the engine makes; leave it out")
+        found.append((name, shapes.text(inner, (*path, name))))
+    return tuple(found)
 
 
 def header_bytes(name: str, value: str) -> tuple[bytes, bytes]:
@@ -132,36 +103,63 @@ def header_bytes(name: str, value: str) -> tuple[bytes, bytes]:
         raise WebProblem("effect", f"headers: the value of {name} holds characters that no header can; percent-encode them") from None
 
 
-def pairs_of(value: object, key: str) -> Iterator[tuple[str, str]]:
-    """Names with texts; a list stands for the same name several times."""
-    if not isinstance(value, Mapping):
-        raise WebProblem("effect", f"{key} must be a mapping of names to texts, numbers, truth values or lists of them, not {value!r}")
-    for name, given in value.items():
-        for one in given if isinstance(given, list) else [given]:
-            if not isinstance(one, Scalar):
-                raise WebProblem("effect", f"{key}: {name} must be a text, a number, a truth value or a list of them, not {one!r}")
-            yield name, one if isinstance(one, str) else json.dumps(one)
+def pairs(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
+    """Return names with texts; a list stands for the same name several times."""
+    found = []
+    for name, inner in shapes.mapping(value, path).items():
+        for item in inner if isinstance(inner, list) else [inner]:
+            if not isinstance(item, Scalar):
+                problem = f"must be a text, a number, a truth value or a list of them, not {shapes.shown(item)}"
+                raise shapes.ShapeError((*path, name), problem)
+            found.append((name, item if isinstance(item, str) else json.dumps(item)))
+    return tuple(found)
 
 
-def body_of(body: Mapping[str, Any]) -> Body | None:
-    given = [form for form in FORMS if form in body]
-    if not given:
-        return None
-    if len(given) > 1:
-        raise WebProblem("effect", f"{' and '.join(given)} cannot both be the body; give one of them")
-    form = given[0]
-    value = body[form]
-    match form:
-        case "json":
-            return Body(form=form, value=value)
-        case "form":
-            return Body(form=form, value=tuple(pairs_of(value, "form")))
-        case "text" if isinstance(value, str):
-            return Body(form=form, value=value)
-        case "bytes" if isinstance(value, str):
-            try:
-                return Body(form=form, value=base64.b64decode(value, validate=True))
-            except (binascii.Error, ValueError):
-                raise WebProblem("effect", "bytes must be Base64") from None
-        case _:
-            raise WebProblem("effect", f"{form} must be text, not {value!r}")
+def base64_bytes(value: object, path: shapes.Path) -> bytes:
+    """Return the bytes that a Base64 text means."""
+    try:
+        return base64.b64decode(shapes.text(value, path), validate=True)
+    except (binascii.Error, ValueError):
+        raise shapes.ShapeError(path, "must be Base64") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpBody:
+    """The body of an ``http`` effect. json, form, text, bytes: one of them at most is sent."""
+
+    method: Annotated[str, method] = "GET"
+    url: Annotated[str, shapes.filled]
+    query: Annotated[tuple[tuple[str, str], ...], pairs] = ()
+    headers: Annotated[tuple[tuple[str, str], ...], headers] = ()
+    json: object = ABSENT
+    form: Annotated[tuple[tuple[str, str], ...] | Absent, pairs] = ABSENT
+    text: Annotated[str | Absent, shapes.text] = ABSENT
+    bytes: Annotated[object, base64_bytes] = ABSENT
+    timeout_s: Seconds = None
+    follow_redirects: Annotated[bool, "followRedirects"] = True
+    idempotent: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.forms) > 1:
+            raise shapes.ShapeError((), f"{' and '.join(self.forms)} cannot both be the body; give one of them")
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The forms in which the body has content."""
+        return tuple(form for form in FORMS if getattr(self, form) is not ABSENT)
+
+
+def request_of(asked: HttpBody) -> Request:
+    """Return the request that a body means.
+
+    Raises:
+        WebProblem: kind *effect*, or *refused-address* for an address in disguise.
+    """
+    return Request(
+        method=asked.method,
+        target=read_target(asked.url),
+        query=asked.query,
+        headers=asked.headers,
+        body=next((Body(form=form, value=getattr(asked, form)) for form in asked.forms), None),
+        follow=asked.follow_redirects,
+    )

@@ -148,14 +148,14 @@ def test_the_same_rules_hold_as_for_http(browser: Browser) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("https://a.example", 'a mapping with a "url"'),
-        ({}, "url is missing"),
-        ({"url": "https://a.example", "as": "pdf"}, "as must be one of markdown, text, html, selector, not 'pdf'"),
-        ({"url": "https://a.example", "as": "selector"}, "selector is a CSS selector"),
-        ({"url": "https://a.example", "as": "text", "selector": "p"}, "selector is a CSS selector"),
-        ({"url": "https://a.example", "selector": 5}, "selector is a CSS selector"),
+        ("https://a.example", "fetch: must be a mapping"),
+        ({}, "fetch.url: is missing"),
+        ({"url": "https://a.example", "as": "pdf"}, "fetch.as: 'pdf' is not one of markdown, text, html, selector"),
+        ({"url": "https://a.example", "as": "selector"}, "fetch.selector: is a CSS selector"),
+        ({"url": "https://a.example", "as": "text", "selector": "p"}, "fetch.selector: is a CSS selector"),
+        ({"url": "https://a.example", "selector": 5}, "fetch.selector: must be text, not 5"),
         ({"url": "https://a.example", "headers": {}}, "unknown key 'headers'"),
-        ({"url": "https://a.example", "timeout_s": -1}, "timeout_s must be a number"),
+        ({"url": "https://a.example", "timeout_s": -1}, "fetch.timeout_s: must be a positive number"),
         ({"url": "file:///etc/passwd"}, "file: addresses are not requested"),
     ],
 )
