@@ -1,1 +1,3 @@
-"""What the engine costs, measured against baselines of the same run: `python -m benchmarks` from a checkout prints one table."""
+"""What the engine costs, measured against baselines of the same run: `python -m benchmarks` from a
+checkout prints one table.
+"""

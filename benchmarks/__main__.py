@@ -1,4 +1,6 @@
-"""`python -m benchmarks [FIGURE ...] [--quick] [--json]` measures the figures and prints them as one table."""
+"""`python -m benchmarks [FIGURE ...] [--quick] [--json]` measures the figures and prints them as
+one table.
+"""
 
 from __future__ import annotations
 
@@ -50,18 +52,37 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{name} …\n")
         rows += FIGURES[name].measure(bench)
     if options.json:
-        sys.stdout.write(json.dumps({"machine": _machine(bench), "quick": bench.quick, "rows": as_document(rows)}, indent=2) + "\n")
+        sys.stdout.write(
+            json.dumps(
+                {"machine": _machine(bench), "quick": bench.quick, "rows": as_document(rows)},
+                indent=2,
+            )
+            + "\n"
+        )
     else:
-        sys.stdout.write(f"{_machine(bench)}\n\n{render(rows)}\n\n{_legend(bench.quick, time.monotonic() - begin)}\n")
+        sys.stdout.write(
+            f"{_machine(bench)}\n\n{render(rows)}\n\n{_legend(bench.quick, time.monotonic() - begin)}\n"
+        )
     return 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"only these: {', '.join(FIGURES)}")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, steps, threads and files: in a minute or two")
+    parser.add_argument(
+        "figures", nargs="*", metavar="FIGURE", help=f"only these: {', '.join(FIGURES)}"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer rounds, steps, threads and files: in a minute or two",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
-    parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()), help="where the disk is (default: %(default)s)")
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=Path(tempfile.gettempdir()),
+        help="where the disk is (default: %(default)s)",
+    )
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.figures) - set(FIGURES))
     if unknown:

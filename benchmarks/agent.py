@@ -1,4 +1,6 @@
-"""An agent for the figures: it answers at once, or after a wait that needs no processor, always with a block that fits."""
+"""An agent for the figures: it answers at once, or after a wait that needs no processor, always
+with a block that fits.
+"""
 
 from __future__ import annotations
 
@@ -21,4 +23,7 @@ class BenchAgent:
     def answer(self, request: AgentRequest) -> AgentAnswer:
         if self._wait_s and request.cancel.wait(self._wait_s):
             raise AgentFailed("the agent was stopped")
-        return AgentAnswer(text=self._text, usage={"inputTokens": len(request.prompt) // 4, "outputTokens": len(self._text) // 4})
+        return AgentAnswer(
+            text=self._text,
+            usage={"inputTokens": len(request.prompt) // 4, "outputTokens": len(self._text) // 4},
+        )

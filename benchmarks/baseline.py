@@ -1,4 +1,6 @@
-"""What the same machine needs at the same moment for the least that would do the job without an engine."""
+"""What the same machine needs at the same moment for the least that would do the job without an
+engine.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,18 @@ from pathlib import Path
 WINDOW_BYTES = 4096
 
 
-def bare_step_us(directory: Path, line: bytes, count: int, clock: Callable[[], float] = time.perf_counter) -> float:
+def bare_step_us(
+    directory: Path, line: bytes, count: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """Microseconds to dump a record, append it and have it on disk, in a loop of *count*.
 
     Args:
         clock: `time.process_time` counts the processor's time only.
     """
     record = json.loads(line)
-    fd = os.open(directory / "bare.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o600)
+    fd = os.open(
+        directory / "bare.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o600
+    )
     try:
         begin = clock()
         for _ in range(count):

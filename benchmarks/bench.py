@@ -16,7 +16,9 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a tmpfs on every Linux; directo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """disk: a directory on a real disk. memory: one on tmpfs. quick: fewer rounds of fewer steps."""
+    """disk: a directory on a real disk. memory: one on tmpfs. quick: fewer rounds of fewer
+    steps.
+    """
 
     disk: Path
     memory: Path
@@ -41,7 +43,9 @@ class Bench:
     @contextmanager
     def directory(self, *, in_memory: bool = False) -> Iterator[Path]:
         where = self.memory if in_memory else self.disk
-        with tempfile.TemporaryDirectory(prefix="uncaged-bench-", dir=where, ignore_cleanup_errors=True) as name:
+        with tempfile.TemporaryDirectory(
+            prefix="uncaged-bench-", dir=where, ignore_cleanup_errors=True
+        ) as name:
             yield Path(name)
 
 

@@ -1,4 +1,6 @@
-"""What a model's client pays for reaching a flow through the Model Context Protocol instead of the library."""
+"""What a model's client pays for reaching a flow through the Model Context Protocol instead of the
+library.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ FLOW = """\
 
 
 def calling(bench: Bench) -> Sequence[Row]:
-    """A tool call over standard input and output, against the same flow through the library, both with its worker alive."""
+    """A tool call over standard input and output, against the same flow through the library, both
+    with its worker alive.
+    """
     import anyio
 
     with bench.laboratory() as laboratory:
@@ -54,7 +58,9 @@ async def _pairs(bench: Bench, laboratory: Laboratory) -> list[tuple[float, floa
     from mcp.client.stdio import StdioServerParameters
 
     environment = {**os.environ, "UNCAGED_WORKFLOW_HOME": str(laboratory.engine.store.root)}
-    server = StdioServerParameters(command=sys.executable, args=["-m", "uncaged_cli", "mcp"], env=environment)
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "uncaged_cli", "mcp"], env=environment
+    )
     pairs = []
     async with Client(server) as client:
         await client.call_tool("short", {})
@@ -68,7 +74,9 @@ async def _pairs(bench: Bench, laboratory: Laboratory) -> list[tuple[float, floa
                 result = await client.call_tool("short", {})
                 through.append(time.perf_counter() - begin)
                 if not called.success or result.is_error:
-                    raise ValueError(f"the flow did not succeed: {called.message}, {result.content}")
+                    raise ValueError(
+                        f"the flow did not succeed: {called.message}, {result.content}"
+                    )
             pairs.append((median(through), median(bare)))
     return pairs
 

@@ -21,7 +21,9 @@ STEPS = 20
 
 
 def check(bench: Bench) -> Sequence[Row]:
-    """`add --check`: every past thread is replayed in one sandbox process, against reading the same journals."""
+    """`add --check`: every past thread is replayed in one sandbox process, against reading the same
+    journals.
+    """
     count = bench.scaled(THREADS)
     with bench.laboratory() as laboratory:
         bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))

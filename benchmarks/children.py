@@ -1,4 +1,6 @@
-"""What a hundred child threads cost in processes: one worker for each bundle, whatever the limit of how many run at once."""
+"""What a hundred child threads cost in processes: one worker for each bundle, whatever the limit of
+how many run at once.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,15 @@ PARENT = """\
 
 
 def children(bench: Bench) -> Sequence[Row]:
-    """A flow that starts a hundred others at once, at each limit; counted are the workers that lived for them, and who finished."""
+    """A flow that starts a hundred others at once, at each limit; counted are the workers that
+    lived for them, and who finished.
+    """
     with bench.laboratory() as laboratory:
         child = laboratory.add("child", flows.source("child", CHILD))
-        laboratory.add("parent", flows.source("parent", PARENT).replace(b'{"null": {}}', b'{"flow": {}, "all": {}}', 1))
+        laboratory.add(
+            "parent",
+            flows.source("parent", PARENT).replace(b'{"null": {}}', b'{"flow": {}, "all": {}}', 1),
+        )
         workers = [_workers(laboratory, child, limit) for limit in LIMITS]
         finished = sum(one.status == "completed" for one in laboratory.engine.threads("child"))
     wanted = CHILDREN * len(LIMITS)
@@ -56,7 +63,9 @@ def _workers(laboratory: Laboratory, child: BundleHash, limit: int) -> int:
     end = time.monotonic() + PATIENCE_S
     while lock.is_live(path):
         if time.monotonic() > end:
-            raise TimeoutError(f"{CHILDREN} children at limit {limit} did not end within {PATIENCE_S:.0f} s")
+            raise TimeoutError(
+                f"{CHILDREN} children at limit {limit} did not end within {PATIENCE_S:.0f} s"
+            )
         pid = laboratory.worker_pid(child)
         seen.update(() if pid is None else (pid,))
         time.sleep(POLL_S)

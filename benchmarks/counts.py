@@ -28,14 +28,26 @@ def flushes(bench: Bench) -> Sequence[Row]:
     """Every call that brings something to disk, of the worker and its sandbox, seen by strace."""
     title = "flushes per step after creation"
     if shutil.which("strace") is None:
-        return (Row(figure="flushes", title=title, unit="", baseline="", remark="strace is not installed"),)
+        return (
+            Row(
+                figure="flushes",
+                title=title,
+                unit="",
+                baseline="",
+                remark="strace is not installed",
+            ),
+        )
     with bench.laboratory() as laboratory:
         few, more = _flushes(laboratory, FEW, 1), _flushes(laboratory, MORE, 1)
         for attempt in range(2, ATTEMPTS + 1):
             if more - few == MORE - FEW:
                 break
-            # A bundle that does not answer within five milliseconds, on a busy machine, has its outcome flushed alone: count again.
-            few, more = min(few, _flushes(laboratory, FEW, attempt)), min(more, _flushes(laboratory, MORE, attempt))
+            # A bundle that does not answer within five milliseconds, on a busy machine, has its
+            # outcome flushed alone: count again.
+            few, more = (
+                min(few, _flushes(laboratory, FEW, attempt)),
+                min(more, _flushes(laboratory, MORE, attempt)),
+            )
     return (
         Row(
             figure="flushes",
@@ -55,7 +67,11 @@ def shared(bench: Bench) -> Sequence[Row]:
     steps = THREADS * STEPS_EACH
     title = f"flushes per step, {THREADS} threads, {steps:,} steps"
     if shutil.which("strace") is None:
-        return (Row(figure="shared", title=title, unit="", baseline="", remark="strace is not installed"),)
+        return (
+            Row(
+                figure="shared", title=title, unit="", baseline="", remark="strace is not installed"
+            ),
+        )
     counts = []
     with bench.laboratory() as laboratory:
         for attempt in bench.rounds(5):
@@ -103,17 +119,27 @@ def sizes(bench: Bench) -> Sequence[Row]:
     )
 
 
-def _flushes(laboratory: Laboratory, steps: int, attempt: int, *, threads: int = 1, light: bool = False) -> int:
+def _flushes(
+    laboratory: Laboratory, steps: int, attempt: int, *, threads: int = 1, light: bool = False
+) -> int:
     """Count the flushes of a worker of its own for threads of so many steps each.
 
     Args:
-        light: let the kernel stop the worker at flushes only, so that its other calls take no longer than without strace.
+        light: let the kernel stop the worker at flushes only, so that its other calls take no
+            longer than without strace.
     """
     name = f"steps-{steps}-{attempt}"
     bundle = laboratory.add(name, flows.source(name, flows.STEPS))
     log = laboratory.directory / f"{name}.strace"
     ready, theirs = os.pipe()
-    worker = [sys.executable, "-m", "uncaged_engine.worker", str(laboratory.engine.store.root), bundle, str(theirs)]
+    worker = [
+        sys.executable,
+        "-m",
+        "uncaged_engine.worker",
+        str(laboratory.engine.store.root),
+        bundle,
+        str(theirs),
+    ]
     watch = ["-f", "-qq", "-e", f"trace={','.join(FLUSHES)}", "-e", "signal=none", "-o", str(log)]
     traced = ["strace", *watch, *(["--seccomp-bpf"] if light else []), *worker]
     with subprocess.Popen(traced, pass_fds=(theirs,)) as process:
@@ -137,7 +163,13 @@ def _added_bytes(journal: bytes, seq: int) -> int:
     step = next(line for line in found if lines.shape_of(line)[0] == "step")
     record = decode(step[:-1])
     outcome = record["outcome"] if isinstance(record, dict) else None
-    return sum(map(len, found)) - len(lines.effect_of_intent(intent)) - len(encode(outcome).encode())
+    return (
+        sum(map(len, found)) - len(lines.effect_of_intent(intent)) - len(encode(outcome).encode())
+    )
 
 
-FIGURES = (Figure(name="flushes", measure=flushes), Figure(name="shared", measure=shared), Figure(name="sizes", measure=sizes))
+FIGURES = (
+    Figure(name="flushes", measure=flushes),
+    Figure(name="shared", measure=shared),
+    Figure(name="sizes", measure=sizes),
+)

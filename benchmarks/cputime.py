@@ -24,13 +24,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Samples of one thread's run, in order; ends: where in the journal each step's line ends, step 1 first."""
+    """Samples of one thread's run, in order; ends: where in the journal each step's line ends, step
+    1 first.
+    """
 
     samples: Sequence[Sample]
     ends: Sequence[int]
 
     def per_step_us(self, after: int, until: int) -> float:
-        """Microseconds of processor time for a step, on average from step *after* to step *until*."""
+        """Microseconds of processor time for a step, on average from step *after* to step
+        *until*.
+        """
         return (self._at(until) - self._at(after)) / 1000 / (until - after)
 
     def _at(self, step: int) -> float:
@@ -39,7 +43,9 @@ class Profile:
         sizes = [sample.journal_bytes for sample in self.samples]
         index = min(max(1, bisect_left(sizes, position)), len(sizes) - 1)
         before, behind = self.samples[index - 1], self.samples[index]
-        share = (position - before.journal_bytes) / max(1, behind.journal_bytes - before.journal_bytes)
+        share = (position - before.journal_bytes) / max(
+            1, behind.journal_bytes - before.journal_bytes
+        )
         return before.cpu_ns + share * (behind.cpu_ns - before.cpu_ns)
 
 

@@ -1,4 +1,6 @@
-"""Cost of a step, and memory, with a thousand threads that live in one worker and all take steps."""
+"""Cost of a step, and memory, with a thousand threads that live in one worker and all take
+steps.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ POLL_S = 0.05
 
 
 def crowd(bench: Bench) -> Sequence[Row]:
-    """Threads that wake up, take a step and sleep again, as many steps a second whether they are few or many."""
+    """Threads that wake up, take a step and sleep again, as many steps a second whether they are
+    few or many.
+    """
     pairs, resident, up_s = [], [], []
     for edition in bench.rounds(3):
         with bench.laboratory() as laboratory:
@@ -55,8 +59,12 @@ def crowd(bench: Bench) -> Sequence[Row]:
     )
 
 
-def _step_us(laboratory: Laboratory, count: int, edition: int, bench: Bench) -> tuple[float, list[int], float]:
-    """Return processor time of a step, resident memory by process, and the seconds until all threads were up."""
+def _step_us(
+    laboratory: Laboratory, count: int, edition: int, bench: Bench
+) -> tuple[float, list[int], float]:
+    """Return processor time of a step, resident memory by process, and the seconds until all
+    threads were up.
+    """
     bundle = laboratory.add("naps", flows.source("naps", flows.NAPS, edition=edition))
     begin = time.monotonic()
     threads = [laboratory.start("naps", round(count * 1000 / STEPS_PER_S)) for _ in range(count)]
@@ -72,18 +80,30 @@ def _step_us(laboratory: Laboratory, count: int, edition: int, bench: Bench) -> 
     return (used_later - used) / 1000 / max(1, steps_later - steps), resident_bytes(pid), spent_s
 
 
-def _wait_until_all_perform(laboratory: Laboratory, bundle: BundleHash, threads: Sequence[ThreadId]) -> None:
+def _wait_until_all_perform(
+    laboratory: Laboratory, bundle: BundleHash, threads: Sequence[ThreadId]
+) -> None:
     """Wait until each thread has its first step behind it."""
     end = time.monotonic() + PATIENCE_S
-    while laboratory.performing(bundle) < len(threads) * 0.9 or not all(step_lines(laboratory.path(thread)) for thread in threads):
+    while laboratory.performing(bundle) < len(threads) * 0.9 or not all(
+        step_lines(laboratory.path(thread)) for thread in threads
+    ):
         if time.monotonic() > end:
-            raise TimeoutError(f"not all of {len(threads)} threads have taken a step after {PATIENCE_S:.0f} s")
+            raise TimeoutError(
+                f"not all of {len(threads)} threads have taken a step after {PATIENCE_S:.0f} s"
+            )
         time.sleep(POLL_S)
 
 
-def _sample(laboratory: Laboratory, pids: Sequence[int], threads: Sequence[ThreadId]) -> tuple[int, int]:
-    """Return the processor time of the processes so far (in ns) and the finished steps of all threads."""
-    return sum(map(used_ns, pids)), sum(len(step_lines(laboratory.path(thread))) for thread in threads)
+def _sample(
+    laboratory: Laboratory, pids: Sequence[int], threads: Sequence[ThreadId]
+) -> tuple[int, int]:
+    """Return the processor time of the processes so far (in ns) and the finished steps of all
+    threads.
+    """
+    return sum(map(used_ns, pids)), sum(
+        len(step_lines(laboratory.path(thread))) for thread in threads
+    )
 
 
 FIGURES = (Figure(name="crowd", measure=crowd),)

@@ -1,4 +1,6 @@
-"""The bundles that the figures are measured with: as little of a flow as there can be around the effect that counts."""
+"""The bundles that the figures are measured with: as little of a flow as there can be around the
+effect that counts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ STEPS = """\
     return {"success": True, "message": "done"}
 """
 
-# After its steps, the machine lacks something; each resume gets one such effect further and is left at the next.
+# After its steps, the machine lacks something; each resume gets one such effect further and is left
+# at the next.
 STOPS = """\
     for number in range(int(input["prompt"])):
         yield {"null": {"value": "v", "times": 1000}}
@@ -39,7 +42,11 @@ _ROLE = {
     "description": "Does a part.",
     "systemPrompt": "You do your part of the work, and say how it went.",
     "extractPrompt": "How it went.",
-    "schema": {"type": "object", "properties": {"status": {"enum": ["done"]}}, "required": ["status"]},
+    "schema": {
+        "type": "object",
+        "properties": {"status": {"enum": ["done"]}},
+        "required": ["status"],
+    },
 }
 TURNS = f"""\
 descriptor = {{

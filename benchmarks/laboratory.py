@@ -1,4 +1,6 @@
-"""A store of its own, with threads that a real worker drives, so that a figure shows the engine as people run it."""
+"""A store of its own, with threads that a real worker drives, so that a figure shows the engine as
+people run it.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +52,19 @@ class Laboratory:
 
     def start(self, flow: str, steps: int = 0) -> ThreadId:
         """Start a thread; the flow gets *steps* as its prompt."""
-        return self.engine.run(flow, prompt=str(steps), options=RunOptions(max_steps=MAX_STEPS, environment={}, directory=self.directory))
+        return self.engine.run(
+            flow,
+            prompt=str(steps),
+            options=RunOptions(max_steps=MAX_STEPS, environment={}, directory=self.directory),
+        )
 
     def path(self, thread: ThreadId) -> Path:
         return self.engine.store.locate_thread(thread)[2]
 
     def wait(self, thread: ThreadId) -> Path:
-        """Return the thread's journal once no worker has it; nobody follows, since that would cost the worker time."""
+        """Return the thread's journal once no worker has it; nobody follows, since that would cost
+        the worker time.
+        """
         path = self.path(thread)
         end = time.monotonic() + PATIENCE_S
         while lock.is_live(path):
@@ -70,7 +78,8 @@ class Laboratory:
         return self.wait(self.start(flow, steps))
 
     def profile(self, flow: str, steps: int, *, followers: int = 0) -> Profile:
-        """Run a thread to its end and watch what the worker and its sandbox use up; the worker must live already.
+        """Run a thread to its end and watch what the worker and its sandbox use up; the worker must
+        live already.
 
         Args:
             followers: so many connections of this process are sent the thread's events meanwhile.
@@ -81,7 +90,9 @@ class Laboratory:
             threading.Thread(target=self._follow, args=(bundle, thread), daemon=True).start()
         pid = self.worker_pid(bundle)
         if pid is None:
-            raise RuntimeError(f"the worker of {flow} is gone before its thread {thread} was looked at")
+            raise RuntimeError(
+                f"the worker of {flow} is gone before its thread {thread} was looked at"
+            )
         pids = family(pid)
         samples = [take_sample(path, pids)]
         while lock.is_live(path):

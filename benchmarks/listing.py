@@ -1,4 +1,6 @@
-"""Threads as a store collects them: what lists, `ps`, completion and housekeeping cost when there are many."""
+"""Threads as a store collects them: what lists, `ps`, completion and housekeeping cost when there
+are many.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,17 @@ MANY = 100_000
 ENDED = 60_000
 STEPS = 6
 BORN_MS = 1_767_225_600_000
-COMPLETION = {"_UNCAGED_WORKFLOW_COMPLETE": "bash_complete", "COMP_WORDS": "uncaged-workflow thread 0", "COMP_CWORD": "2"}
+COMPLETION = {
+    "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete",
+    "COMP_WORDS": "uncaged-workflow thread 0",
+    "COMP_CWORD": "2",
+}
 
 
 def listing(bench: Bench) -> Sequence[Row]:
-    """Most threads have ended well, some failed or were left in the middle of things; the index knows those that ended."""
+    """Most threads have ended well, some failed or were left in the middle of things; the index
+    knows those that ended.
+    """
     pairs, each_us = _listed(bench, bench.scaled(THREADS))
     many_pairs, many_us = _listed(bench, bench.scaled(MANY))
     return (
@@ -60,13 +68,18 @@ def asking(bench: Bench) -> Sequence[Row]:
     with bench.laboratory() as full, bench.laboratory() as empty:
         for laboratory in (full, empty):
             bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
-            fill(laboratory, bundle, count if laboratory is full else 0, steps=STEPS, all_ended=True)
+            fill(
+                laboratory, bundle, count if laboratory is full else 0, steps=STEPS, all_ended=True
+            )
             laboratory.engine.threads()
         rows = []
         for title, words, more in (("`ps`", ["ps"], {}), ("one TAB for a thread", [], COMPLETION)):
             for laboratory in (full, empty):
                 _command_s(laboratory, words, more)
-            pairs = [(_command_s(full, words, more), _command_s(empty, words, more)) for _ in bench.rounds(9)]
+            pairs = [
+                (_command_s(full, words, more), _command_s(empty, words, more))
+                for _ in bench.rounds(9)
+            ]
             rows.append(
                 Row(
                     figure="asking",
@@ -114,7 +127,9 @@ def housekeeping(bench: Bench) -> Sequence[Row]:
 
 
 def _listed(bench: Bench, count: int) -> tuple[list[tuple[float, float]], list[float]]:
-    """Seconds of a list and of its baseline, round by round, and microseconds of the list per thread."""
+    """Seconds of a list and of its baseline, round by round, and microseconds of the list per
+    thread.
+    """
     with bench.laboratory() as laboratory:
         bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
         fill(laboratory, bundle, count, steps=STEPS)
@@ -135,7 +150,9 @@ def _command_s(laboratory: Laboratory, words: Sequence[str], more: Mapping[str, 
     return time.perf_counter() - begin
 
 
-def fill(laboratory: Laboratory, bundle: BundleHash, count: int, *, steps: int, all_ended: bool = False) -> None:
+def fill(
+    laboratory: Laboratory, bundle: BundleHash, count: int, *, steps: int, all_ended: bool = False
+) -> None:
     """Write journals of `flows.STEPS` as the engine would, without running anything."""
     directory = laboratory.engine.store.logs / bundle
     directory.mkdir(mode=0o700)
@@ -156,10 +173,22 @@ def _journal(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> b
 
 def _bodies(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> Iterator[bytes]:
     now = BORN_MS + number
-    options = {"maxRounds": 10, "maxSteps": 10_000, "threadId": thread, "startedAt": now, "seed": number}
+    options = {
+        "maxRounds": 10,
+        "maxSteps": 10_000,
+        "threadId": thread,
+        "startedAt": now,
+        "seed": number,
+    }
     start = {"engine": "1", "python": "3", "name": "steps", "hash": bundle, "threadId": thread}
     yield lines.start(
-        {**start, "parameters": {"prompt": str(steps), "params": {}, "options": options}, "agents": {}, "sandbox": "none"}, now
+        {
+            **start,
+            "parameters": {"prompt": str(steps), "params": {}, "options": options},
+            "agents": {},
+            "sandbox": "none",
+        },
+        now,
     )
     for seq in range(1, steps + 1):
         yield lines.intent(seq, b'{"null":{"value":"v","times":1000}}', now)
@@ -172,7 +201,11 @@ def _bodies(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> It
         case 40:
             yield lines.end("failed", {"error": {"kind": "bundle", "message": "it failed"}}, now)
         case 60:
-            yield lines.end("limit", {"limit": "maxSteps", "value": steps, "message": "the limit is reached"}, now)
+            yield lines.end(
+                "limit",
+                {"limit": "maxSteps", "value": steps, "message": "the limit is reached"},
+                now,
+            )
         case _:
             yield lines.end("completed", {"result": {"success": True, "message": "done"}}, now)
 

@@ -1,6 +1,8 @@
-"""The same thousand-byte step in other durable engines, for those that are installed (`pip install -e .[peers]`).
+"""The same thousand-byte step in other durable engines, for those that are installed
+(`pip install -e .[peers]`).
 
-Each is measured in a process of its own: `python -m benchmarks.peers NAME DIRECTORY STEPS` prints the microseconds of one step.
+Each is measured in a process of its own: `python -m benchmarks.peers NAME DIRECTORY STEPS` prints
+the microseconds of one step.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ WARM_UP = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """title: how it is used. distributions: what must be installed, the first one gives the version."""
+    """title: how it is used. distributions: what must be installed, the first one gives the
+    version.
+    """
 
     title: str
     distributions: tuple[str, ...]
@@ -47,7 +51,15 @@ def peers(bench: Bench) -> Sequence[Row]:
     lacking = [name for name, found in versions.items() if found is None]
     if lacking:
         remark = "not installed; `pip install -e '.[peers]'` adds their rows"
-        rows.append(Row(figure="peers", title=f"peers ({', '.join(lacking)})", unit="", baseline="", remark=remark))
+        rows.append(
+            Row(
+                figure="peers",
+                title=f"peers ({', '.join(lacking)})",
+                unit="",
+                baseline="",
+                remark=remark,
+            )
+        )
     return rows
 
 
@@ -105,7 +117,14 @@ def dbos_us(directory: Path, steps: int) -> float:
     """Steps of a workflow, each committed to SQLite."""
     dbos: Any = import_module("dbos")
     url = f"sqlite:///{directory / 'dbos.sqlite'}"
-    dbos.DBOS(config={"name": "benchmark", "system_database_url": url, "run_admin_server": False, "log_level": "ERROR"})
+    dbos.DBOS(
+        config={
+            "name": "benchmark",
+            "system_database_url": url,
+            "run_admin_server": False,
+            "log_level": "ERROR",
+        }
+    )
 
     def answer(number: int) -> str:  # noqa: ARG001 - each call is another one
         return "v" * VALUE_BYTES
@@ -133,15 +152,26 @@ def burr_us(directory: Path, steps: int) -> float:
     with persistence.SQLitePersister.from_values(str(directory / "burr.sqlite")) as persister:
         persister.initialize()
         answering = core.action(reads=["number"], writes=["number", "value"])(answer)
-        builder = core.ApplicationBuilder().with_actions(answer=answering).with_transitions(("answer", "answer"))
-        builder = builder.with_state(number=0).with_entrypoint("answer").with_identifiers(app_id="1").with_state_persister(persister)
+        builder = (
+            core.ApplicationBuilder()
+            .with_actions(answer=answering)
+            .with_transitions(("answer", "answer"))
+        )
+        builder = (
+            builder.with_state(number=0)
+            .with_entrypoint("answer")
+            .with_identifiers(app_id="1")
+            .with_state_persister(persister)
+        )
         application = builder.build()
         return _per_step_us(lambda _number: application.step(), steps)
 
 
 def huey_us(directory: Path, steps: int) -> float:
     """Tasks, each queued, performed and its result kept in SQLite before the next is queued."""
-    huey: Any = import_module("huey").SqliteHuey(filename=str(directory / "huey.sqlite"), fsync=True)
+    huey: Any = import_module("huey").SqliteHuey(
+        filename=str(directory / "huey.sqlite"), fsync=True
+    )
 
     def answer(number: int) -> str:  # noqa: ARG001 - each call is another one
         return "v" * VALUE_BYTES

@@ -40,13 +40,21 @@ class Case:
     def cpu_s(self, *words: str, **more: str) -> float:
         """Run a command, and return the CPU time that it and what it waited for took."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([*command(), *words], check=True, stdin=subprocess.DEVNULL, capture_output=True, env={**self.environment, **more})
+        subprocess.run(
+            [*command(), *words],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**self.environment, **more},
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def registry(bench: Bench) -> Sequence[Row]:
-    """The commands that people repeat, by CPU time, since other work on the machine does not count in it."""
+    """The commands that people repeat, by CPU time, since other work on the machine does not count
+    in it.
+    """
     with bench.laboratory() as few, bench.laboratory() as many:
         cases = [_case(few, FEW), _case(many, bench.scaled(MANY))]
         count = len(many.engine.registry.names())
@@ -60,7 +68,9 @@ def registry(bench: Bench) -> Sequence[Row]:
             rows.append(
                 Row(
                     figure="registry",
-                    title=f"`{title}` with {count:,} flows" if title != "one TAB" else f"{title} with {count:,} flows",
+                    title=f"`{title}` with {count:,} flows"
+                    if title != "one TAB"
+                    else f"{title} with {count:,} flows",
                     values=ratios(pairs),
                     unit="×",
                     baseline=f"{median(bare for _, bare in pairs) * 1000:.0f} ms of CPU with {FEW} flows",
@@ -78,12 +88,18 @@ def _acts() -> Mapping[str, Callable[[Case, int], float]]:
         return case.cpu_s("add", "extra", str(path), "--accept")
 
     def complete(case: Case, _number: int) -> float:
-        line = {"COMP_WORDS": "uncaged-workflow run flow-1", "COMP_CWORD": "2", "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete"}
+        line = {
+            "COMP_WORDS": "uncaged-workflow run flow-1",
+            "COMP_CWORD": "2",
+            "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete",
+        }
         return case.cpu_s(**line)
 
     return {
         "list": lambda case, _: case.cpu_s("list"),
-        "run --detach": lambda case, number: case.cpu_s("run", f"flow-{number}", "--prompt", "1", "--detach"),
+        "run --detach": lambda case, number: case.cpu_s(
+            "run", f"flow-{number}", "--prompt", "1", "--detach"
+        ),
         "add": add,
         "one TAB": complete,
     }
@@ -92,16 +108,30 @@ def _acts() -> Mapping[str, Callable[[Case, int], float]]:
 def _case(laboratory: Laboratory, count: int) -> Case:
     """Fill a registry in one write."""
     store = laboratory.engine.store
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     environment["UNCAGED_WORKFLOW_HOME"] = str(store.root)
     grants, entries = {}, {}
     for number in range(count):
         bundle = read_bundle(flows.source(f"flow-{number}", flows.STEPS))
         store.bundle_path(bundle.hash).write_bytes(bundle.source)
-        grants[str(bundle.hash)] = {"policy": bundle.descriptor.raw["policy"], "digest": digest_of(bundle)}
-        entry = {"hash": str(bundle.hash), "timestamp": NOW_MS, "enabled": True, "source": "person", "created": NOW_MS, "history": []}
+        grants[str(bundle.hash)] = {
+            "policy": bundle.descriptor.raw["policy"],
+            "digest": digest_of(bundle),
+        }
+        entry = {
+            "hash": str(bundle.hash),
+            "timestamp": NOW_MS,
+            "enabled": True,
+            "source": "person",
+            "created": NOW_MS,
+            "history": [],
+        }
         entries[f"flow-{number}"] = entry
-    text = yaml.dump({"grants": grants, "workflows": entries}, Dumper=yaml.CSafeDumper, sort_keys=False)
+    text = yaml.dump(
+        {"grants": grants, "workflows": entries}, Dumper=yaml.CSafeDumper, sort_keys=False
+    )
     store.registry_path.write_text(text, "utf-8")
     case = Case(laboratory=laboratory, environment=environment)
     case.cpu_s("list")  # the text is read whole once, after an edit

@@ -30,7 +30,9 @@ DEADLINE_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """Microseconds for one step: parsing its line alone, reading and checking the journal, bringing the generator to its present."""
+    """Microseconds for one step: parsing its line alone, reading and checking the journal, bringing
+    the generator to its present.
+    """
 
     loads_us: float
     read_us: float
@@ -77,7 +79,14 @@ def replay(bench: Bench) -> Sequence[Row]:
     )
 
 
-def _timed(laboratory: Laboratory, bundle: BundleHash, thread: ThreadId, finished: Sequence[bytes], *, rounds: range) -> list[Round]:
+def _timed(
+    laboratory: Laboratory,
+    bundle: BundleHash,
+    thread: ThreadId,
+    finished: Sequence[bytes],
+    *,
+    rounds: range,
+) -> list[Round]:
     store = laboratory.engine.store
     cells = Cells(store.load_bundle(bundle, KNOWN), choose(), CellLimits())
     cells.shared()
@@ -101,7 +110,13 @@ def _timed(laboratory: Laboratory, bundle: BundleHash, thread: ThreadId, finishe
             session.begin(journal.history)
             done = time.perf_counter()
             per_step = 1e6 / len(finished)
-            measured.append(Round(loads_us=bare, read_us=(read - begin) * per_step, replay_us=(done - read) * per_step))
+            measured.append(
+                Round(
+                    loads_us=bare,
+                    read_us=(read - begin) * per_step,
+                    replay_us=(done - read) * per_step,
+                )
+            )
             session.close()
             journal.close()
     finally:
@@ -113,7 +128,9 @@ def _performed_again(laboratory: Laboratory, thread: ThreadId) -> int:
     """Resume the thread in a worker and count what it did to steps that were finished already."""
     path = laboratory.path(thread)
     before = path.stat().st_size
-    laboratory.engine.resume(thread, options=RunOptions(environment={}, directory=laboratory.directory))
+    laboratory.engine.resume(
+        thread, options=RunOptions(environment={}, directory=laboratory.directory)
+    )
     laboratory.wait(thread)
     added = path.read_bytes()[before:].splitlines(keepends=True)
     shapes = [lines.shape_of(line) for line in added]

@@ -1,4 +1,6 @@
-"""What a script of the operating system pays for being a flow: beside its walls there are a thread, a journal, and who raises the walls."""
+"""What a script of the operating system pays for being a flow: beside its walls there are a thread,
+a journal, and who raises the walls.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,26 @@ Way = Callable[[], float]
 
 
 def script(bench: Bench) -> Sequence[Row]:
-    """A script flow of one `true` in a live worker, against bubblewrap making the same sandbox for `true` alone."""
+    """A script flow of one `true` in a live worker, against bubblewrap making the same sandbox for
+    `true` alone.
+    """
     title = "script flow of one `true`, start to finish"
     mechanism = choose()
     if mechanism.program is None:
-        return (Row(figure="script", title=title, unit="", baseline="", remark="bubblewrap is not installed"),)
+        return (
+            Row(
+                figure="script",
+                title=title,
+                unit="",
+                baseline="",
+                remark="bubblewrap is not installed",
+            ),
+        )
     with bench.laboratory() as laboratory:
-        laboratory.add("script", flows.source("script", FLOW).replace(b'{"null": {}}', b'{"null": {}, "script": {}}', 1))
+        laboratory.add(
+            "script",
+            flows.source("script", FLOW).replace(b'{"null": {}}', b'{"null": {}, "script": {}}', 1),
+        )
         laboratory.engine.run("script", prompt="stay")  # keeps the worker alive
         ways = _ways(laboratory, mechanism)
         rounds = [_round(ways, bench.scaled(RUNS)) for _ in bench.rounds(7)]
@@ -69,7 +84,12 @@ def script(bench: Bench) -> Sequence[Row]:
 
 
 def _ways(laboratory: Laboratory, mechanism: Mechanism) -> Mapping[str, Way]:
-    stage = [str(find_interpreter().executable), *bubblewrap.PYTHON_FLAGS, "-c", "import posix; posix._exit(0)"]
+    stage = [
+        str(find_interpreter().executable),
+        *bubblewrap.PYTHON_FLAGS,
+        "-c",
+        "import posix; posix._exit(0)",
+    ]
     least = [str(mechanism.program), "--ro-bind", "/", "/", "--unshare-all", str(PROGRAM)]
     return {
         "ours": lambda: _flow_s(laboratory, "go"),

@@ -18,7 +18,16 @@ from .table import Row, ratios
 
 FILES = 50_000
 FILES_PER_DIRECTORY = 100
-SETTINGS = ("-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "init.defaultBranch=main", "-c", "core.fsync=none")
+SETTINGS = (
+    "-c",
+    "user.name=bench",
+    "-c",
+    "user.email=bench@localhost",
+    "-c",
+    "init.defaultBranch=main",
+    "-c",
+    "core.fsync=none",
+)
 
 
 def snapshot(bench: Bench) -> Sequence[Row]:
@@ -55,7 +64,11 @@ def _make(repository: Path, count: int) -> None:
         if number % FILES_PER_DIRECTORY == 0:
             directory.mkdir(parents=True)
         (directory / f"f{number}.txt").write_text(f"file {number}\n", "utf-8")
-    for command in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "files")):
+    for command in (
+        ("init", "--quiet"),
+        ("add", "--all"),
+        ("commit", "--quiet", "--message", "files"),
+    ):
         subprocess.run(["git", *SETTINGS, *command], cwd=repository, check=True)
 
 
@@ -63,8 +76,17 @@ def _workspace(laboratory: Laboratory, repository: Path) -> tuple[Workspace, str
     now = time.time_ns() // 1_000_000
     thread = new_thread_id(now, os.urandom(10))
     environment = dict(os.environ)
-    fields = inspect(repository, flow="bench", thread_id=thread, include_changes=False, environment=environment, now_ms=now)
-    workspace = Workspace.of({"workspace": fields}, laboratory.engine.store, thread, environment=environment)
+    fields = inspect(
+        repository,
+        flow="bench",
+        thread_id=thread,
+        include_changes=False,
+        environment=environment,
+        now_ms=now,
+    )
+    workspace = Workspace.of(
+        {"workspace": fields}, laboratory.engine.store, thread, environment=environment
+    )
     if workspace is None:
         raise RuntimeError("a start record with a workspace gave none")
     workspace.ensure(None, now_ms=now)

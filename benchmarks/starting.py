@@ -30,14 +30,18 @@ def cold(bench: Bench) -> Sequence[Row]:
     """The command line, a new worker and a new sandbox, until the first step was performed."""
     pairs = []
     with bench.laboratory() as laboratory:
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment = {
+            name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+        }
         environment["UNCAGED_WORKFLOW_HOME"] = str(laboratory.engine.store.root)
         for number in range(len(bench.rounds(15)) + 1):
             name = f"once-{number}"
             laboratory.add(name, flows.source(name, flows.STEPS, edition=number))
             bare = python_s("-c", IMPORTS)
             first = _first_step_s(laboratory, name, environment)
-            if number:  # the first one also fills the store with the shipped flows, and the bytecode cache of a fresh checkout
+            # the first one also fills the store with the shipped flows, and the bytecode cache of a
+            # fresh checkout
+            if number:
                 pairs.append((first, bare))
     return (
         Row(
@@ -53,7 +57,9 @@ def cold(bench: Bench) -> Sequence[Row]:
 
 
 def forking(bench: Bench) -> Sequence[Row]:
-    """A fork and a run through the API, each on a new worker, until the new thread's first own step was performed."""
+    """A fork and a run through the API, each on a new worker, until the new thread's first own step
+    was performed.
+    """
     pairs = []
     with bench.laboratory() as laboratory:
         for number in bench.rounds(15):
@@ -135,7 +141,9 @@ def command() -> list[str]:
 
 
 def _plain() -> tuple[float, float]:
-    source = flows.source("steps", flows.STEPS).replace(b'"policy": {', b'"policy": {"trusted": True, ', 1)
+    source = flows.source("steps", flows.STEPS).replace(
+        b'"policy": {', b'"policy": {"trusted": True, ', 1
+    )
     return _start_and_trip(source, None)
 
 
@@ -150,7 +158,9 @@ def _start_and_trip(source: bytes, mechanism: Mechanism | None) -> tuple[float, 
     cell = Cell.start(bundle, mechanism)
     ready = time.perf_counter()
     try:
-        cell.ask("S", 1, 0, b'{"input":{"prompt":"%d"},"options":{}}' % (ASKS * 2), deadline_s=DEADLINE_S)
+        cell.ask(
+            "S", 1, 0, b'{"input":{"prompt":"%d"},"options":{}}' % (ASKS * 2), deadline_s=DEADLINE_S
+        )
         asked = time.perf_counter()
         for seq in range(1, ASKS + 1):
             cell.ask("O", 1, seq, b'{"outcome":null}', deadline_s=DEADLINE_S)
@@ -159,4 +169,8 @@ def _start_and_trip(source: bytes, mechanism: Mechanism | None) -> tuple[float, 
         cell.close()
 
 
-FIGURES = (Figure(name="cold", measure=cold), Figure(name="fork", measure=forking), Figure(name="sandbox", measure=sandbox))
+FIGURES = (
+    Figure(name="cold", measure=cold),
+    Figure(name="fork", measure=forking),
+    Figure(name="sandbox", measure=sandbox),
+)

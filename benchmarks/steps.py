@@ -37,7 +37,9 @@ def durable(bench: Bench) -> Sequence[Row]:
 
 
 def software(bench: Bench) -> Sequence[Row]:
-    """One thread in memory, worker and sandbox on one CPU, so that no other CPU has to be woken; the processor's time, not the clock's."""
+    """One thread in memory, worker and sandbox on one CPU, so that no other CPU has to be woken;
+    the processor's time, not the clock's.
+    """
     steps = bench.scaled(3000)
     pairs = []
     with bench.laboratory(in_memory=True) as laboratory, pinned():
@@ -50,7 +52,16 @@ def software(bench: Bench) -> Sequence[Row]:
         "a plain loop of what a step cannot do without (a round trip between two processes, two sealed lines, canonical JSON checked and "
         "written) takes about 5 × here already; policy, limits, retries, followers and the handler's context are the rest"
     )
-    return (_row("software", "software per step, tmpfs, one CPU", pairs, reach=7.0, missed=missed, cpu=True),)
+    return (
+        _row(
+            "software",
+            "software per step, tmpfs, one CPU",
+            pairs,
+            reach=7.0,
+            missed=missed,
+            cpu=True,
+        ),
+    )
 
 
 def followed(bench: Bench) -> Sequence[Row]:
@@ -62,7 +73,14 @@ def followed(bench: Bench) -> Sequence[Row]:
         _example(laboratory)
         for _ in bench.rounds(7):
             alone = laboratory.profile("steps", steps).per_step_us(WARM_UP, steps)
-            values.append((laboratory.profile("steps", steps, followers=FOLLOWERS).per_step_us(WARM_UP, steps), alone))
+            values.append(
+                (
+                    laboratory.profile("steps", steps, followers=FOLLOWERS).per_step_us(
+                        WARM_UP, steps
+                    ),
+                    alone,
+                )
+            )
     return (
         Row(
             figure="followed",
@@ -83,7 +101,9 @@ def growth(bench: Bench) -> Sequence[Row]:
         _example(laboratory)
         late = [_late_and_early_us(laboratory, LATE) for _ in bench.rounds(7)]
         far = [_late_and_early_us(laboratory, FAR) for _ in bench.rounds(3)]
-    return _growth_row("step 5,000 against step 100", late), _growth_row("step 50,000 against step 100", far)
+    return _growth_row("step 5,000 against step 100", late), _growth_row(
+        "step 50,000 against step 100", far
+    )
 
 
 def _late_and_early_us(laboratory: Laboratory, late: tuple[int, int]) -> tuple[float, float]:
@@ -115,10 +135,14 @@ def many(bench: Bench) -> Sequence[Row]:
             threads = [laboratory.start("steps", steps) for _ in range(THREADS)]
             pairs.append((_together_us([laboratory.wait(thread) for thread in threads]), bare))
     missed = "sixteen threads share one interpreter lock, so the software of a step does not overlap, only its flushes do"
-    return (_row("many", f"{THREADS} threads in one worker, on disk", pairs, reach=1.3, missed=missed),)
+    return (
+        _row("many", f"{THREADS} threads in one worker, on disk", pairs, reach=1.3, missed=missed),
+    )
 
 
-def _against_bare(laboratory: Laboratory, *, steps: int, rounds: range) -> list[tuple[float, float]]:
+def _against_bare(
+    laboratory: Laboratory, *, steps: int, rounds: range
+) -> list[tuple[float, float]]:
     laboratory.add("steps", flows.source("steps", flows.STEPS))
     line = _example(laboratory)
     pairs = []
@@ -134,7 +158,9 @@ def _example(laboratory: Laboratory) -> bytes:
 
 
 def _together_us(journals: Sequence[Path]) -> float:
-    """Microseconds a step, all threads together, from when the last has begun to when the first has ended."""
+    """Microseconds a step, all threads together, from when the last has begun to when the first has
+    ended.
+    """
     finished = [timeline(path).finished_ms for path in journals]
     begin = max(one[0] for one in finished)
     end = min(one[-1] for one in finished)
@@ -142,9 +168,25 @@ def _together_us(journals: Sequence[Path]) -> float:
     return (end - begin) * 1000 / max(count, 1)
 
 
-def _row(figure: str, title: str, pairs: Sequence[tuple[float, float]], *, reach: float, missed: str, cpu: bool = False) -> Row:
+def _row(
+    figure: str,
+    title: str,
+    pairs: Sequence[tuple[float, float]],
+    *,
+    reach: float,
+    missed: str,
+    cpu: bool = False,
+) -> Row:
     bare = f"{median(bare for _, bare in pairs):.1f} µs{' of CPU' if cpu else ''} dump + append + fdatasync"
-    return Row(figure=figure, title=title, values=ratios(pairs), unit="×", baseline=bare, reach=reach, missed=missed)
+    return Row(
+        figure=figure,
+        title=title,
+        values=ratios(pairs),
+        unit="×",
+        baseline=bare,
+        reach=reach,
+        missed=missed,
+    )
 
 
 FIGURES = (

@@ -1,4 +1,6 @@
-"""A row says what was measured, beside its baseline and its reach, and a reach that was missed is explained, not hidden."""
+"""A row says what was measured, beside its baseline and its reach, and a reach that was missed is
+explained, not hidden.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ WIDTH = 128
 class Row:
     """One line of the table.
 
-    values: one measurement a round; none if it could not be measured, which the remark explains. unit: what follows each number.
-    reach: the value that must not be exceeded; None for a row that only informs. exact: the reach must be met to the digit.
+    values: one measurement a round; none if it could not be measured, which the remark explains.
+    unit: what follows each number.
+    reach: the value that must not be exceeded; None for a row that only informs. exact: the reach
+    must be met to the digit.
     missed: why, if it is. remark: worth saying in any case.
     """
 
@@ -37,7 +41,9 @@ class Row:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the median of the rounds is within the reach; None where there is none, or nothing was measured."""
+        """Whether the median of the rounds is within the reach; None where there is none, or
+        nothing was measured.
+        """
         if self.reach is None or not self.values:
             return None
         return self.middle == self.reach if self.exact else self.middle <= self.reach
@@ -48,7 +54,11 @@ class Row:
         parts = [self.remark] if self.remark else []
         if self.ok is False:
             close = not self.exact and self.reach is not None and min(self.values) <= self.reach
-            parts.insert(0, f"missed: {self.missed}" + ("; its best round was within the reach" if close else ""))
+            parts.insert(
+                0,
+                f"missed: {self.missed}"
+                + ("; its best round was within the reach" if close else ""),
+            )
         return "; ".join(parts)
 
 
@@ -63,7 +73,9 @@ def render(rows: Sequence[Row]) -> str:
     sizes = [max(len(line[column]) for line in cells) for column in range(len(HEADERS))]
     lines = []
     for number, line in enumerate(cells):
-        lines.append(GAP.join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip())
+        lines.append(
+            GAP.join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip()
+        )
         words = rows[number - 1].words if number else ""
         lines += textwrap.wrap(words, WIDTH, initial_indent=GAP * 2, subsequent_indent=GAP * 2)
     return "\n".join(lines)
@@ -92,9 +104,13 @@ def as_document(rows: Sequence[Row]) -> list[Mapping[str, object]]:
 def _cells(row: Row) -> tuple[str, ...]:
     if not row.values:
         return row.title, "not measured", "", "", ""
-    spread = f" ({_number(min(row.values))}–{_number(max(row.values))})" if len(row.values) > 1 else ""
+    spread = (
+        f" ({_number(min(row.values))}–{_number(max(row.values))})" if len(row.values) > 1 else ""
+    )
     unit = f" {row.unit}" if row.unit else ""
-    reach = "" if row.reach is None else f"{'exactly' if row.exact else '≤'} {_number(row.reach)}{unit}"
+    reach = (
+        "" if row.reach is None else f"{'exactly' if row.exact else '≤'} {_number(row.reach)}{unit}"
+    )
     verdict = {True: "ok", False: "missed", None: ""}[row.ok]
     return row.title, f"{_number(row.middle)}{unit}{spread}", row.baseline, reach, verdict
 

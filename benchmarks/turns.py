@@ -28,7 +28,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def turn(bench: Bench) -> Sequence[Row]:
-    """Prompt, journal and the block of an answer: one thread in memory on one CPU, its agent answers at once; the processor's time."""
+    """Prompt, journal and the block of an answer: one thread in memory on one CPU, its agent
+    answers at once; the processor's time.
+    """
     values = []
     with bench.laboratory(in_memory=True) as laboratory, pinned(), agents(laboratory, seconds=0):
         laboratory.add("turns", flows.TURNS)
@@ -68,21 +70,51 @@ def crowd(bench: Bench) -> Sequence[Row]:
     baseline = f"{median(alone):.2f} s for one thread, turns: {turns} of {TURN_S:g} s"
     missed = "the threads' own work between two turns shares one processor, and takes longer than the turns leave it"
     return (
-        Row(figure="crowd", title=f"{title}: the slowest", values=tuple(slowest), unit="×", baseline=baseline, reach=2, missed=missed),
-        Row(figure="crowd", title=f"{title}: first to last end", values=tuple(spread), unit="×", baseline=baseline, reach=2, missed=missed),
+        Row(
+            figure="crowd",
+            title=f"{title}: the slowest",
+            values=tuple(slowest),
+            unit="×",
+            baseline=baseline,
+            reach=2,
+            missed=missed,
+        ),
+        Row(
+            figure="crowd",
+            title=f"{title}: first to last end",
+            values=tuple(spread),
+            unit="×",
+            baseline=baseline,
+            reach=2,
+            missed=missed,
+        ),
     )
 
 
 @contextmanager
 def agents(laboratory: Laboratory, *, seconds: float) -> Iterator[None]:
-    """Inside, workers that start know the agent of the figures, as they know any agent of another distribution."""
+    """Inside, workers that start know the agent of the figures, as they know any agent of another
+    distribution.
+    """
     plugin = laboratory.directory / "plugin"
     metadata = plugin / "uncaged_bench-1.dist-info"
     metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: uncaged-bench\nVersion: 1\n", "utf-8")
-    (metadata / "entry_points.txt").write_text("[uncaged_workflow.agents]\nbench = benchmarks.agent:BenchAgent\n", "utf-8")
-    agent: Mapping[str, object] = {"use": "bench", "characters": ANSWER_CHARACTERS, "seconds": seconds}
-    config = {"agents": {"bench": agent}, "agent": "bench", "limits": {"agents": THREADS, "maxRounds": 10 * LATE[1]}}
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: uncaged-bench\nVersion: 1\n", "utf-8"
+    )
+    (metadata / "entry_points.txt").write_text(
+        "[uncaged_workflow.agents]\nbench = benchmarks.agent:BenchAgent\n", "utf-8"
+    )
+    agent: Mapping[str, object] = {
+        "use": "bench",
+        "characters": ANSWER_CHARACTERS,
+        "seconds": seconds,
+    }
+    config = {
+        "agents": {"bench": agent},
+        "agent": "bench",
+        "limits": {"agents": THREADS, "maxRounds": 10 * LATE[1]},
+    }
     laboratory.engine.store.config_path.write_text(json.dumps(config), "utf-8")
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(plugin), str(ROOT)])

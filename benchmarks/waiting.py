@@ -26,7 +26,9 @@ def waiting(bench: Bench) -> Sequence[Row]:
         pid = laboratory.worker_pid(bundle)
         while laboratory.performing(bundle) < THREADS:
             if time.monotonic() - begin > PATIENCE_S:
-                raise TimeoutError(f"not all of {THREADS} threads are inside their effect after {PATIENCE_S:.0f} s")
+                raise TimeoutError(
+                    f"not all of {THREADS} threads are inside their effect after {PATIENCE_S:.0f} s"
+                )
             time.sleep(POLL_S)
         spent_s = time.monotonic() - begin
         resident = resident_bytes(pid)

@@ -1,4 +1,6 @@
-"""What the engine adds to a request that a flow makes: policy, address, journal, and a client that keeps its connections."""
+"""What the engine adds to a request that a flow makes: policy, address, journal, and a client that
+keeps its connections.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ server.serve_forever()
 
 
 def http(bench: Bench) -> Sequence[Row]:
-    """One thread that asks a server on loopback, against the client that we use, bare, and one flush for each answer."""
+    """One thread that asks a server on loopback, against the client that we use, bare, and one
+    flush for each answer.
+    """
     pairs, asked, flushed = [], [], []
     count = bench.scaled(500)
     with bench.laboratory() as laboratory, serving() as port:
@@ -50,7 +54,9 @@ def http(bench: Bench) -> Sequence[Row]:
         for _ in bench.rounds(9):
             asked.append(bare_request_us(port, count))
             flushed.append(bare_step_us(laboratory.directory, line, count))
-            ours = timeline(laboratory.run("asks", count + WARM_UP)).per_step_us(WARM_UP, count + WARM_UP)
+            ours = timeline(laboratory.run("asks", count + WARM_UP)).per_step_us(
+                WARM_UP, count + WARM_UP
+            )
             pairs.append((ours, asked[-1] + flushed[-1]))
     return (
         Row(
@@ -92,7 +98,9 @@ def bare_request_us(port: int, count: int) -> float:
 @contextmanager
 def serving() -> Iterator[int]:
     """A server in a process of its own; yields its port."""
-    with subprocess.Popen([sys.executable, "-c", SERVER % BODY_BYTES], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER % BODY_BYTES], stdout=subprocess.PIPE
+    ) as process:
         try:
             if process.stdout is None:
                 raise RuntimeError("a process with a pipe for its output has none")

@@ -1,4 +1,6 @@
-"""Every test has a store of its own: none sees the real home directory, and none leaves a process behind."""
+"""Every test has a store of its own: none sees the real home directory, and none leaves a process
+behind.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,34 @@ from uncaged_engine.api import Engine
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test needs what its marks name, and each sandbox that is one of its parameters."""
-    parameters = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    parameters = (
+        item.callspec.params.values()
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else ()
+    )
     marked = (name for mark in item.iter_markers("needs") for name in mark.args)
     need([*marked, *(value for value in parameters if isinstance(value, str) and value in NAMES)])
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The home directory and the default store are empty temporary ones, for this process and all that it starts."""
+    """The home directory and the default store are empty temporary ones, for this process and all
+    that it starts.
+    """
     home = tmp_path_factory.mktemp("home")
     runtime = tmp_path_factory.mktemp("runtime")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("UNCAGED_WORKFLOW_HOME", str(home / "store"))
-        patch.setenv("XDG_RUNTIME_DIR", str(runtime))  # agents of other test processes must not take places from ours
+        patch.setenv(
+            "XDG_RUNTIME_DIR", str(runtime)
+        )  # agents of other test processes must not take places from ours
         for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
             patch.delenv(name, raising=False)
         yield
-    assert not (home / ".uncaged").exists(), "something used ~/.uncaged although UNCAGED_WORKFLOW_HOME is set"
+    assert not (home / ".uncaged").exists(), (
+        "something used ~/.uncaged although UNCAGED_WORKFLOW_HOME is set"
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -46,7 +58,9 @@ def _interrupts_reach_children() -> None:
 def _no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     left = [process.pid for process in workers_of(tmp_path_factory.getbasetemp())]
-    assert left == [] or end_workers(tmp_path_factory.getbasetemp()) == [], f"workers {left} could not be ended"
+    assert left == [] or end_workers(tmp_path_factory.getbasetemp()) == [], (
+        f"workers {left} could not be ended"
+    )
 
 
 @pytest.fixture

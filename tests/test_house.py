@@ -14,7 +14,15 @@ ROOT = Path(__file__).parent.parent
 PARTS = {
     "uncaged_bundles": ROOT / "bundles",
     **dict.fromkeys(
-        ("uncaged_engine", "uncaged_models", "uncaged_effects", "uncaged_agents", "uncaged_repair", "uncaged_tools"), ROOT / "engine"
+        (
+            "uncaged_engine",
+            "uncaged_models",
+            "uncaged_effects",
+            "uncaged_agents",
+            "uncaged_repair",
+            "uncaged_tools",
+        ),
+        ROOT / "engine",
     ),
     "uncaged_roles": ROOT / "roles",
     "uncaged_templates": ROOT / "templates",
@@ -99,11 +107,17 @@ def test_a_package_imports_only_what_the_table_allows(part: str) -> None:
 
 @pytest.mark.parametrize("part", FACES)
 def test_a_part_reaches_the_core_by_its_public_modules(part: str) -> None:
-    """A part imports the door, the services, and where the table says so the API; no other room of the core."""
+    """A part imports the door, the services, and where the table says so the API; no other room of
+    the core.
+    """
     found: set[str] = set()
     for path in sorted((PARTS[part] / part).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").partition(".")[0] == "uncaged_engine":
+            if (
+                isinstance(node, ast.ImportFrom)
+                and node.level == 0
+                and (node.module or "").partition(".")[0] == "uncaged_engine"
+            ):
                 found.update([*str(node.module).split("."), alias.name][1] for alias in node.names)
     assert found <= set(FACES[part])
 
@@ -111,13 +125,22 @@ def test_a_part_reaches_the_core_by_its_public_modules(part: str) -> None:
 def test_a_room_of_the_core_imports_only_rooms_of_lower_floors() -> None:
     """The floors of the core hold but for the named way up, and no way up is named in vain."""
     engine = PARTS["uncaged_engine"] / "uncaged_engine"
-    entries = {path.stem for path in engine.iterdir() if (path.is_dir() and not path.name.startswith(".")) or path.suffix == ".py"} - {
+    entries = {
+        path.stem
+        for path in engine.iterdir()
+        if (path.is_dir() and not path.name.startswith(".")) or path.suffix == ".py"
+    } - {
         "__init__",
         "__pycache__",
     }
     floor = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
     assert entries == set(floor)
-    upwards = {(room, other) for room in floor for other in rooms_imported(engine, room, set(floor)) if floor[other] >= floor[room]}
+    upwards = {
+        (room, other)
+        for room in floor
+        for other in rooms_imported(engine, room, set(floor))
+        if floor[other] >= floor[room]
+    }
     assert upwards == set(UPWARDS)
 
 
@@ -130,7 +153,9 @@ def rooms_imported(engine: Path, room: str, rooms: set[str]) -> set[str]:
             if isinstance(node, ast.ImportFrom):
                 begun = inside[: len(inside) - node.level + 1] if node.level else ()
                 named = [*begun, *(node.module.split(".") if node.module else ())]
-                found.update([*named, alias.name][1] for alias in node.names if named[0] == "uncaged_engine")
+                found.update(
+                    [*named, alias.name][1] for alias in node.names if named[0] == "uncaged_engine"
+                )
     return found & rooms - {room}
 
 
@@ -140,7 +165,9 @@ def test_a_bundle_can_carry_no_code_of_our_packages() -> None:
 
 
 def test_outer_folders_hold_packages_and_nothing_loose() -> None:
-    """Each outer folder has the packages of the table, each with a `py.typed`, and no loose module."""
+    """Each outer folder has the packages of the table, each with a `py.typed`, and no loose
+    module.
+    """
     for folder in set(PARTS.values()):
         assert not list(folder.glob("*.py"))
         found = {one.name for one in folder.iterdir() if one.is_dir() and one.name != "__pycache__"}
@@ -151,15 +178,27 @@ def test_outer_folders_hold_packages_and_nothing_loose() -> None:
 @pytest.mark.parametrize("words", [["--help"], ["list"], ["threads"], ["completion", "bash"]])
 @pytest.mark.slow
 def test_light_commands_load_no_heavy_library(words: list[str], tmp_path: Path) -> None:
-    """`--help`, `list`, `threads` and completion must start quickly, so they import none of the heavy libraries."""
+    """`--help`, `list`, `threads` and completion must start quickly, so they import none of the
+    heavy libraries.
+    """
     code = (
         "import sys\n"
         "from uncaged_cli.main import run\n"
         f"assert run({words!r}) == 0\n"
         f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)\n"
     )
-    environment = {"UNCAGED_WORKFLOW_HOME": str(tmp_path), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    subprocess.run([sys.executable, "-c", "from uncaged_engine.api import Engine; Engine.open()"], env=environment, check=True)
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        "UNCAGED_WORKFLOW_HOME": str(tmp_path),
+        "HOME": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+    }
+    subprocess.run(
+        [sys.executable, "-c", "from uncaged_engine.api import Engine; Engine.open()"],
+        env=environment,
+        check=True,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "[]"

@@ -1,4 +1,6 @@
-"""The house's words: plain terms of the field in the product's text, and one meaning for each public class name."""
+"""The house's words: plain terms of the field in the product's text, and one meaning for each
+public class name.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ WORDS = re.compile(
     r"|stands?(?! (?:in )?for\b)|stood)\b",
     re.IGNORECASE,
 )
-"""Words outside the field's terms: name the component or the caller; log, print, send or raise; fix; is."""
+"""Words outside the field's terms: name the component or the caller; log, print, send or raise;
+fix; is.
+"""
 SUBJECT = re.compile(r"(?:\A|[.:;] +)What (?:is|are|was|were)\b")
 """A clause as the subject of a sentence: name the thing."""
 NAMES = re.compile(r"(?:said|given|heard|taken)\Z", re.IGNORECASE)
@@ -59,7 +63,9 @@ UNFINISHED: set[str] = {
     "cli/uncaged_cli/uses.py",
     "cli/uncaged_cli/verbs/",
 }
-"""Rooms and modules whose words are not done. A finished one is taken off the list; none is added."""
+"""Rooms and modules whose words are not done. A finished one is taken off the list; none is
+added.
+"""
 
 PINNED: dict[str, set[str]] = {
     "engine/uncaged_agents/model.py": {"nobody", "stand", "stands", "are told"},
@@ -70,7 +76,9 @@ PINNED: dict[str, set[str]] = {
     "engine/uncaged_models/prompts/extract.py": {"stands"},
     "engine/uncaged_models/prompts/history.py": {"stands"},
 }
-"""Words in texts whose bytes may not change (prompts, code that built bundles carry), by the module's path."""
+"""Words in texts whose bytes may not change (prompts, code that built bundles carry), by the
+module's path.
+"""
 
 SHARED: dict[str, int] = {
     "Answer": 2,
@@ -86,7 +94,9 @@ SHARED: dict[str, int] = {
     "View": 2,
     "Wish": 3,
 }
-"""Public class names with several classes, with the count of today. A count may only go down; none is added."""
+"""Public class names with several classes, with the count of today. A count may only go down; none
+is added.
+"""
 
 
 def modules() -> dict[str, str]:
@@ -113,7 +123,11 @@ def names(source: str) -> Iterator[tuple[int, str]]:
     """Yield each name that a module defines with its line."""
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            case (
+                ast.ClassDef(name=name)
+                | ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+            ):
                 yield node.lineno, name
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
                 yield node.lineno, name
@@ -135,11 +149,20 @@ def violations(source: str, pinned: set[str]) -> list[str]:
 
 def exemption(path: str) -> str | None:
     """Return the entry of UNFINISHED that covers *path*, if any."""
-    return next((entry for entry in UNFINISHED if path == entry or (entry.endswith("/") and path.startswith(entry))), None)
+    return next(
+        (
+            entry
+            for entry in UNFINISHED
+            if path == entry or (entry.endswith("/") and path.startswith(entry))
+        ),
+        None,
+    )
 
 
 def test_a_finished_room_uses_the_words_of_the_field() -> None:
-    """Comments, docstrings, messages and names of a finished room have none of the words on the list."""
+    """Comments, docstrings, messages and names of a finished room have none of the words on the
+    list.
+    """
     wrong = {
         path: found
         for path, source in modules().items()
@@ -150,7 +173,11 @@ def test_a_finished_room_uses_the_words_of_the_field() -> None:
 
 def test_the_list_of_unfinished_rooms_only_shrinks() -> None:
     """A room without a violation is no longer on the list of unfinished rooms."""
-    used = {exemption(path) for path, source in modules().items() if violations(source, PINNED.get(path, set()))}
+    used = {
+        exemption(path)
+        for path, source in modules().items()
+        if violations(source, PINNED.get(path, set()))
+    }
     assert UNFINISHED - used == set()
 
 
@@ -163,7 +190,9 @@ def test_a_pinned_word_is_in_its_module() -> None:
 
 
 def test_a_public_class_name_exists_once() -> None:
-    """Each public class name belongs to one class of the product, but for the counted ones, which only get fewer."""
+    """Each public class name belongs to one class of the product, but for the counted ones, which
+    only get fewer.
+    """
     count: dict[str, int] = {}
     for source in modules().values():
         for node in ast.walk(ast.parse(source)):

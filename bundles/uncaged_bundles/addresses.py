@@ -1,4 +1,6 @@
-"""Each address of the network is public, private, next to the machine itself, or nothing that a request can mean."""
+"""Each address of the network is public, private, next to the machine itself, or nothing that a
+request can mean.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,26 @@ Reach = Literal["public", "private", "close", "never"]
 
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 PRIVATE = tuple(
-    ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "fc00::/7")
+    ipaddress.ip_network(text)
+    for text in (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "198.18.0.0/15",
+        "fc00::/7",
+    )
 )
 METADATA = frozenset(
     ipaddress.ip_address(text)
-    for text in ("169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
+    for text in (
+        "169.254.169.254",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+    )
 )
 
 
@@ -30,7 +47,9 @@ class Verdict:
 
 
 def judge(address: Address) -> Verdict:
-    """Say what *address* is; one that carries another (IPv4 inside IPv6) is what the inner one is."""
+    """Say what *address* is; one that carries another (IPv4 inside IPv6) is what the inner one
+    is.
+    """
     inner = _inner(address)
     if inner is not None:
         verdict = judge(inner)

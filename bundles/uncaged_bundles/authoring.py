@@ -1,4 +1,5 @@
-"""A role workflow is defined with these few names, as data and pure functions; ``build.workflow`` turns it into a bundle.
+"""A role workflow is defined with these few names, as data and pure functions; ``build.workflow``
+turns it into a bundle.
 
 planner = Role(name="planner", description=…, system_prompt=…, extract_prompt=…, schema=…)
 
@@ -20,11 +21,23 @@ from .errors import BundleError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["END", "START", "Graph", "Moderator", "Recover", "Result", "Role", "Table", "View", "Workflow"]
+__all__ = [
+    "END",
+    "START",
+    "Graph",
+    "Moderator",
+    "Recover",
+    "Result",
+    "Role",
+    "Table",
+    "View",
+    "Workflow",
+]
 
 Table = Mapping[str, str | Mapping[str, str]]
-"""``{START: "planner", "planner": {"planned": "coder", "aborted": END}}``: the next role by the last step's role and ``meta.status``.
-A word in place of an inner mapping is where to go whatever the status."""
+"""``{START: "planner", "planner": {"planned": "coder", "aborted": END}}``: the next role by the
+last step's role and ``meta.status``. A word in place of an inner mapping is where to go whatever
+the status."""
 
 Graph = Mapping[str, str | Mapping[str, str | Sequence[str]]]
 """The edges that a moderator may take: as a table, and a status may list several roles."""
@@ -38,7 +51,8 @@ Recover = Callable[[View, View], str | tuple[str, str]]
 class Role:
     """Pure data: the prompts of a role, and the schema of its answers' data.
 
-    system_prompt: for the agent. extract_prompt: for the extractor, which turns an answer into data.
+    system_prompt: for the agent. extract_prompt: for the extractor, which turns an answer into
+    data.
     schema: JSON Schema, or a pydantic model class.
     """
 
@@ -53,16 +67,23 @@ class Role:
 class Workflow:
     """Roles, and the rule that picks who is next.
 
-    A function sees ``ctx``: ``threadId``, ``start`` (``prompt``, ``params``) and ``steps``, each with ``role``, ``content``, ``meta`` and
-    ``timestamp`` (ms). All of it is read-only, and mappings have their keys as attributes. It must be pure: same steps, same answer.
+    A function sees ``ctx``: ``threadId``, ``start`` (``prompt``, ``params``) and ``steps``, each
+    with ``role``, ``content``, ``meta`` and
+    ``timestamp`` (ms). All of it is read-only, and mappings have their keys as attributes. It must
+    be pure: same steps, same answer.
 
-    moderator: a function that returns a role's name, a role's name and a note to it (``"coder", "Only the parser."``), or END; or a table.
-    graph: for a moderator that is a function: the edges that it may take. The builder checks them as it checks a table, `graph` draws them.
-    policy: what the workflow asks to be allowed; without it, only to ask its roles, and without files.
+    moderator: a function that returns a role's name, a role's name and a note to it
+    (``"coder", "Only the parser."``), or END; or a table.
+    graph: for a moderator that is a function: the edges that it may take. The builder checks them
+    as it checks a table, `graph` draws them.
+    policy: what the workflow asks to be allowed; without it, only to ask its roles, and without
+    files.
     parameters: JSON Schema of the params of a run; without it, there are none.
-    result: a function that returns ``{"success", "message", "data"}`` at END; without it, success with the last step's content and meta.
-    recover: a function of ``ctx`` and the failure (``role``, ``kind``, ``message``, and ``times``: failures in a row) that picks the role
-        to go on with after a role step failed, or END. Without it, such a run ends without success and says which role failed and why.
+    result: a function that returns ``{"success", "message", "data"}`` at END; without it, success
+    with the last step's content and meta.
+    recover: a function of ``ctx`` and the failure (``role``, ``kind``, ``message``, and ``times``:
+        failures in a row) that picks the role to go on with after a role step failed, or END.
+        Without it, such a run ends without success and says which role failed and why.
     continues: whether a thread of another version may go on in this one.
     """
 
@@ -72,7 +93,9 @@ class Workflow:
     moderator: Moderator | Table
     graph: Graph | None = None
     policy: Mapping[str, object] = field(default_factory=lambda: {"role": {}})
-    parameters: Mapping[str, object] = field(default_factory=lambda: {"type": "object", "additionalProperties": False})
+    parameters: Mapping[str, object] = field(
+        default_factory=lambda: {"type": "object", "additionalProperties": False}
+    )
     result: Result | None = None
     recover: Recover | None = None
     continues: bool = True
@@ -82,6 +105,10 @@ class Workflow:
         if not names:
             raise BundleError(f"workflow {self.name!r} has no roles; give it at least one")
         if self.graph is not None and isinstance(self.moderator, Mapping):
-            raise BundleError(f"workflow {self.name!r} has a table and a graph; the table is the graph, leave the other out")
+            raise BundleError(
+                f"workflow {self.name!r} has a table and a graph; the table is the graph, leave the other out"
+            )
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise BundleError(f"workflow {self.name!r} has two roles named {', '.join(map(repr, twice))}; rename one")
+            raise BundleError(
+                f"workflow {self.name!r} has two roles named {', '.join(map(repr, twice))}; rename one"
+            )

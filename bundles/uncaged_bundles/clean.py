@@ -1,18 +1,25 @@
-"""Text of unknown origin, cleaned for a terminal: control sequences and invisible characters are removed."""
+"""Text of unknown origin, cleaned for a terminal: control sequences and invisible characters are
+removed.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-STRING_SEQUENCE = re.compile("(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)")
-"""OSC, DCS, SOS, PM and APC with their payload. An unterminated one loses its introducer only: text is never swallowed to the end."""
+STRING_SEQUENCE = re.compile(
+    "(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)"
+)
+"""OSC, DCS, SOS, PM and APC with their payload. An unterminated one loses its introducer only: text
+is never swallowed to the end.
+"""
 
 CONTROL_SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]")
 SHORT_ESCAPE = re.compile("\x1b[ -/]*[0-~]")
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, DEL, C1
-    "\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # marks that reorder or hide text
+    # marks that reorder or hide text
+    "\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"  # tag characters
 )
 LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -20,7 +27,9 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """Return *text* without terminal control sequences, C0, C1 and direction overrides; line feeds and tabs stay."""
+    """Return *text* without terminal control sequences, C0, C1 and direction overrides; line feeds
+    and tabs stay.
+    """
     if text.isascii() and text.isprintable():
         return text
     for pattern in (STRING_SEQUENCE, CONTROL_SEQUENCE, SHORT_ESCAPE):

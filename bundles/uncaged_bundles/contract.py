@@ -1,4 +1,6 @@
-"""A descriptor that passes here has every key that the rest of the system reads, with the type that it expects."""
+"""A descriptor that passes here has every key that the rest of the system reads, with the type that
+it expects.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ FOR_PEOPLE = "forPeople"
 
 _REQUIRED = frozenset({"contract", "name", "description", "kind"})
 Graph = Mapping[str, Mapping[str, tuple[str, ...]]]
-_OPTIONAL = frozenset({"parameters", "roles", "policy", "continues", "graph", "patterns", "aliases", "examples"})
+_OPTIONAL = frozenset(
+    {"parameters", "roles", "policy", "continues", "graph", "patterns", "aliases", "examples"}
+)
 _OPTIONAL |= {"source", "displayName", "unsupported"}
 _ROLE_KEYS = frozenset({"description", "systemPrompt", "extractPrompt", "schema"})
 _ROLE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,59}")
@@ -54,7 +58,9 @@ class RoleSpec:
 
 CLAIM = "x-claim"
 CLAIMS = ("git.branch", "git.commit", "git.files", "tests")
-"""What a field of a role's schema may be marked with: the engine compares its value with the workspace."""
+"""What a field of a role's schema may be marked with: the engine compares its value with the
+workspace.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,8 @@ class Descriptor:
     """What a bundle says of itself.
 
     parameters: JSON Schema of ``input["params"]``. graph: the edges that the moderator may take,
-    ``{role: {status: (next, …)}}``, the first role under ``__start__`` with the status ``""``; None if the author declared none.
+    ``{role: {status: (next, …)}}``, the first role under ``__start__`` with the status ``""``; None
+    if the author declared none.
     raw: the literal as the file has it.
     """
 
@@ -89,7 +96,8 @@ def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) ->
     """Check the literal *raw* key by key.
 
     Raises:
-        ShapeError: with the dotted path of the first value that is wrong; a newer contract is refused before anything else is looked at.
+        ShapeError: with the dotted path of the first value that is wrong; a newer contract is
+            refused before anything else is looked at.
     """
     top = ("descriptor",)
     fields = shapes.mapping(raw, top)
@@ -106,7 +114,9 @@ def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) ->
         roles=specs,
         policy=parse_policy(fields.get("policy", {}), known_effects, (*top, "policy")),
         continues=shapes.truth(fields.get("continues", False), (*top, "continues")),
-        graph=None if fields.get("graph") is None else _graph(fields["graph"], specs, (*top, "graph")),
+        graph=None
+        if fields.get("graph") is None
+        else _graph(fields["graph"], specs, (*top, "graph")),
         raw=fields,
     )
     for key in ("source", "displayName", "unsupported"):
@@ -121,7 +131,10 @@ def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) ->
 def _check_contract(value: object, path: shapes.Path) -> None:
     contract = shapes.whole(value, path)
     if contract > CONTRACT:
-        raise shapes.ShapeError(path, f"contract {contract} is newer than {CONTRACT}, the newest known here; update uncaged-workflow")
+        raise shapes.ShapeError(
+            path,
+            f"contract {contract} is newer than {CONTRACT}, the newest known here; update uncaged-workflow",
+        )
     if contract < 1:
         raise shapes.ShapeError(path, f"there is no contract {contract}; the first is 1")
 
@@ -135,14 +148,23 @@ def _name(value: object, path: shapes.Path) -> str:
 
 def _role(name: str, value: object, path: shapes.Path) -> RoleSpec:
     if not _ROLE_NAME.fullmatch(name):
-        raise shapes.ShapeError(path, "a role's name starts with a letter and has at most 60 letters, digits, '-' and '_'")
+        raise shapes.ShapeError(
+            path,
+            "a role's name starts with a letter and has at most 60 letters, digits, '-' and '_'",
+        )
     fields = shapes.mapping(value, path)
     shapes.known_keys(fields, _ROLE_KEYS, path)
     return RoleSpec(
         name=name,
-        description=shapes.text(shapes.required(fields, "description", path), (*path, "description")),
-        system_prompt=shapes.text(shapes.required(fields, "systemPrompt", path), (*path, "systemPrompt")),
-        extract_prompt=shapes.text(shapes.required(fields, "extractPrompt", path), (*path, "extractPrompt")),
+        description=shapes.text(
+            shapes.required(fields, "description", path), (*path, "description")
+        ),
+        system_prompt=shapes.text(
+            shapes.required(fields, "systemPrompt", path), (*path, "systemPrompt")
+        ),
+        extract_prompt=shapes.text(
+            shapes.required(fields, "extractPrompt", path), (*path, "extractPrompt")
+        ),
         schema=shapes.mapping(shapes.required(fields, "schema", path), (*path, "schema")),
     )
 
@@ -151,7 +173,10 @@ def _graph(value: object, roles: Mapping[str, RoleSpec], path: shapes.Path) -> G
     graph: dict[str, dict[str, tuple[str, ...]]] = {}
     for source, edges in shapes.mapping(value, path).items():
         if source != START and source not in roles:
-            raise shapes.ShapeError((*path, source), f"is neither a role nor {START!r}; roles: {', '.join(roles) or 'none'}")
+            raise shapes.ShapeError(
+                (*path, source),
+                f"is neither a role nor {START!r}; roles: {', '.join(roles) or 'none'}",
+            )
         rows = {"": edges} if isinstance(edges, str) else shapes.mapping(edges, (*path, source))
         graph[source] = {}
         for status, listed in rows.items():
@@ -160,6 +185,9 @@ def _graph(value: object, roles: Mapping[str, RoleSpec], path: shapes.Path) -> G
                 if not isinstance(target, str) or (target != END and target not in roles):
                     where = (*path, source, status) if status else (*path, source)
                     known = ", ".join(roles) or "none"
-                    raise shapes.ShapeError(where, f"{shapes.shown(target)} is neither a role nor {END!r}; roles: {known}")
+                    raise shapes.ShapeError(
+                        where,
+                        f"{shapes.shown(target)} is neither a role nor {END!r}; roles: {known}",
+                    )
             graph[source][status] = tuple(map(str, targets))
     return graph

@@ -1,7 +1,8 @@
 """Errors that reach a person, in classes by who can fix them.
 
-The class carries the exit code of the command line, so that no other table has to be kept in step with it.
-A message says what is wrong (values with !r), where (path:line, hash, thread id), and the next step.
+The class carries the exit code of the command line, so that no other table has to be kept in step
+with it. A message says what is wrong (values with !r), where (path:line, hash, thread id), and the
+next step.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ class UncagedError(Exception):
 
 
 class UsageError(UncagedError):
-    """The person's words are off: a malformed name, an unknown option value, a missing parameter."""
+    """The person's words are off: a malformed name, an unknown option value, a missing
+    parameter.
+    """
 
     exit_code = 2
 
 
 class RefusedError(UncagedError):
-    """The request is well-formed, but the present state forbids it (resume of a completed thread, a widened policy without a yes)."""
+    """The request is well-formed, but the present state forbids it (resume of a completed thread, a
+    widened policy without a yes).
+    """
 
 
 class BundleError(UncagedError):
@@ -28,11 +33,15 @@ class BundleError(UncagedError):
 
 
 class DamagedError(UncagedError):
-    """Something on disk is not what was written: a bundle whose hash lies, a corrupt journal, an unreadable registry."""
+    """Something on disk is not what was written: a bundle whose hash lies, a corrupt journal, an
+    unreadable registry.
+    """
 
 
 class StorageError(UncagedError):
-    """The system refused to read or write a file of the store; the message has its path and the reason."""
+    """The system refused to read or write a file of the store; the message has its path and the
+    reason.
+    """
 
 
 class ReplayError(UncagedError):
@@ -43,7 +52,8 @@ class EnvironmentLacks(UncagedError):
     """The machine lacks something (no agent, no credentials, a login expired); fix it, then resume.
 
     what: the message without the next step. remedy: the next step alone, if it is known apart.
-    begun: False if the effect that met the lack had certainly not begun, so that it may be performed again without a question.
+    begun: False if the effect that met the lack had certainly not begun, so that it may be
+    performed again without a question.
     """
 
     exit_code = 4
@@ -68,7 +78,9 @@ class NotFoundError(UncagedError):
 
 
 class SandboxUnavailable(UncagedError):
-    """No sandbox that holds can be built here. reason: why. remedy: what to install or to change, where that is known."""
+    """No sandbox that holds can be built here. reason: why. remedy: what to install or to change,
+    where that is known.
+    """
 
     exit_code = 7
 

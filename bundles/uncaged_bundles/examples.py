@@ -1,7 +1,8 @@
 """Examples of a flow: a sentence, perhaps parameters, and what the result must be.
 
-``expect`` holds one or more of ``equals``, ``contains``, ``matches`` (a regular expression) and ``schema`` (JSON Schema), compared with
-the result's message, or with the value at the dotted path ``at`` (``data.output.0.name``). ``success: false`` expects a failure.
+``expect`` holds one or more of ``equals``, ``contains``, ``matches`` (a regular expression) and
+``schema`` (JSON Schema), compared with the result's message, or with the value at the dotted path
+``at`` (``data.output.0.name``). ``success: false`` expects a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One example. params: None if it names none. expect: the mapping as written, empty if it says nothing of the content."""
+    """One example. params: None if it names none. expect: the mapping as written, empty if it says
+    nothing of the content.
+    """
 
     sentence: str
     params: Mapping[str, object] | None = None
@@ -33,7 +36,9 @@ class Example:
 
     @classmethod
     def read(cls, raw: object, path: Path) -> Example:
-        """Check one entry of a descriptor's or a recipe's ``examples``; a text is a sentence without parameters."""
+        """Check one entry of a descriptor's or a recipe's ``examples``; a text is a sentence
+        without parameters.
+        """
         if isinstance(raw, str):
             return cls(sentence=raw)
         fields = shapes.mapping(raw, path)
@@ -62,11 +67,20 @@ class Example:
         if value is _MISSING:
             return f"the result has nothing at {place}"
         checks = ((name, self.expect[name]) for name in CHECKS if name in self.expect)
-        return next((f"{place} {problem}" for name, wanted in checks if (problem := _problem(name, wanted, value)) is not None), None)
+        return next(
+            (
+                f"{place} {problem}"
+                for name, wanted in checks
+                if (problem := _problem(name, wanted, value)) is not None
+            ),
+            None,
+        )
 
 
 def check_examples(raw: object, path: Path) -> tuple[object, ...]:
-    """Return a recipe's examples as its descriptor holds them; ShapeError names the one that is wrong."""
+    """Return a recipe's examples as its descriptor holds them; ShapeError names the one that is
+    wrong.
+    """
     if not isinstance(raw, list):
         raise ShapeError(path, f"must be a list, not {shapes.shown(raw)}")
     for index, item in enumerate(raw):
@@ -86,7 +100,9 @@ def _check_expectation(expect: Mapping[str, object], path: Path) -> None:
     try:
         re.compile(pattern)
     except re.error as exc:
-        raise ShapeError((*path, "matches"), f"{shapes.shown(pattern)} is no regular expression: {exc}") from exc
+        raise ShapeError(
+            (*path, "matches"), f"{shapes.shown(pattern)} is no regular expression: {exc}"
+        ) from exc
     if "schema" in expect:
         check_schema(shapes.mapping(expect["schema"], (*path, "schema")), (*path, "schema"))
 
@@ -97,7 +113,11 @@ def _problem(name: str, wanted: object, value: object) -> str | None:
             same = json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
             return None if same else f"is {_shown(value)}, and should be {_shown(wanted)}"
         case "contains":
-            return None if str(wanted) in _as_text(value) else f"is {_shown(value)}, and should contain {_shown(wanted)}"
+            return (
+                None
+                if str(wanted) in _as_text(value)
+                else f"is {_shown(value)}, and should contain {_shown(wanted)}"
+            )
         case "matches":
             found = re.search(str(wanted), _as_text(value), re.MULTILINE)
             return None if found else f"is {_shown(value)}, and should match {_shown(wanted)}"
@@ -106,7 +126,11 @@ def _problem(name: str, wanted: object, value: object) -> str | None:
 
             schema: Any = wanted
             error = next(validator_for(schema)(schema).iter_errors(cast(Any, value)), None)
-            return None if error is None else f"does not fit its schema: {error.json_path}: {error.message[:SHOWN_CHARACTERS]}"
+            return (
+                None
+                if error is None
+                else f"does not fit its schema: {error.json_path}: {error.message[:SHOWN_CHARACTERS]}"
+            )
 
 
 def _value_at(result: Mapping[str, object], place: str) -> object:

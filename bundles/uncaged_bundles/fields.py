@@ -1,15 +1,27 @@
-"""Fields of annotated classes as the shape of JSON mappings. One reader serves the limits of policies and the bodies of effects.
+"""Fields of annotated classes as the shape of JSON mappings. One reader serves the limits of
+policies and the bodies of effects.
 
-An annotation is a type (`str`, `bool`, `int`, `float`, `object`, a `Literal`, `Mapping[str, T]`, `list[T]`, `T | None`). In
-``Annotated[type, …]`` a function is the check that is used instead of the type's own, and a text is the key, where it is not the field's
-name.
+An annotation is a type (`str`, `bool`, `int`, `float`, `object`, a `Literal`, `Mapping[str, T]`,
+`list[T]`, `T | None`). In
+``Annotated[type, …]`` a function is the check that is used instead of the type's own, and a text is
+the key, where it is not the field's name.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from . import shapes
 from .records import without_default
@@ -19,7 +31,9 @@ Made = TypeVar("Made")
 
 
 class Shape:
-    """The fields of one annotated class. checks: field name and check, by key. required: keys without a default."""
+    """The fields of one annotated class. checks: field name and check, by key. required: keys
+    without a default.
+    """
 
     def __init__(self, cls: type) -> None:
         hints = get_type_hints(cls, include_extras=True)
@@ -37,7 +51,9 @@ class Shape:
         self.required = tuple(required)
 
     def values(self, value: object, path: shapes.Path) -> dict[str, Any]:
-        """Return the checked values by field name; ShapeError has the path of the key that is wrong, missing or unknown."""
+        """Return the checked values by field name; ShapeError has the path of the key that is
+        wrong, missing or unknown.
+        """
         mapping = shapes.mapping(value, path)
         if not mapping.keys() <= self.checks.keys():
             shapes.known_keys(mapping, frozenset(self.checks), path)

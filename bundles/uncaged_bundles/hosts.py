@@ -1,8 +1,10 @@
-"""Host names and host entries of policies: one spelling, one meaning, and errors for everything else.
+"""Host names and host entries of policies: one spelling, one meaning, and errors for everything
+else.
 
-Entries are written as in ``api.example.com`` (443 for https, 80 for http), ``api.example.com:8443``, ``api.example.com:*`` (any port),
-``*.example.com`` (all names below it, not itself), ``*`` (any host, any port). The spelling is lower case, ASCII, without a final dot; an
-address can be written in no other way than the usual.
+Entries are written as in ``api.example.com`` (443 for https, 80 for http),
+``api.example.com:8443``, ``api.example.com:*`` (any port),
+``*.example.com`` (all names below it, not itself), ``*`` (any host, any port). The spelling is
+lower case, ASCII, without a final dot; an address can be written in no other way than the usual.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class NoHost(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEntry:
-    """One entry. host: canonical, "" for all. below: the names below it, not itself. port: None is the scheme's own."""
+    """One entry. host: canonical, "" for all. below: the names below it, not itself. port: None is
+    the scheme's own.
+    """
 
     host: str
     below: bool
@@ -46,7 +50,9 @@ class HostEntry:
 
 
 def check_policy(policy: Mapping[str, object], path: shapes.Path) -> None:
-    """ShapeError names the entry of a policy that is no host; what has another shape than a policy is not looked at."""
+    """ShapeError names the entry of a policy that is no host; what has another shape than a policy
+    is not looked at.
+    """
     for kind, limits in policy.items():
         if not isinstance(limits, Mapping) or kind not in LISTS:
             continue
@@ -67,7 +73,9 @@ def check_entries(entries: object, path: shapes.Path) -> None:
 
 
 def flaw_in_address(url: str) -> str | None:
-    """Return the flaw of an address, as far as it shows before a request, or None; a host with variables (``${name}``) is not checked."""
+    """Return the flaw of an address, as far as it shows before a request, or None; a host with
+    variables (``${name}``) is not checked.
+    """
     scheme, split, rest = url.strip().partition("://")
     if "${" in scheme or (not split and "${" in url):
         return None
@@ -92,7 +100,10 @@ def read_entry(text: str) -> HostEntry:
         return HostEntry(host="", below=True, port=ANY_PORT)
     if "/" in text:
         place = text.partition("://")[2].partition("/")[0]
-        raise NoHost(f"{shapes.shown(text)} is no host but an address; " + (f"name its host alone: {place}" if place else FORMS))
+        raise NoHost(
+            f"{shapes.shown(text)} is no host but an address; "
+            + (f"name its host alone: {place}" if place else FORMS)
+        )
     head, _, tail = text.rpartition(":")
     split = bool(head) and not tail.endswith("]") and (head.endswith("]") or ":" not in head)
     host, port = (head, tail) if split else (text, "")
@@ -102,10 +113,14 @@ def read_entry(text: str) -> HostEntry:
     try:
         name = canonical(host.removeprefix("*."))
     except NoHost as exc:
-        raise NoHost(f"{shapes.shown(text)} is no host: {exc}; {FORMS}", disguised=exc.disguised) from exc
+        raise NoHost(
+            f"{shapes.shown(text)} is no host: {exc}; {FORMS}", disguised=exc.disguised
+        ) from exc
     if below and literal(name) is not None:
         raise NoHost(f"{shapes.shown(text)} is no host: nothing is below an address")
-    return HostEntry(host=name, below=below, port=ANY_PORT if port == "*" else int(port) if port else None)
+    return HostEntry(
+        host=name, below=below, port=ANY_PORT if port == "*" else int(port) if port else None
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -117,11 +132,17 @@ def canonical(text: str) -> str:
     """
     if text.startswith("[") or ":" in text:
         return _ipv6(text.removeprefix("[").removesuffix("]"))
-    name = (_ascii(text) if not text.isascii() or "xn--" in text.lower() else text.lower()).removesuffix(".")
+    name = (
+        _ascii(text) if not text.isascii() or "xn--" in text.lower() else text.lower()
+    ).removesuffix(".")
     labels = name.split(".")
     if _NUMBER.fullmatch(labels[-1]):
         return _ipv4(name)
-    if not name or len(name) > MAX_CHARACTERS or not all(_LABEL.fullmatch(label) for label in labels):
+    if (
+        not name
+        or len(name) > MAX_CHARACTERS
+        or not all(_LABEL.fullmatch(label) for label in labels)
+    ):
         raise NoHost(f"{shapes.shown(text)} is no name of a host")
     return name
 
@@ -130,12 +151,18 @@ def _ipv4(name: str) -> str:
     try:
         return str(ipaddress.IPv4Address(name))
     except ValueError:
-        raise NoHost(f"{name!r} is an address in disguise; write it as four decimal numbers, as in 192.0.2.1", disguised=True) from None
+        raise NoHost(
+            f"{name!r} is an address in disguise; write it as four decimal numbers, as in 192.0.2.1",
+            disguised=True,
+        ) from None
 
 
 def _ipv6(text: str) -> str:
     if "%" in text:
-        raise NoHost(f"{shapes.shown(text)} names a network interface, which no request may choose", disguised=True)
+        raise NoHost(
+            f"{shapes.shown(text)} names a network interface, which no request may choose",
+            disguised=True,
+        )
     try:
         return str(ipaddress.IPv6Address(text))
     except ValueError:
@@ -143,11 +170,15 @@ def _ipv6(text: str) -> str:
 
 
 def _ascii(text: str) -> str:
-    """The ASCII form of an internationalised name (``bücher.example`` is ``xn--bcher-kva.example``)."""
+    """The ASCII form of an internationalised name (``bücher.example`` is
+    ``xn--bcher-kva.example``).
+    """
     import idna
 
     try:
         name = idna.encode(text.lower(), uts46=True).decode("ascii")
     except (idna.IDNAError, UnicodeError) as exc:
-        raise NoHost(f"{shapes.shown(text)} is no internationalised name of a host ({exc})") from None
+        raise NoHost(
+            f"{shapes.shown(text)} is no internationalised name of a host ({exc})"
+        ) from None
     return name.lower()

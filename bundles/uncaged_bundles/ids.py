@@ -1,7 +1,9 @@
-"""Every id has one canonical spelling, so that a file name, a journal and a person's typing mean the same thing.
+"""Every id has one canonical spelling, so that a file name, a journal and a person's typing mean
+the same thing.
 
-Bundle hashes are XXH64 (seed 0) and thread ids are ULIDs; both are written in Crockford Base32, most significant digit first, padded with
-leading zeros. Reading ignores case and nothing else: I, L, O and U are not digits here.
+Bundle hashes are XXH64 (seed 0) and thread ids are ULIDs; both are written in Crockford Base32,
+most significant digit first, padded with leading zeros. Reading ignores case and nothing else: I,
+L, O and U are not digits here.
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ THREAD_ID_LENGTH = 26
 ENTROPY_BYTES = 10
 _TIME_LENGTH = 10
 _TIME_BITS = 48
-_PYTHONS = dict(zip(ALPHABET + ALPHABET.lower(), "0123456789abcdefghijklmnopqrstuv0123456789abcdefghijklmnopqrstuv", strict=True))
+_PYTHONS = dict(
+    zip(
+        ALPHABET + ALPHABET.lower(),
+        "0123456789abcdefghijklmnopqrstuv0123456789abcdefghijklmnopqrstuv",
+        strict=True,
+    )
+)
 _DIGITS = bytes(ord(_PYTHONS.get(chr(byte), ".")) for byte in range(256))
 """Our digits as Python spells those of base 32, and a full stop for every other byte."""
 _PAIRS = tuple(high + low for high in ALPHABET for low in ALPHABET)
@@ -57,7 +65,9 @@ def is_thread_id(text: str) -> bool:
 
 
 def new_thread_id(now_ms: int, entropy: bytes) -> ThreadId:
-    """A ULID of this millisecond and these 10 random bytes; ids of later milliseconds sort after it."""
+    """A ULID of this millisecond and these 10 random bytes; ids of later milliseconds sort after
+    it.
+    """
     if not 0 <= now_ms < 1 << _TIME_BITS:
         raise ValueError(f"no thread id for millisecond {now_ms!r}: outside 48 bits")
     if len(entropy) != ENTROPY_BYTES:
@@ -89,12 +99,18 @@ def decode_crockford(text: str) -> int:
         return int(text.encode().translate(_DIGITS), 32) if text else 0
     except ValueError:
         foreign = next(character for character in text if character not in _PYTHONS)
-        raise UsageError(f"{text[:_SHOWN_CHARACTERS]!r} is not Crockford Base32: {foreign!r} is not one of {ALPHABET}") from None
+        raise UsageError(
+            f"{text[:_SHOWN_CHARACTERS]!r} is not Crockford Base32: {foreign!r} is not one of {ALPHABET}"
+        ) from None
 
 
 def _parse_id(text: str, length: int, *, bits: int, what: str) -> str:
     if len(text) != length:
-        raise UsageError(f"{text[:_SHOWN_CHARACTERS]!r} is not a {what}: it has {len(text)} characters, a {what} has {length}")
+        raise UsageError(
+            f"{text[:_SHOWN_CHARACTERS]!r} is not a {what}: it has {len(text)} characters, a {what} has {length}"
+        )
     if decode_crockford(text) >> bits:
-        raise UsageError(f"{text!r} is not a {what}: {text[0]!r} at its start makes it larger than {bits} bits")
+        raise UsageError(
+            f"{text!r} is not a {what}: {text[0]!r} at its start makes it larger than {bits} bits"
+        )
     return text.upper()

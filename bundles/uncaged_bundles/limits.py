@@ -1,6 +1,8 @@
-"""Effect kinds of contract 1. Each class has a kind's limits, which a policy may set, and what the kind may do, in words for people.
+"""Effect kinds of contract 1. Each class has a kind's limits, which a policy may set, and what the
+kind may do, in words for people.
 
-A limit that is absent leaves the handler's default. The values of a policy stay as it has them; `Limits.of` gives a handler their types.
+A limit that is absent leaves the handler's default. The values of a policy stay as it has them;
+`Limits.of` gives a handler their types.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ def script_network(value: object, path: shapes.Path) -> object:
 
 
 def tolerated(value: object, path: shapes.Path) -> object:
-    """Return what a script may be refused without failing: ``True`` for anything, else a list of texts."""
+    """Return what a script may be refused without failing: ``True`` for anything, else a list of
+    texts.
+    """
     return value if value is True else shapes.texts(value, path)
 
 
@@ -114,7 +118,11 @@ class FetchLimits(Limits):
         """Say which hosts may be reached when none are named."""
         if "hosts" in limits:
             return {}
-        return {"hosts": "any, those of this machine and its network too" if limits.get("private") else "any public one"}
+        return {
+            "hosts": "any, those of this machine and its network too"
+            if limits.get("private")
+            else "any public one"
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +145,9 @@ class LlmLimits(Limits):
 class ScriptLimits(Limits):
     """The limits of scripts.
 
-    network: hosts (``*`` is any public one), or ``"host"``. private: hosts may be ones that are not public. tolerate: what may be refused
-    without making the script fail; True is anything. secrets: by name, the commands that may get each.
+    network: hosts (``*`` is any public one), or ``"host"``. private: hosts may be ones that are not
+    public. tolerate: what may be refused without making the script fail; True is anything. secrets:
+    by name, the commands that may get each.
     """
 
     meaning = "run scripts of the operating system"
@@ -158,9 +167,14 @@ class ScriptLimits(Limits):
 
     @classmethod
     def in_words(cls, limits: Mapping[str, object]) -> Mapping[str, object]:
-        """Describe the machine's own network and refusals that do not make a script fail, whose values say little."""
+        """Describe the machine's own network and refusals that do not make a script fail, whose
+        values say little.
+        """
         words = {("network", HOST_NETWORK): WHOLE_NETWORK, ("tolerate", True): ANY_REFUSAL}
-        return {key: words.get((key, limit), limit) if isinstance(limit, str | bool) else limit for key, limit in limits.items()}
+        return {
+            key: words.get((key, limit), limit) if isinstance(limit, str | bool) else limit
+            for key, limit in limits.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

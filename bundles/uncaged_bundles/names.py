@@ -1,4 +1,6 @@
-"""A flow's name is safe as a file name, a branch name and a word on a command line, because no other spelling passes here."""
+"""A flow's name is safe as a file name, a branch name and a word on a command line, because no
+other spelling passes here.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,37 @@ _KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 _HEADS_AND_THREADS = ("head", "latest")
 _VERBS = (
-    *("add", "agents", "answer", "archive", "build", "completion", "demo", "diff", "disable", "doctor", "edit", "enable", "export"),
-    *("fork", "graph", "history", "import", "init", "keys", "kill", "list", "mcp", "pause", "prune", "ps", "remove", "resume"),
+    *(
+        "add",
+        "agents",
+        "answer",
+        "archive",
+        "build",
+        "completion",
+        "demo",
+        "diff",
+        "disable",
+        "doctor",
+        "edit",
+        "enable",
+        "export",
+    ),
+    *(
+        "fork",
+        "graph",
+        "history",
+        "import",
+        "init",
+        "keys",
+        "kill",
+        "list",
+        "mcp",
+        "pause",
+        "prune",
+        "ps",
+        "remove",
+        "resume",
+    ),
     *("rollback", "run", "show", "test", "thread", "threads", "tools", "verify"),
 )
 RESERVED = frozenset((*_HEADS_AND_THREADS, *_VERBS))
@@ -31,18 +62,30 @@ def new_flow_name(text: str) -> FlowName:
     """
     name = parse_flow_name(text)
     if name in RESERVED:
-        raise UsageError(f"{text!r} cannot name a flow: the command means something else by this word; choose another, such as 'my-{text}'")
+        raise UsageError(
+            f"{text!r} cannot name a flow: the command means something else by this word; choose another, such as 'my-{text}'"
+        )
     if is_bundle_hash(text.upper()):
-        raise UsageError(f"{text!r} cannot name a flow: it could be the hash of a bundle; choose another name, such as 'my-{text}'")
+        raise UsageError(
+            f"{text!r} cannot name a flow: it could be the hash of a bundle; choose another name, such as 'my-{text}'"
+        )
     return name
 
 
 def parse_flow_name(text: str) -> FlowName:
-    """*text*, if it is lower-case kebab, starts with a letter and has at most 60 characters; UsageError says what is wrong otherwise."""
+    """*text*, if it is lower-case kebab, starts with a letter and has at most 60 characters;
+    UsageError says what is wrong otherwise.
+    """
     if not text:
-        raise UsageError("a flow needs a name, and this one is empty; use lower-case words joined by '-', such as 'solve-issue'")
+        raise UsageError(
+            "a flow needs a name, and this one is empty; use lower-case words joined by '-', such as 'solve-issue'"
+        )
     if len(text) > MAX_NAME_CHARACTERS:
-        raise UsageError(f"flow name {text[:MAX_NAME_CHARACTERS]!r}… has {len(text)} characters; at most {MAX_NAME_CHARACTERS} are allowed")
+        raise UsageError(
+            f"flow name {text[:MAX_NAME_CHARACTERS]!r}… has {len(text)} characters; at most {MAX_NAME_CHARACTERS} are allowed"
+        )
     if not _KEBAB.fullmatch(text):
-        raise UsageError(f"{text!r} is not a flow name; use lower-case words of letters and digits joined by '-': 'solve-issue'")
+        raise UsageError(
+            f"{text!r} is not a flow name; use lower-case words of letters and digits joined by '-': 'solve-issue'"
+        )
     return FlowName(text)

@@ -1,4 +1,6 @@
-"""Paths as people write them in parameters and policies: ``~`` and variables put in, relative ones from a directory."""
+"""Paths as people write them in parameters and policies: ``~`` and variables put in, relative ones
+from a directory.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def expanded(text: str, environment: Mapping[str, str], directory: Path) -> Path
     def value_of(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         if name not in environment:
-            raise ValueError(f"the variable {name} is not set, or not carried to flows (config.yaml: environment)")
+            raise ValueError(
+                f"the variable {name} is not set, or not carried to flows (config.yaml: environment)"
+            )
         return environment[name]
 
     if "\0" in text or not text.strip():

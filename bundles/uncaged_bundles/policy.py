@@ -1,7 +1,9 @@
-"""What a bundle may do to the world is exactly what its policy names, and what a person grants is said in plain sentences first.
+"""What a bundle may do to the world is exactly what its policy names, and what a person grants is
+said in plain sentences first.
 
-A policy maps an effect kind to its limits. An absent kind is refused, ``{}`` as a whole means pure, and an unknown kind or key is an error,
-so that a limit with a slip of the pen can never be read as no limit.
+A policy maps an effect kind to its limits. An absent kind is refused, ``{}`` as a whole means pure,
+and an unknown kind or key is an error, so that a limit with a slip of the pen can never be read as
+no limit.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ class Policy:
     trusted: bool
 
 
-def parse_policy(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS, path: shapes.Path = ("policy",)) -> Policy:
+def parse_policy(
+    raw: object, known_effects: EffectKinds = KNOWN_EFFECTS, path: shapes.Path = ("policy",)
+) -> Policy:
     """Check a policy of a descriptor or a grant; ShapeError has the dotted path."""
     policy = shapes.mapping(raw, path)
     trusted = shapes.truth(policy.get(TRUSTED, False), (*path, TRUSTED))
@@ -35,7 +39,10 @@ def parse_policy(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS, path: 
             continue
         if kind not in known_effects:
             known = ", ".join(sorted(known_effects))
-            raise shapes.ShapeError((*path, kind), f"{shapes.shown(kind)} is not an effect; known effects: {known} (and 'trusted')")
+            raise shapes.ShapeError(
+                (*path, kind),
+                f"{shapes.shown(kind)} is not an effect; known effects: {known} (and 'trusted')",
+            )
         limits[kind] = shapes.mapping(value, (*path, kind))
         for key, limit in limits[kind].items():
             shapes.json_data(limit, (*path, kind, key))
@@ -49,15 +56,21 @@ def is_pure(policy: Policy) -> bool:
 
 
 def refusal(policy: Policy, kind: str) -> str | None:
-    """Why an effect of this kind is refused and how to declare it; None when the kind is allowed."""
+    """Why an effect of this kind is refused and how to declare it; None when the kind is
+    allowed.
+    """
     if kind in policy.limits or kind in ALWAYS_ALLOWED:
         return None
     example = f'"policy": {{"{kind}": {{}}}}'
     return f"effect {kind!r} is not in the bundle's policy; declare it in the descriptor ({example}) and add the bundle again"
 
 
-def widening(before: Policy | None, after: Policy, known_effects: EffectKinds = KNOWN_EFFECTS) -> tuple[str, ...]:
-    """Return what *after* may do that *before* could not, one plain sentence each; empty when a former yes covers it all."""
+def widening(
+    before: Policy | None, after: Policy, known_effects: EffectKinds = KNOWN_EFFECTS
+) -> tuple[str, ...]:
+    """Return what *after* may do that *before* could not, one plain sentence each; empty when a
+    former yes covers it all.
+    """
     return tuple(_widening(before, after, known_effects))
 
 
@@ -82,19 +95,30 @@ def _wider(kind: str, former: Mapping[str, object], limits: Mapping[str, object]
             yield f"{kind}: {key} is now set to {_spelled(limit)} (was left to the default)"
         elif not _is_within(key, limit, former[key]):
             yield f"{kind}: {key} " + _difference(former[key], limit)
-    for key in sorted(former.keys() - limits.keys() - {"workspace"}):  # no workspace named is none at all
+    for key in sorted(
+        former.keys() - limits.keys() - {"workspace"}
+    ):  # no workspace named is none at all
         yield f"{kind}: {key} is no longer set (was {_spelled(former[key])})"
 
 
 def _spelled_out(limits: Mapping[str, object]) -> str:
-    return "; " + "; ".join(f"{key}: {_spelled(limit)}" for key, limit in limits.items()) if limits else ""
+    return (
+        "; " + "; ".join(f"{key}: {_spelled(limit)}" for key, limit in limits.items())
+        if limits
+        else ""
+    )
 
 
 def _is_within(key: str, limit: object, former: object) -> bool:
-    """Whether *limit* is certainly no wider than *former*. In doubt it is not, and a person is asked."""
+    """Whether *limit* is certainly no wider than *former*. In doubt it is not, and a person is
+    asked.
+    """
     if limit == former and type(limit) is type(former):
         return True
-    if isinstance(limit, list) and (key, former) in (("network", WHOLE_NETWORK), ("tolerate", ANY_REFUSAL)):
+    if isinstance(limit, list) and (key, former) in (
+        ("network", WHOLE_NETWORK),
+        ("tolerate", ANY_REFUSAL),
+    ):
         return True
     if key == "workspace" and limit in WORKSPACE_LEVELS and former in WORKSPACE_LEVELS:
         return WORKSPACE_LEVELS.index(str(limit)) <= WORKSPACE_LEVELS.index(str(former))
@@ -108,7 +132,10 @@ def _is_within(key: str, limit: object, former: object) -> bool:
         case list(), list():
             return all(item in former for item in limit)
         case dict(), dict():
-            return all(name in former and _is_within(name, value, former[name]) for name, value in limit.items())
+            return all(
+                name in former and _is_within(name, value, former[name])
+                for name, value in limit.items()
+            )
         case _:
             return False
 
@@ -126,7 +153,12 @@ def _spelled(limit: object) -> str:
         case list():
             return ", ".join(_spelled(item) for item in limit)
         case dict():
-            return "; ".join(f"{_spelled(name)} for {_spelled(value)}" for name, value in limit.items()) or "nothing"
+            return (
+                "; ".join(
+                    f"{_spelled(name)} for {_spelled(value)}" for name, value in limit.items()
+                )
+                or "nothing"
+            )
         case bool():
             return "yes" if limit else "no"
         case str() if not limit.isprintable():

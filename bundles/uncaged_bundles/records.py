@@ -1,8 +1,10 @@
 """Data classes like those of `dataclasses`, for what every start imports.
 
-The standard library compiles five to seven functions for each class when it is defined, and imports `inspect` for it: 0.4 ms a class
-and 5 ms once, more than a third of what a worker imports before its first step. Here the functions are shared, and the constructor alone
-is compiled, when the first instance is made. What `dataclasses` offers (`replace`, `asdict`, a subclass) works with these classes.
+The standard library compiles five to seven functions for each class when it is defined, and imports
+`inspect` for it: 0.4 ms a class and 5 ms once, more than a third of what a worker imports before
+its first step. Here the functions are shared, and the constructor alone is compiled, when the first
+instance is made. What `dataclasses` offers (`replace`, `asdict`, a subclass) works with these
+classes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class _Field:
 
     __slots__ = ("compare", "default", "factory", "name")
 
-    def __init__(self, name: str, default: Any = _MISSING, factory: Any = _MISSING, compare: bool = True) -> None:
+    def __init__(
+        self, name: str, default: Any = _MISSING, factory: Any = _MISSING, compare: bool = True
+    ) -> None:
         self.name = name
         self.default = default
         self.factory = factory
@@ -36,13 +40,19 @@ def field(*, default: T, compare: bool = True) -> T: ...
 @overload
 def field(*, default_factory: Callable[[], T], compare: bool = True) -> T: ...
 def field(*, default: Any = _MISSING, default_factory: Any = _MISSING, compare: bool = True) -> Any:
-    """Declare a field with a default that is made for each instance, or one that equality passes over."""
+    """Declare a field with a default that is made for each instance, or one that equality passes
+    over.
+    """
     return _Field("", default, default_factory, compare)
 
 
 @dataclass_transform(field_specifiers=(field,))
-def dataclass(*, slots: bool, frozen: bool = False, kw_only: bool = False, eq: bool = True) -> Callable[[type[T]], type[T]]:
-    """Make a class whose fields are its annotations; the words are those of `dataclasses`, and there are always slots."""
+def dataclass(
+    *, slots: bool, frozen: bool = False, kw_only: bool = False, eq: bool = True
+) -> Callable[[type[T]], type[T]]:
+    """Make a class whose fields are its annotations; the words are those of `dataclasses`, and
+    there are always slots.
+    """
     if not slots:
         raise TypeError("a record has slots")
     return lambda cls: _made(cls, frozen=frozen, kw_only=kw_only, eq=eq)
@@ -64,20 +74,37 @@ def asdict(instance: object) -> dict[str, Any]:
 
 
 def without_default(cls: Any) -> set[str]:
-    """Return the names of the fields that a constructor has to be given, of a record or a class of `dataclasses`."""
+    """Return the names of the fields that a constructor has to be given, of a record or a class of
+    `dataclasses`.
+    """
     if hasattr(cls, "__record__"):
-        return {one.name for one in cls.__record__ if one.default is _MISSING and one.factory is _MISSING}
+        return {
+            one.name
+            for one in cls.__record__
+            if one.default is _MISSING and one.factory is _MISSING
+        }
     import dataclasses
 
     missing = dataclasses.MISSING
-    return {one.name for one in dataclasses.fields(cls) if one.default is missing and one.default_factory is missing}
+    return {
+        one.name
+        for one in dataclasses.fields(cls)
+        if one.default is missing and one.default_factory is missing
+    }
 
 
 def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
     """The class anew, with slots: they cannot be added to one that is there."""
-    inherited = {one.name: one for base in reversed(cls.__mro__[1:]) for one in getattr(base, "__record__", ())}
+    inherited = {
+        one.name: one
+        for base in reversed(cls.__mro__[1:])
+        for one in getattr(base, "__record__", ())
+    }
     members: dict[str, Any] = dict(cls.__dict__)
-    own = {name: _declared(name, members.pop(name, _MISSING)) for name in members.get("__annotations__", {})}
+    own = {
+        name: _declared(name, members.pop(name, _MISSING))
+        for name in members.get("__annotations__", {})
+    }
     fields = tuple({**inherited, **own}.values())
     members.pop("__dict__", None)
     members.pop("__weakref__", None)
@@ -94,7 +121,12 @@ def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
         members["_key"] = staticmethod(_key_of([one.name for one in fields if one.compare]))
         members |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
     if frozen:
-        members |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete, "__getstate__": _getstate, "__setstate__": _setstate}
+        members |= {
+            "__setattr__": _refuse_to_set,
+            "__delattr__": _refuse_to_delete,
+            "__getstate__": _getstate,
+            "__setstate__": _setstate,
+        }
     metaclass: Any = type(cls)
     made: type[T] = metaclass(cls.__name__, cls.__bases__, members)
     made.__qualname__ = cls.__qualname__
@@ -102,7 +134,11 @@ def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
 
 
 def _declared(name: str, value: Any) -> _Field:
-    return _Field(name, value.default, value.factory, value.compare) if isinstance(value, _Field) else _Field(name, value)
+    return (
+        _Field(name, value.default, value.factory, value.compare)
+        if isinstance(value, _Field)
+        else _Field(name, value)
+    )
 
 
 def _first_init(*, kw_only: bool) -> Callable[..., None]:
@@ -118,7 +154,9 @@ def _first_init(*, kw_only: bool) -> Callable[..., None]:
 
 
 def _compiled_init(cls: Any, *, kw_only: bool) -> Callable[..., None]:
-    """Set each slot by its descriptor, which is quicker than `object.__setattr__` and passes a frozen class's own by."""
+    """Set each slot by its descriptor, which is quicker than `object.__setattr__` and passes a
+    frozen class's own by.
+    """
     names: dict[str, Any] = {"_missing": _MISSING}
     parameters, lines = [], []
     for one in cls.__record__:
@@ -133,11 +171,17 @@ def _compiled_init(cls: Any, *, kw_only: bool) -> Callable[..., None]:
             parameters.append(f"{one.name}=_default_{one.name}")
         else:
             parameters.append(one.name)
-        lines.append(f"  _set_{one.name}(self, {value})" if cls.__dataclass_params__.frozen else f"  self.{one.name} = {value}")
+        lines.append(
+            f"  _set_{one.name}(self, {value})"
+            if cls.__dataclass_params__.frozen
+            else f"  self.{one.name} = {value}"
+        )
     if hasattr(cls, "__post_init__"):
         lines.append("  self.__post_init__()")
     star = ["*"] if kw_only and parameters else []
-    source = f"def __init__(self, {', '.join(star + parameters)}):\n" + ("\n".join(lines) or "  pass")
+    source = f"def __init__(self, {', '.join(star + parameters)}):\n" + (
+        "\n".join(lines) or "  pass"
+    )
     exec(source, names)  # noqa: S102 - the names of annotations, as `dataclasses` does
     init: Callable[..., None] = names["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
@@ -149,7 +193,9 @@ def _key_of(names: list[str]) -> Callable[[Any], Any]:
 
 
 def _eq(self: Any, other: Any) -> Any:
-    return self._key(self) == self._key(other) if other.__class__ is self.__class__ else NotImplemented
+    return (
+        self._key(self) == self._key(other) if other.__class__ is self.__class__ else NotImplemented
+    )
 
 
 def _hash(self: Any) -> int:
@@ -187,8 +233,15 @@ class _StandardFields:
         found = {}
         for one in owner.__record__:
             defaults = {"default": one.default, "default_factory": one.factory}
-            made: Any = dataclasses.field(compare=one.compare, **{key: value for key, value in defaults.items() if value is not _MISSING})
-            made.name, made.type, made.kw_only = one.name, owner.__annotations__.get(one.name, ""), owner.__dataclass_params__.kw_only
+            made: Any = dataclasses.field(
+                compare=one.compare,
+                **{key: value for key, value in defaults.items() if value is not _MISSING},
+            )
+            made.name, made.type, made.kw_only = (
+                one.name,
+                owner.__annotations__.get(one.name, ""),
+                owner.__dataclass_params__.kw_only,
+            )
             made._field_type = dataclasses._FIELD  # type: ignore[attr-defined]  # the mark of an ordinary field
             found[one.name] = made
         return found

@@ -1,6 +1,8 @@
-"""Rights of the agents that answer for a flow's roles: few words, the same for each kind of agent; an error names the nearest right word.
+"""Rights of the agents that answer for a flow's roles: few words, the same for each kind of agent;
+an error names the nearest right word.
 
-``tools`` names what an agent may use, and nothing else is allowed; left out, it may use all tools. ``network``, ``sandbox`` and ``outside``
+``tools`` names what an agent may use, and nothing else is allowed; left out, it may use all tools.
+``network``, ``sandbox`` and ``outside``
 are keys beside it: none of them is a tool.
 """
 
@@ -41,9 +43,11 @@ INSTEAD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """tools: None means all; flows are not among them. flows: by name. sandbox: commands are locked in, for each kind of agent.
+    """tools: None means all; flows are not among them. flows: by name. sandbox: commands are locked
+    in, for each kind of agent.
 
-    network: tools and locked-in commands may use it. ask: what lies outside the workspace may be asked of a person.
+    network: tools and locked-in commands may use it. ask: what lies outside the workspace may be
+    asked of a person.
     """
 
     tools: frozenset[str] | None = None
@@ -58,7 +62,11 @@ class Rights:
         named = cast("Sequence[str] | None", limits.get("tools"))
         return cls(
             tools=None if named is None else frozenset(named).intersection(TOOLS),
-            flows=tuple(word.removeprefix(FLOW_PREFIX) for word in named or () if word.startswith(FLOW_PREFIX)),
+            flows=tuple(
+                word.removeprefix(FLOW_PREFIX)
+                for word in named or ()
+                if word.startswith(FLOW_PREFIX)
+            ),
             network=limits.get("network") is True,
             sandbox=limits.get("sandbox") is True,
             ask=limits.get("outside") == "ask",
@@ -74,7 +82,9 @@ class Rights:
 
     def usable(self, *, writable: bool) -> tuple[str, ...]:
         """The tools that are left in a workspace that can be written, or only read."""
-        return tuple(tool for tool in TOOLS if self.may(tool) and (writable or tool not in CHANGING))
+        return tuple(
+            tool for tool in TOOLS if self.may(tool) and (writable or tool not in CHANGING)
+        )
 
 
 ALL_TOOLS = Rights()
@@ -89,7 +99,10 @@ def tools_words(value: object, path: shapes.Path) -> None:
             continue
         if word.startswith(FLOW_PREFIX):
             if not is_flow(word.removeprefix(FLOW_PREFIX)):
-                raise shapes.ShapeError(where, f"{shapes.shown(word)} names no flow; a flow among the tools is written 'flow:top-stories'")
+                raise shapes.ShapeError(
+                    where,
+                    f"{shapes.shown(word)} names no flow; a flow among the tools is written 'flow:top-stories'",
+                )
             continue
         raise shapes.ShapeError(where, f"{shapes.shown(word)} is no tool; {_instead(word)}")
 
@@ -126,7 +139,11 @@ def widened(before: Mapping[str, object], after: Mapping[str, object]) -> Iterat
     old, new = Rights.of(before), Rights.of(after)
     if new.tools is None and old.tools is not None:
         yield f"role: its agents may now use all tools (before: {_tools(before)})"
-    elif old.tools is not None and new.tools is not None and (more := [tool for tool in TOOLS if tool in new.tools - old.tools]):
+    elif (
+        old.tools is not None
+        and new.tools is not None
+        and (more := [tool for tool in TOOLS if tool in new.tools - old.tools])
+    ):
         yield f"role: its agents may now also use {', '.join(more)} (before: {_tools(before)})"
     if more := [flow for flow in new.flows if flow not in old.flows]:
         yield f"role: its agents may start the flow{'s' if len(more) > 1 else ''} {', '.join(more)}"
@@ -139,4 +156,7 @@ def widened(before: Mapping[str, object], after: Mapping[str, object]) -> Iterat
 
 
 def _tools(limits: Mapping[str, object]) -> str:
-    return ", ".join(tool for tool in TOOLS if tool in cast("Sequence[str]", limits["tools"])) or "none"
+    return (
+        ", ".join(tool for tool in TOOLS if tool in cast("Sequence[str]", limits["tools"]))
+        or "none"
+    )

@@ -1,4 +1,6 @@
-"""Checks of plain data in descriptors, policies and the registry; an error names the dotted path of the value."""
+"""Checks of plain data in descriptors, policies and the registry; an error names the dotted path of
+the value.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class ShapeError(BundleError):
 
 def dotted(path: Path) -> str:
     """``('roles', 'a', 0)`` as ``roles.a[0]``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    return "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in path
+    ).removeprefix(".")
 
 
 def shown(value: object) -> str:
@@ -42,7 +46,9 @@ def mapping(value: object, path: Path) -> dict[str, object]:
     return value
 
 
-def known_keys(value: Mapping[str, object], known: Sequence[str] | frozenset[str], path: Path) -> None:
+def known_keys(
+    value: Mapping[str, object], known: Sequence[str] | frozenset[str], path: Path
+) -> None:
     """Refuse any key of *value* that is not *known*."""
     for key in value:
         if key not in known:
@@ -50,7 +56,10 @@ def known_keys(value: Mapping[str, object], known: Sequence[str] | frozenset[str
 
             near = get_close_matches(key, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ShapeError((*path, key), f"unknown key {shown(key)}; known here: {', '.join(sorted(known)) or 'none'}{hint}")
+            raise ShapeError(
+                (*path, key),
+                f"unknown key {shown(key)}; known here: {', '.join(sorted(known)) or 'none'}{hint}",
+            )
 
 
 def required(value: Mapping[str, object], key: str, path: Path) -> object:
@@ -66,7 +75,10 @@ def text(value: object, path: Path) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as exc:
-        raise ShapeError(path, f"{shown(value)} holds half of a surrogate pair at character {exc.start}; no file can hold that") from exc
+        raise ShapeError(
+            path,
+            f"{shown(value)} holds half of a surrogate pair at character {exc.start}; no file can hold that",
+        ) from exc
     return value
 
 
@@ -130,7 +142,9 @@ def whole_between(least: int, most: int) -> Callable[[object, Path], int]:
 
     def check(value: object, path: Path) -> int:
         if not least <= whole(value, path) <= most:
-            raise ShapeError(path, f"must be a whole number from {least} to {most:,}, not {shown(value)}")
+            raise ShapeError(
+                path, f"must be a whole number from {least} to {most:,}, not {shown(value)}"
+            )
         return whole(value, path)
 
     return check
@@ -148,7 +162,9 @@ def one_of(*words: str) -> Callable[[object, Path], str]:
 
 
 def json_data(value: object, path: Path, depth: int = 0) -> None:
-    """Refuse anything that JSON cannot hold as it is: sets, bytes, tuples, keys that are no text, NaN, depth beyond 64."""
+    """Refuse anything that JSON cannot hold as it is: sets, bytes, tuples, keys that are no text,
+    NaN, depth beyond 64.
+    """
     if depth > MAX_DEPTH:
         raise ShapeError(path[:3], f"is nested deeper than {MAX_DEPTH} levels")
     match value:
@@ -167,4 +183,7 @@ def json_data(value: object, path: Path, depth: int = 0) -> None:
                 text(key, path)
                 json_data(item, (*path, key), depth + 1)
         case _:
-            raise ShapeError(path, f"{shown(value)} is no JSON value; use text, numbers, True, False, None, lists and dicts")
+            raise ShapeError(
+                path,
+                f"{shown(value)} is no JSON value; use text, numbers, True, False, None, lists and dicts",
+            )

@@ -1,4 +1,6 @@
-"""Web addresses: scheme, host, port and path of an absolute URL, in one spelling and without credentials."""
+"""Web addresses: scheme, host, port and path of an absolute URL, in one spelling and without
+credentials.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def read_target(text: str) -> Target:
     except ValueError as exc:
         raise UrlError(f"the url is no web address ({exc})") from None
     if parts.scheme not in PORTS:
-        scheme = f"{parts.scheme}: addresses are not requested" if parts.scheme else "it has no scheme"
+        scheme = (
+            f"{parts.scheme}: addresses are not requested" if parts.scheme else "it has no scheme"
+        )
         raise UrlError(f"the url begins with http:// or https://; {scheme}")
     if "@" in parts.netloc:
         raise UrlError(
@@ -89,7 +93,10 @@ def read_target(text: str) -> Target:
         host = canonical(parts.hostname)
     except NoHost as exc:
         raise UrlError(str(exc), disguised=exc.disguised) from None
-    path, query = quote(parts.path or "/", PATH_SAFE, errors="replace"), quote(parts.query, QUERY_SAFE, errors="replace")
+    path, query = (
+        quote(parts.path or "/", PATH_SAFE, errors="replace"),
+        quote(parts.query, QUERY_SAFE, errors="replace"),
+    )
     return Target(
         scheme=parts.scheme,
         host=host,

@@ -1,4 +1,6 @@
-"""A value written as text means the same number or truth wherever it is read: in a recipe, on a command line, or in another flow's call."""
+"""A value written as text means the same number or truth wherever it is read: in a recipe, on a
+command line, or in another flow's call.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,15 @@ def is_a(value: object, kind: str) -> bool:
         case "boolean":
             return isinstance(value, bool)
         case "integer":
-            return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+            return (isinstance(value, int) and not isinstance(value, bool)) or (
+                isinstance(value, float) and value.is_integer()
+            )
         case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            return (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            )
         case "array":
             return isinstance(value, list)
         case "object":
@@ -49,7 +57,8 @@ def is_a(value: object, kind: str) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a regular expression is found in *text*; ``$`` is its true end, as in JSON Schema, not before a last line feed.
+    """Return whether a regular expression is found in *text*; ``$`` is its true end, as in JSON
+    Schema, not before a last line feed.
 
     Raises:
         re.error: *pattern* is no regular expression.

@@ -1,4 +1,6 @@
-"""Every verb with its one line of help stands here as a literal, so that `--help` and completion import no verb."""
+"""Every verb with its one line of help stands here as a literal, so that `--help` and completion
+import no verb.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +54,15 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-VERBS: Mapping[str, str] = {name: line for section in SECTIONS.values() for name, line in section.items()}
+VERBS: Mapping[str, str] = {
+    name: line for section in SECTIONS.values() for name, line in section.items()
+}
 
-NEEDS: Mapping[str, str] = {"agents": "uncaged_agents", "tools": "uncaged_tools", "mcp": "uncaged_tools"}
+NEEDS: Mapping[str, str] = {
+    "agents": "uncaged_agents",
+    "tools": "uncaged_tools",
+    "mcp": "uncaged_tools",
+}
 """Verbs that are not there when this package of the distribution is not installed."""
 
 

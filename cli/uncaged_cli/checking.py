@@ -19,12 +19,19 @@ EXIT_DIVERGED = 1
 
 
 def _document(one: Checked) -> Mapping[str, object]:
-    fields = {"threadId": one.thread_id, "steps": one.steps, "identical": one.identical, "step": one.step}
+    fields = {
+        "threadId": one.thread_id,
+        "steps": one.steps,
+        "identical": one.identical,
+        "step": one.step,
+    }
     return {**fields, "recorded": one.recorded, "yielded": one.yielded, "message": one.message}
 
 
 def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> int:
-    """Replay the past threads of *flow* against *source*, say how each would have gone, and return 0 if all went alike."""
+    """Replay the past threads of *flow* against *source*, say how each would have gone, and return
+    0 if all went alike.
+    """
     from uncaged_bundles.validation.validate import read_bundle
     from uncaged_engine.effect_kinds import KNOWN
 
@@ -33,11 +40,21 @@ def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> in
     diverged = [one for one in checked if not one.identical]
     if as_json:
         jsonout.document(
-            {"flow": flow, "hash": bundle.hash, "identical": len(checked) - len(diverged), "threads": [_document(one) for one in checked]}
+            {
+                "flow": flow,
+                "hash": bundle.hash,
+                "identical": len(checked) - len(diverged),
+                "threads": [_document(one) for one in checked],
+            }
         )
         return EXIT_DIVERGED if diverged else 0
     for one in diverged:
-        result(Styled(one.thread_id, "cyan"), " ", Styled("diverges", "yellow"), f" at step {one.step}" if one.step else "")
+        result(
+            Styled(one.thread_id, "cyan"),
+            " ",
+            Styled("diverges", "yellow"),
+            f" at step {one.step}" if one.step else "",
+        )
         if one.recorded:
             result(f"  then  {shorten(one.recorded, SHOWN_COLUMNS)}")
             result(f"  now   {shorten(one.yielded, SHOWN_COLUMNS)}")

@@ -1,4 +1,6 @@
-"""Each thing that this machine needs is tried, not guessed, and what fails comes with what to do."""
+"""Each thing that this machine needs is tried, not guessed, and what fails comes with what to
+do.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ Level = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line of the report. remedy: what to do, for whatever is not ok. live: what else is known of an agent that was tried."""
+    """One line of the report. remedy: what to do, for whatever is not ok. live: what else is known
+    of an agent that was tried.
+    """
 
     name: str
     level: Level
@@ -51,7 +55,12 @@ class Check:
     live: Mapping[str, object] | None = None
 
     def document(self) -> dict[str, object]:
-        fields: dict[str, object] = {"name": self.name, "level": self.level, "text": self.text, "remedy": self.remedy}
+        fields: dict[str, object] = {
+            "name": self.name,
+            "level": self.level,
+            "text": self.text,
+            "remedy": self.remedy,
+        }
         return fields if self.live is None else {**fields, "live": dict(self.live)}
 
 
@@ -67,7 +76,12 @@ def machine_checks(engine: Engine) -> Iterator[Check]:
 def check_python(version: tuple[int, int]) -> Check:
     text = f"{platform.python_version()}, {sys.executable}"
     if version < OLDEST_PYTHON:
-        return Check(name="python", level="problem", text=text, remedy=f"install Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer")
+        return Check(
+            name="python",
+            level="problem",
+            text=text,
+            remedy=f"install Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer",
+        )
     return Check(name="python", level="ok", text=text)
 
 
@@ -75,7 +89,13 @@ def check_git(program: str = "git") -> Check:
     """git is needed by flows whose roles work on files."""
     remedy = "install git 2.25 or newer; flows that work on files need it"
     try:
-        answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True)
+        answer = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=GIT_TIMEOUT_S,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError) as problem:
         return Check(name="git", level="problem", text=clean_line(str(problem)), remedy=remedy)
     found = re.search(r"(\d+)\.(\d+)", answer.stdout)
@@ -91,37 +111,74 @@ def check_store(engine: Engine) -> Iterator[Check]:
     free_bytes = shutil.disk_usage(root).free
     text = f"{root}, {spell_bytes(free_bytes)} free"
     if not os.access(root, os.W_OK):
-        yield Check(name="store", level="problem", text=f"{text}, not writable", remedy=f"make {root} yours, or set UNCAGED_WORKFLOW_HOME")
+        yield Check(
+            name="store",
+            level="problem",
+            text=f"{text}, not writable",
+            remedy=f"make {root} yours, or set UNCAGED_WORKFLOW_HOME",
+        )
     elif mode & 0o077:
-        yield Check(name="store", level="problem", text=f"{text}, open to others ({mode:o})", remedy=f"chmod 700 {root}")
+        yield Check(
+            name="store",
+            level="problem",
+            text=f"{text}, open to others ({mode:o})",
+            remedy=f"chmod 700 {root}",
+        )
     elif free_bytes < LEAST_FREE_BYTES:
-        yield Check(name="store", level="problem", text=text, remedy="make room: uncaged-workflow prune --older-than 30d")
+        yield Check(
+            name="store",
+            level="problem",
+            text=text,
+            remedy="make room: uncaged-workflow prune --older-than 30d",
+        )
     else:
         yield Check(name="store", level="ok", text=text)
     snapshot = engine.registry.read()
     for problem in snapshot.problems:
-        yield Check(name="registry", level="problem", text=problem, remedy=f"mend that entry in {engine.store.registry_path}")
+        yield Check(
+            name="registry",
+            level="problem",
+            text=problem,
+            remedy=f"mend that entry in {engine.store.registry_path}",
+        )
     if not snapshot.problems:
-        yield Check(name="registry", level="ok", text=f"{len(snapshot.flows)} flow{'' if len(snapshot.flows) == 1 else 's'}")
+        yield Check(
+            name="registry",
+            level="ok",
+            text=f"{len(snapshot.flows)} flow{'' if len(snapshot.flows) == 1 else 's'}",
+        )
 
 
 def check_sandboxes(engine: Engine) -> Iterator[Check]:
-    """Start one real process in each mechanism; one that holds is enough, if it holds scripts, too."""
+    """Start one real process in each mechanism; one that holds is enough, if it holds scripts,
+    too.
+    """
     outcomes = [_try_sandbox(name) for name in ("bubblewrap", "landlock")]
     holding = [outcome.name for outcome in outcomes if outcome.level == "ok"]
     for outcome in outcomes:
         yield replace(outcome, level="note") if holding and outcome.level == "problem" else outcome
     prefer = _setting(lambda: engine.config.sandbox)
     if prefer in ("bubblewrap", "landlock") and holding and prefer not in holding:
-        yield Check(name="sandbox", level="problem", text=f"config.yaml asks for {prefer}, which does not hold", remedy="set sandbox: auto")
+        yield Check(
+            name="sandbox",
+            level="problem",
+            text=f"config.yaml asks for {prefer}, which does not hold",
+            remedy="set sandbox: auto",
+        )
     elif holding:
         yield from _check_scripts(prefer or "auto")
     if os.geteuid() == 0:
-        yield Check(name="user", level="note", text="you are root: bundles stay locked in, scripts get a user of their own or are refused")
+        yield Check(
+            name="user",
+            level="note",
+            text="you are root: bundles stay locked in, scripts get a user of their own or are refused",
+        )
 
 
 def _try_sandbox(name: Literal["bubblewrap", "landlock"]) -> Check:
-    """Start a bundle's process in a mechanism; the remedy of a failure says what would make it work."""
+    """Start a bundle's process in a mechanism; the remedy of a failure says what would make it
+    work.
+    """
     from uncaged_bundles.validation.validate import read_bundle
     from uncaged_engine.cells.cell import Cell
     from uncaged_engine.sandbox.mechanism import INSTALL, choose
@@ -130,11 +187,24 @@ def _try_sandbox(name: Literal["bubblewrap", "landlock"]) -> Check:
         mechanism = choose(name)
         Cell.start(read_bundle(PROBE), mechanism).close()
     except SandboxUnavailable as problem:
-        return Check(name=name, level="problem", text=clean_line(problem.reason), remedy=problem.remedy or INSTALL)
+        return Check(
+            name=name,
+            level="problem",
+            text=clean_line(problem.reason),
+            remedy=problem.remedy or INSTALL,
+        )
     except (UncagedError, OSError) as problem:
         return Check(name=name, level="problem", text=clean_line(str(problem)), remedy=INSTALL)
-    which = f"version {mechanism.landlock_abi}" if mechanism.program is None else f"{mechanism.program}, from {mechanism.origin}"
-    return Check(name=name, level="ok", text=f"{which}: a process was started in it and found every door shut")
+    which = (
+        f"version {mechanism.landlock_abi}"
+        if mechanism.program is None
+        else f"{mechanism.program}, from {mechanism.origin}"
+    )
+    return Check(
+        name=name,
+        level="ok",
+        text=f"{which}: a process was started in it and found every door shut",
+    )
 
 
 def _check_scripts(prefer: str) -> Iterator[Check]:
@@ -144,7 +214,9 @@ def _check_scripts(prefer: str) -> Iterator[Check]:
     try:
         choose(prefer, scripts=True)
     except SandboxUnavailable as problem:
-        yield Check(name="scripts", level="note", text=clean_line(problem.reason), remedy=problem.remedy)
+        yield Check(
+            name="scripts", level="note", text=clean_line(problem.reason), remedy=problem.remedy
+        )
 
 
 def check_config_and_agents(engine: Engine) -> Iterator[Check]:
@@ -152,22 +224,42 @@ def check_config_and_agents(engine: Engine) -> Iterator[Check]:
     try:
         config = engine.config
     except UncagedError as problem:
-        yield Check(name="config", level="problem", text=str(problem), remedy=f"mend {engine.store.config_path}")
+        yield Check(
+            name="config",
+            level="problem",
+            text=str(problem),
+            remedy=f"mend {engine.store.config_path}",
+        )
         return
     written = engine.store.config_path.exists()
-    yield Check(name="config", level="ok", text=str(config.path) if written else "none written, the defaults hold")
+    yield Check(
+        name="config",
+        level="ok",
+        text=str(config.path) if written else "none written, the defaults hold",
+    )
     flows = engine.registry.read().flows
     for name in config.flows:
         if name not in flows:
             remedy = f"mend flows.{name} in {config.path}, or add the flow"
-            yield Check(name="config", level="note", text=f"flows.{name}: there is no such flow{nearest(name, flows)}", remedy=remedy)
+            yield Check(
+                name="config",
+                level="note",
+                text=f"flows.{name}: there is no such flow{nearest(name, flows)}",
+                remedy=remedy,
+            )
     yield from _agents(config)
 
 
 def _agents(config: Config) -> Iterator[Check]:
-    """Every configured agent is made, as it would be for a run; then which one answers when nobody is asked for."""
+    """Every configured agent is made, as it would be for a run; then which one answers when nobody
+    is asked for.
+    """
     if not is_installed("agents"):
-        yield Check(name="agents", level="note", text="the package uncaged_agents is not installed: flows with roles do not run")
+        yield Check(
+            name="agents",
+            level="note",
+            text="the package uncaged_agents is not installed: flows with roles do not run",
+        )
         return
     from uncaged_agents.choose import choose
     from uncaged_agents.kinds import factory_of, kinds
@@ -176,14 +268,23 @@ def _agents(config: Config) -> Iterator[Check]:
         try:
             factory_of(agent.use)(agent.settings)
         except UncagedError as problem:
-            yield Check(name=name, level="problem", text=str(problem), remedy=f"mend agents.{name} in {config.path}")
+            yield Check(
+                name=name,
+                level="problem",
+                text=str(problem),
+                remedy=f"mend agents.{name} in {config.path}",
+            )
     installed = ", ".join((*config.agents, *kinds()))
     yield Check(name="agents", level="ok", text=f"there are: {installed}")
     try:
-        default = choose(config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd())
+        default = choose(
+            config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd()
+        )
     except UncagedError:
         return  # it was named, and is told of by that name
-    yield Check(name="agent", level="ok", text=f"{default.name} answers by default: {default.reason}")
+    yield Check(
+        name="agent", level="ok", text=f"{default.name} answers by default: {default.reason}"
+    )
 
 
 def _setting(read: Callable[[], str]) -> str:

@@ -1,4 +1,6 @@
-"""A bug of ours reaches the person as one line; everything that helps to mend it is in a private file."""
+"""A bug of ours reaches the person as one line; everything that helps to mend it is in a private
+file.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,12 @@ from uncaged_bundles.version import __version__
 EXIT_BUG = 70
 
 
-def write_report(problem: BaseException, argv: Sequence[str], environment: Mapping[str, str]) -> Path | None:
-    """Write what happened to a file that only its owner can read; None when no directory takes it."""
+def write_report(
+    problem: BaseException, argv: Sequence[str], environment: Mapping[str, str]
+) -> Path | None:
+    """Write what happened to a file that only its owner can read; None when no directory takes
+    it.
+    """
     text = "\n".join(
         (
             f"uncaged-workflow {__version__}, Python {sys.version.split()[0]}, {platform.platform()}",
@@ -29,7 +35,9 @@ def write_report(problem: BaseException, argv: Sequence[str], environment: Mappi
     )
     for directory in (_run_directory(environment), Path(tempfile.gettempdir())):
         try:
-            descriptor, name = tempfile.mkstemp(prefix=time.strftime("crash-%Y%m%dT%H%M%S-"), suffix=".txt", dir=directory)
+            descriptor, name = tempfile.mkstemp(
+                prefix=time.strftime("crash-%Y%m%dT%H%M%S-"), suffix=".txt", dir=directory
+            )
         except OSError:
             continue
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as report:
@@ -39,6 +47,8 @@ def write_report(problem: BaseException, argv: Sequence[str], environment: Mappi
 
 
 def _run_directory(environment: Mapping[str, str]) -> Path:
-    """Where the store keeps such files; found without the store's code, which may be what failed."""
+    """Where the store keeps such files; found without the store's code, which may be what
+    failed.
+    """
     root = environment.get("UNCAGED_WORKFLOW_HOME")
     return (Path(root) if root else Path("~/.uncaged/workflow").expanduser()) / "run"

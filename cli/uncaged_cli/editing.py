@@ -1,4 +1,6 @@
-"""A flow is changed by taking it out of its bundle, changing one thing after the other, and building it again."""
+"""A flow is changed by taking it out of its bundle, changing one thing after the other, and
+building it again.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,23 @@ if TYPE_CHECKING:
     from uncaged_bundles.builders.recipes.recipe_flow import Built
     from uncaged_bundles.validation.validate import Bundle
 
-PARAMETER_FIELDS = ("type", "required", "default", "description", "pattern", "allowedValues", "pathMustExist")
+PARAMETER_FIELDS = (
+    "type",
+    "required",
+    "default",
+    "description",
+    "pattern",
+    "allowedValues",
+    "pathMustExist",
+)
 RULES = ("pattern", "allowedValues", "pathMustExist")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What is to be changed. parameters: ``NAME.FIELD=VALUE``. policy_file: the whole policy; what is allowed besides is added to it."""
+    """What is to be changed. parameters: ``NAME.FIELD=VALUE``. policy_file: the whole policy; what
+    is allowed besides is added to it.
+    """
 
     script: Path | None = None
     description: str | None = None
@@ -50,7 +62,8 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
     """Return the bundle of the changed flow.
 
     Raises:
-        RefusedError: the bundle was not made from a recipe or a script. UsageError, BundleError: a change is wrong.
+        RefusedError: the bundle was not made from a recipe or a script. UsageError, BundleError: a
+            change is wrong.
     """
     from uncaged_bundles.builders.blocks.block_flow import BlockFlow
     from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of
@@ -77,7 +90,9 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
 
 
 def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
-    """Return the same flow with another script, whose command line is bound to the flow's parameters."""
+    """Return the same flow with another script, whose command line is bound to the flow's
+    parameters.
+    """
     from uncaged_bundles.builders.inference.inference import infer_arguments
     from uncaged_bundles.builders.recipes.flows import ForeignFlow, ScriptFlow, TaskFlow
     from uncaged_bundles.builders.recipes.recipe import script_text
@@ -92,10 +107,18 @@ def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
         case (TaskFlow(), TaskFlow()):
             return replace(flow, script=found.script)
         case (ForeignFlow(), TaskFlow()):
-            return TaskFlow(**shared, parameters=flow.parameters, script=script_text(found.script, (flow.name,)))
+            return TaskFlow(
+                **shared, parameters=flow.parameters, script=script_text(found.script, (flow.name,))
+            )
         case _:
-            what = "a task's script (async def execute(api, params))" if isinstance(flow, TaskFlow | ForeignFlow) else "a script"
-            raise UsageError(f"{flow.name!r} needs {what}, which {str(file)!r} is not; add that as a flow of its own")
+            what = (
+                "a task's script (async def execute(api, params))"
+                if isinstance(flow, TaskFlow | ForeignFlow)
+                else "a script"
+            )
+            raise UsageError(
+                f"{flow.name!r} needs {what}, which {str(file)!r} is not; add that as a flow of its own"
+            )
 
 
 def with_parameters(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
@@ -114,7 +137,9 @@ def with_parameters(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
         place, equals, text = change.partition("=")
         name, _, field = place.partition(".")
         if not equals or field not in PARAMETER_FIELDS:
-            raise UsageError(f"--set-parameter {change!r} is not NAME.FIELD=VALUE; fields: {', '.join(PARAMETER_FIELDS)}")
+            raise UsageError(
+                f"--set-parameter {change!r} is not NAME.FIELD=VALUE; fields: {', '.join(PARAMETER_FIELDS)}"
+            )
         part = listed.setdefault(name, {"name": name, "type": "string", "required": False})
         value = _value(field, text)
         if field in RULES:
@@ -122,9 +147,15 @@ def with_parameters(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
             part["validation"] = {**(rules if isinstance(rules, Mapping) else {}), field: value}
         else:
             part[field] = value
-    changed = replace(flow, parameters=write_schema(list(listed.values()), (flow.name, "parameters")))
+    changed = replace(
+        flow, parameters=write_schema(list(listed.values()), (flow.name, "parameters"))
+    )
     if isinstance(changed, ScriptFlow):
-        handed_over = tuple(part for part in changed.arguments if not (isinstance(part, Mapping) and part.get("param") in edit.removed))
+        handed_over = tuple(
+            part
+            for part in changed.arguments
+            if not (isinstance(part, Mapping) and part.get("param") in edit.removed)
+        )
         return replace(changed, arguments=handed_over)
     return changed
 
@@ -137,12 +168,18 @@ def with_patterns(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
     names = list(properties) if isinstance(properties, Mapping) else []
     for pattern in edit.dropped:
         if pattern not in flow.patterns:
-            raise NotFoundError(f"{flow.name} has no pattern {pattern!r}; 'uncaged-workflow show {flow.name}' lists them")
+            raise NotFoundError(
+                f"{flow.name} has no pattern {pattern!r}; 'uncaged-workflow show {flow.name}' lists them"
+            )
     patterns = [pattern for pattern in flow.patterns if pattern not in edit.dropped]
     patterns += [pattern for pattern in edit.patterns if pattern not in patterns]
     for index, pattern in enumerate(patterns):
         check_pattern(pattern, names, (flow.name, "patterns", index))
-    return replace(flow, patterns=tuple(patterns), aliases=tuple(alias for alias in flow.aliases if alias in patterns))
+    return replace(
+        flow,
+        patterns=tuple(patterns),
+        aliases=tuple(alias for alias in flow.aliases if alias in patterns),
+    )
 
 
 def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
@@ -166,7 +203,15 @@ def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
         case TaskFlow():
             return replace(flow, policy=_more_for_task(flow, given, edit))
         case _:
-            if given is not None or edit.commands or edit.reads or edit.writes or edit.modules or edit.hosts or edit.flows:
+            if (
+                given is not None
+                or edit.commands
+                or edit.reads
+                or edit.writes
+                or edit.modules
+                or edit.hosts
+                or edit.flows
+            ):
                 raise UsageError(_without_policy(flow))
             return flow
 
@@ -179,15 +224,25 @@ def _without_policy(flow: RecipeFlow) -> str:
     return f"{flow.name} is only kept, not run, and needs no policy; give it a script first: --script FILE.py"
 
 
-def _more_for_task(flow: Any, given: Mapping[str, object] | None, edit: Edit) -> Mapping[str, object]:
+def _more_for_task(
+    flow: Any, given: Mapping[str, object] | None, edit: Edit
+) -> Mapping[str, object]:
     from uncaged_bundles.builders.scripts.task_check import check_script, infer_policy
 
     policy: dict[str, object] = dict(infer_policy(check_script(flow.script, flow.name)))
     if given is not None:
         policy = dict(given)
     elif flow.policy is not None:
-        policy = {**{kind: limits for kind, limits in policy.items() if edit.script is not None}, **flow.policy}
-    script = {"executables": edit.commands, "read": edit.reads, "write": edit.writes, "modules": edit.modules}
+        policy = {
+            **{kind: limits for kind, limits in policy.items() if edit.script is not None},
+            **flow.policy,
+        }
+    script = {
+        "executables": edit.commands,
+        "read": edit.reads,
+        "write": edit.writes,
+        "modules": edit.modules,
+    }
     if any(script.values()):
         policy["script"] = _more(_mapping(policy.get("script")), script)
     if edit.hosts:
@@ -210,7 +265,9 @@ def _more(limits: Mapping[str, object], wanted: Mapping[str, tuple[str, ...]]) -
     for key, values in wanted.items():
         if values:
             former = found.get(key)
-            found[key] = list(dict.fromkeys([*(former if isinstance(former, list) else []), *values]))
+            found[key] = list(
+                dict.fromkeys([*(former if isinstance(former, list) else []), *values])
+            )
     return found
 
 
@@ -227,5 +284,7 @@ def _value(field: str, text: str) -> object:
         try:
             return parse_json(text)
         except ValueError as problem:
-            raise UsageError(f"allowedValues is a JSON list or words with commas between, not {text!r}: {problem}") from problem
+            raise UsageError(
+                f"allowedValues is a JSON list or words with commas between, not {text!r}: {problem}"
+            ) from problem
     return [word.strip() for word in text.split(",")] if field == "allowedValues" else text

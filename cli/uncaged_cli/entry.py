@@ -1,4 +1,6 @@
-"""The command begins here: `run` has a worker started first of all, since that takes as long to start as the command itself."""
+"""The command begins here: `run` has a worker started first of all, since that takes as long to
+start as the command itself.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching
 
 FEW_COLLECTIONS = 100_000
-"""Objects between two searches for garbage. What a start imports is none: a tenth of its time, and a quarter of a list of ten thousand."""
+"""Objects between two searches for garbage. What a start imports is none: a tenth of its time, and
+a quarter of a list of ten thousand.
+"""
 NOTHING_RUNS = frozenset(("--help", "-h", "--help-flow", "--estimate"))
 
 
@@ -29,7 +33,8 @@ def main() -> NoReturn:
 def open_standard_descriptors() -> None:
     """Put the null device where the caller left standard input, output or error closed.
 
-    Otherwise the next file or pipe that is opened would get such a number, and be taken for the stream.
+    Otherwise the next file or pipe that is opened would get such a number, and be taken for the
+    stream.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -45,8 +50,15 @@ def open_standard_descriptors() -> None:
 
 
 def begin(argv: Sequence[str]) -> Launching | None:
-    """Start the worker of the flow that *argv* wants to run, if that can be told at a glance; nothing depends on it."""
-    if len(argv) < 2 or argv[0] != "run" or argv[1].startswith("-") or not NOTHING_RUNS.isdisjoint(argv):
+    """Start the worker of the flow that *argv* wants to run, if that can be told at a glance;
+    nothing depends on it.
+    """
+    if (
+        len(argv) < 2
+        or argv[0] != "run"
+        or argv[1].startswith("-")
+        or not NOTHING_RUNS.isdisjoint(argv)
+    ):
         return None
     from uncaged_engine.worker.early import rouse_flow
 

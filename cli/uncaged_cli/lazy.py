@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def others() -> Mapping[str, EntryPoint]:
     """Return the verbs of other distributions by name; a verb of ours cannot be replaced."""
-    return {name: point for name, point in plugins.points_of(plugins.VERBS).items() if name not in VERBS}
+    return {
+        name: point for name, point in plugins.points_of(plugins.VERBS).items() if name not in VERBS
+    }
 
 
 def _is_verb(name: str) -> bool:
@@ -32,7 +34,10 @@ def _command_of(name: str) -> click.Command | None:
         return None
     command = plugins.loaded(point)
     if not isinstance(command, click.Command):
-        raise EnvironmentLacks(f"the verb {name!r} of {_whose(point)} is no click command: {point.value}", remedy="repair or uninstall it")
+        raise EnvironmentLacks(
+            f"the verb {name!r} of {_whose(point)} is no click command: {point.value}",
+            remedy="repair or uninstall it",
+        )
     return command
 
 
@@ -54,19 +59,31 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(module_of(cmd_name)).command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and not ctx.resilient_parsing and not _is_verb(args[0]):
-            raise click.UsageError(f"no verb {args[0]!r}{nearest(args[0], self.list_commands(ctx))}", ctx)
+            raise click.UsageError(
+                f"no verb {args[0]!r}{nearest(args[0], self.list_commands(ctx))}", ctx
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the signature is click's
         for title, verbs in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name, line) for name, line in verbs.items() if is_installed(name)])
+                formatter.write_dl(
+                    [(name, line) for name, line in verbs.items() if is_installed(name)]
+                )
         if more := others():
             with formatter.section("Of other distributions"):
-                formatter.write_dl([(name, f"{found.value} of {_whose(found)}") for name, found in more.items()])
+                formatter.write_dl(
+                    [(name, f"{found.value} of {_whose(found)}") for name, found in more.items()]
+                )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        verbs = [CompletionItem(name, help=line) for name, line in VERBS.items() if name.startswith(incomplete) and is_installed(name)]
+        verbs = [
+            CompletionItem(name, help=line)
+            for name, line in VERBS.items()
+            if name.startswith(incomplete) and is_installed(name)
+        ]
         return verbs + click.Command.shell_complete(self, ctx, incomplete)

@@ -22,16 +22,25 @@ if TYPE_CHECKING:
 
 
 def agent_checks(engine: Engine) -> Iterator[Check]:
-    """Yield a problem for each agent that lacks a key, a program or a file; no request is sent and no process started."""
+    """Yield a problem for each agent that lacks a key, a program or a file; no request is sent and
+    no process started.
+    """
     from uncaged_agents.trial.candidates import find_missing
 
     context = trial_context(engine)
     for one, found in find_missing(context, Path.cwd()) if context is not None else ():
-        yield Check(name=one.name, level=found.level, text=clean_line(found.text), remedy=clean_line(found.remedy))
+        yield Check(
+            name=one.name,
+            level=found.level,
+            text=clean_line(found.text),
+            remedy=clean_line(found.remedy),
+        )
 
 
 def trial_context(engine: Engine) -> TrialContext | None:
-    """Return the context of trials; None if the configuration cannot be read, which is a check of its own."""
+    """Return the context of trials; None if the configuration cannot be read, which is a check of
+    its own.
+    """
     from uncaged_agents.trial.trial import TrialContext
     from uncaged_bundles.ids import new_thread_id
 
@@ -73,4 +82,8 @@ def describe_check(found: AgentCheck) -> str:
     took = spell(round(found.seconds * 1000)) if found.seconds >= 0.001 else ""
     used = spell_spent(Spent().plus(found.usage)) if found.asked else ""
     asked = "" if found.asked or found.level == "problem" else "nothing was asked"
-    return "; ".join(part for part in (found.text, ", ".join(part for part in (model, took, used, asked) if part)) if part)
+    return "; ".join(
+        part
+        for part in (found.text, ", ".join(part for part in (model, took, used, asked) if part))
+        if part
+    )

@@ -1,4 +1,6 @@
-"""Every way in which a command can end is turned into an exit code and at most a few lines here; nobody ever sees a traceback."""
+"""Every way in which a command can end is turned into an exit code and at most a few lines here;
+nobody ever sees a traceback.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,27 @@ if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching
 
 EXIT_INTERRUPTED = 130
-MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE))
-"""What the machine refuses, wherever it is met, and its person can mend: a full disk, a directory of somebody else."""
-CLICK_WORDS = {"a valid float range": "a number", "a valid integer range": "a whole number", "x>=": "from ", "0<=x<=": "0 to "}
+MACHINE = frozenset(
+    (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EIO,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EMFILE,
+        errno.ENFILE,
+    )
+)
+"""What the machine refuses, wherever it is met, and its person can mend: a full disk, a directory
+of somebody else.
+"""
+CLICK_WORDS = {
+    "a valid float range": "a number",
+    "a valid integer range": "a whole number",
+    "x>=": "from ",
+    "0<=x<=": "0 to ",
+}
 """What click says, and what a person would."""
 
 
@@ -29,12 +49,16 @@ def main(launching: Launching | None = None) -> NoReturn:
     """Run the command line of this process. launching: a worker that is starting already."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its number, not a crash
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a terminal that lacks a character shows its number, not a crash
     code = run(sys.argv[1:], launching)
     try:
         sys.stdout.flush()
     except OSError:  # a pipe that was closed, a full disk
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains on its way out
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # or the interpreter complains on its way out
         code = code or 1
     sys.exit(code)
 
@@ -49,17 +73,29 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
         note(problem.format_message())
         return UsageError.exit_code
     except click.ClickException as problem:
-        return _fail(_sentence(problem), UsageError.exit_code if isinstance(problem, click.UsageError) else problem.exit_code)
+        return _fail(
+            _sentence(problem),
+            UsageError.exit_code if isinstance(problem, click.UsageError) else problem.exit_code,
+        )
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except Exception as problem:  # the top of the command line: one of the three places where that is allowed
+    except (
+        Exception
+    ) as problem:  # the top of the command line: one of the three places where that is allowed
         if isinstance(problem, OSError) and problem.errno in MACHINE:
             where = f" at {problem.filename}" if isinstance(problem.filename, str) else ""
-            return _fail(f"{problem.strerror}{where}; mend that and try again", UncagedError.exit_code)
+            return _fail(
+                f"{problem.strerror}{where}; mend that and try again", UncagedError.exit_code
+            )
         if isinstance(problem, FileNotFoundError) and not _has_directory():
-            return _fail("the current directory was removed; change to one that exists and try again", UsageError.exit_code)
+            return _fail(
+                "the current directory was removed; change to one that exists and try again",
+                UsageError.exit_code,
+            )
         if (package := _lacking_package(problem)) is not None:
-            return _fail(f"this needs the package {package}, which is not installed", NotFoundError.exit_code)
+            return _fail(
+                f"this needs the package {package}, which is not installed", NotFoundError.exit_code
+            )
         return _report(problem, argv)
     return code if isinstance(code, int) else 0
 
@@ -113,7 +149,14 @@ def _print_version(context: click.Context, _option: click.Parameter, wanted: boo
     subcommand_metavar="VERB ...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
 @click.pass_context
 def group(context: click.Context) -> None:
     """Run workflows of AI agents: every step journalled, every flow one hashed file in a sandbox.
@@ -123,8 +166,9 @@ def group(context: click.Context) -> None:
       uncaged-workflow demo shop              a repository with red tests
       uncaged-workflow run solve-issue --workspace shop --prompt - < shop/ISSUE.md
 
-    Exit codes: 0 done, 1 the command failed, 2 usage, 3 the thread ended without success, 4 no agent or credentials,
-    5 not found, 6 a limit was reached, 7 no sandbox, 8 waiting or paused, 70 a bug of ours, 130 interrupted.
+    Exit codes: 0 done, 1 the command failed, 2 usage, 3 the thread ended without success, 4 no
+    agent or credentials, 5 not found, 6 a limit was reached, 7 no sandbox, 8 waiting or paused, 70
+    a bug of ours, 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -1,4 +1,6 @@
-"""The use of a flow: the number of its threads and the start of the newest, counted from the heads of their journals."""
+"""The use of a flow: the number of its threads and the start of the newest, counted from the heads
+of their journals.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,23 @@ NEVER = Use()
 
 
 def count_uses(store: Store) -> Mapping[str | BundleHash, Use]:
-    """Return the use of each flow's name; threads whose start does not tell it are counted under their bundle's hash."""
+    """Return the use of each flow's name; threads whose start does not tell it are counted under
+    their bundle's hash.
+    """
     counted: dict[str | BundleHash, Use] = {}
     for bundle, thread, path in store.find_journals():
         key = flow_of(path) or bundle
         former = counted.get(key, NEVER)
-        counted[key] = Use(count=former.count + 1, last_ms=max(former.last_ms or 0, thread_created_ms(thread)))
+        counted[key] = Use(
+            count=former.count + 1, last_ms=max(former.last_ms or 0, thread_created_ms(thread))
+        )
     return counted
 
 
 def flow_of(path: str) -> str | None:
-    """Return the flow's name at the head of a journal, plain or archived; None if it does not stand there."""
+    """Return the flow's name at the head of a journal, plain or archived; None if it does not stand
+    there.
+    """
     try:
         return lines.flow_in(archive.head(path, lines.HEAD_BYTES))
     except (UncagedError, OSError, ValueError):
@@ -46,18 +54,32 @@ def flow_of(path: str) -> str | None:
 
 def used_by(flow: Flow, counted: Mapping[str | BundleHash, Use]) -> Use:
     """Return the use of a flow: what its name began, and damaged threads of its versions."""
-    uses = [counted[key] for key in (flow.name, flow.hash, *[version.hash for version in flow.history]) if key in counted]
+    uses = [
+        counted[key]
+        for key in (flow.name, flow.hash, *[version.hash for version in flow.history])
+        if key in counted
+    ]
     if not uses:
         return NEVER
-    return Use(count=sum(use.count for use in uses), last_ms=max((use.last_ms for use in uses if use.last_ms is not None), default=None))
+    return Use(
+        count=sum(use.count for use in uses),
+        last_ms=max((use.last_ms for use in uses if use.last_ms is not None), default=None),
+    )
 
 
 def spell_use(use: Use, now_ms: int) -> str:
     return (
-        "never" if use.last_ms is None else f"{use.count} times, {ago(use.last_ms, now_ms)}" if use.count > 1 else ago(use.last_ms, now_ms)
+        "never"
+        if use.last_ms is None
+        else f"{use.count} times, {ago(use.last_ms, now_ms)}"
+        if use.count > 1
+        else ago(use.last_ms, now_ms)
     )
 
 
 def mark(flow: Flow) -> Piece:
-    words = [*([] if flow.enabled else ["disabled"]), *([f"unsupported: {flow.unsupported}"] if flow.unsupported else [])]
+    words = [
+        *([] if flow.enabled else ["disabled"]),
+        *([f"unsupported: {flow.unsupported}"] if flow.unsupported else []),
+    ]
     return Styled(", ".join(words), "yellow") if words else ""

@@ -1,4 +1,6 @@
-"""Changes of files: what each step of a thread did to them, and the merge of its branch into the person's checkout."""
+"""Changes of files: what each step of a thread did to them, and the merge of its branch into the
+person's checkout.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"
 class FileChanges:
     """Changes of files between two commits.
 
-    step: the step that did it; None for the whole thread. files: ``{"path", "added", "removed"}`` with numbers of lines, None for a
+    step: the step that did it; None for the whole thread. files: ``{"path", "added", "removed"}``
+    with numbers of lines, None for a
     binary file. patch: git's own form.
     """
 
@@ -37,7 +40,9 @@ class FileChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """A merge into the branch that the person's checkout is on. changed: False if it held everything before."""
+    """A merge into the branch that the person's checkout is on. changed: False if it held
+    everything before.
+    """
 
     branch: str
     into: str
@@ -45,19 +50,27 @@ class MergeResult:
     changed: bool
 
 
-def changes_of(store: Store, view: ThreadView, step: int | None, environment: Mapping[str, str]) -> FileChanges:
+def changes_of(
+    store: Store, view: ThreadView, step: int | None, environment: Mapping[str, str]
+) -> FileChanges:
     """Return the changes of *step*, or of the whole thread.
 
     Raises:
         NotFoundError: the thread has no workspace, or the step left no snapshot.
     """
     git, workspace = _git(store, view, environment)
-    snapshots = {int(record["seq"]): commit for record in view.records if (commit := _snapshot(record)) is not None}
+    snapshots = {
+        int(record["seq"]): commit
+        for record in view.records
+        if (commit := _snapshot(record)) is not None
+    }
     if not snapshots:
         raise NotFoundError(f"no step of thread {view.summary.thread_id} has worked on files yet")
     if step is not None and step not in snapshots:
         numbers = ", ".join(map(str, sorted(snapshots)))
-        raise NotFoundError(f"step {step} of thread {view.summary.thread_id} left no snapshot of files; these did: {numbers}")
+        raise NotFoundError(
+            f"step {step} of thread {view.summary.thread_id} left no snapshot of files; these did: {numbers}"
+        )
     first, last = (min(snapshots), max(snapshots)) if step is None else (step, step)
     return _compare(git, _before(git, snapshots[first], workspace.base), snapshots[last], step)
 
@@ -71,12 +84,16 @@ def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str
     git, workspace = _git(store, view, environment)
     after = _head(git, workspace)
     if not after:
-        raise NotFoundError(f"the branch {workspace.branch} of thread {view.summary.thread_id} does not exist in {workspace.repository}")
+        raise NotFoundError(
+            f"the branch {workspace.branch} of thread {view.summary.thread_id} does not exist in {workspace.repository}"
+        )
     return _compare(git, git.line("merge-base", "HEAD", after), after, None)
 
 
 def is_merged(store: Store, view: ThreadView, environment: Mapping[str, str]) -> bool:
-    """Return whether nothing is left to merge: the checkout holds the branch's commits, or the branch or its repository is gone."""
+    """Return whether nothing is left to merge: the checkout holds the branch's commits, or the
+    branch or its repository is gone.
+    """
     try:
         git, workspace = _git(store, view, environment)
         after = _head(git, workspace)
@@ -85,8 +102,11 @@ def is_merged(store: Store, view: ThreadView, environment: Mapping[str, str]) ->
         return True
 
 
-def merge(store: Store, view: ThreadView, found: FileChanges, environment: Mapping[str, str]) -> MergeResult:
-    """Merge what `branch_changes` found into the checkout; one that stops in a conflict is taken back.
+def merge(
+    store: Store, view: ThreadView, found: FileChanges, environment: Mapping[str, str]
+) -> MergeResult:
+    """Merge what `branch_changes` found into the checkout; one that stops in a conflict is taken
+    back.
 
     The person's own git settings and hooks count, as in any merge of theirs.
 
@@ -113,7 +133,9 @@ def merge(store: Store, view: ThreadView, found: FileChanges, environment: Mappi
             git.run("merge", "--abort")
         conflicts = f"; in conflict: {', '.join(unmerged)}" if any(unmerged) else ""
         words = (done.stderr.strip() or done.stdout.strip())[:2000]
-        raise RefusedError(f"git did not merge {workspace.branch} into {into}, which is as it was: {words}{conflicts}")
+        raise RefusedError(
+            f"git did not merge {workspace.branch} into {into}, which is as it was: {words}{conflicts}"
+        )
     commit = git.line("rev-parse", "HEAD")
     return MergeResult(branch=workspace.branch, into=into, commit=commit, changed=commit != former)
 
@@ -122,9 +144,13 @@ def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tupl
     thread = ThreadId(view.summary.thread_id)
     workspace = Workspace.of(view.start, store, thread, environment=environment)
     if workspace is None and view.summary.imported:
-        raise NotFoundError(f"thread {thread} was imported and its workspace stayed behind; `fork` and `resume` choose one here")
+        raise NotFoundError(
+            f"thread {thread} was imported and its workspace stayed behind; `fork` and `resume` choose one here"
+        )
     if workspace is None:
-        raise NotFoundError(f"thread {thread} has no workspace: none of its roles may work on files")
+        raise NotFoundError(
+            f"thread {thread} has no workspace: none of its roles may work on files"
+        )
     if not Path(workspace.repository).is_dir():
         raise UncagedError(f"the repository {workspace.repository} of thread {thread} is gone")
     return Git(directory=workspace.repository, environment=environment), workspace
@@ -132,13 +158,25 @@ def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tupl
 
 def _head(git: Git, workspace: Workspace) -> str:
     """Return the commit at the thread's branch; empty if the branch is gone."""
-    return git.run("rev-parse", "--quiet", "--verify", f"refs/heads/{workspace.branch}^{{commit}}", accept=(0, 1)).decode().strip()
+    return (
+        git.run(
+            "rev-parse",
+            "--quiet",
+            "--verify",
+            f"refs/heads/{workspace.branch}^{{commit}}",
+            accept=(0, 1),
+        )
+        .decode()
+        .strip()
+    )
 
 
 def _compare(git: Git, before: str, after: str, step: int | None) -> FileChanges:
     listed = git.run(*DIFF, "--numstat", "-z", before, after)
     patch = git.run(*DIFF, "--patch", before, after).decode("utf-8", "replace")
-    return FileChanges(step=step, before=before, after=after, files=tuple(_files(listed)), patch=patch)
+    return FileChanges(
+        step=step, before=before, after=after, files=tuple(_files(listed)), patch=patch
+    )
 
 
 def _snapshot(record: Mapping[str, Any]) -> str | None:
@@ -148,13 +186,17 @@ def _snapshot(record: Mapping[str, Any]) -> str | None:
 
 
 def _before(git: Git, snapshot: str, base: str) -> str:
-    """Return the commit of the files before a step: its snapshot's last parent is the snapshot before it."""
+    """Return the commit of the files before a step: its snapshot's last parent is the snapshot
+    before it.
+    """
     parents = git.line("rev-list", "--parents", "-n", "1", snapshot).split()[1:]
     return parents[-1] if parents else base
 
 
 def _files(listed: bytes) -> list[Mapping[str, object]]:
-    """Return the entries of ``--numstat -z``: three fields and a path, or for a rename an empty path and two more."""
+    """Return the entries of ``--numstat -z``: three fields and a path, or for a rename an empty
+    path and two more.
+    """
     parts = listed.decode("utf-8", "replace").split("\0")
     found: list[Mapping[str, object]] = []
     while len(parts) > 1:

@@ -1,4 +1,6 @@
-"""Choice of the agent for each role, made once before the thread starts and recorded with its reason."""
+"""Choice of the agent for each role, made once before the thread starts and recorded with its
+reason.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ DEFAULT = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Chosen agent. use: its kind. settings: its own, secrets still as ``secret:NAME``. reason: why this one."""
+    """Chosen agent. use: its kind. settings: its own, secrets still as ``secret:NAME``. reason: why
+    this one.
+    """
 
     name: str
     use: str
@@ -35,7 +39,12 @@ class Choice:
     reason: str
 
     def recorded(self, rights: Rights = ALL_TOOLS) -> dict[str, object]:
-        fields: dict[str, object] = {"name": self.name, "use": self.use, "settings": dict(self.settings), "reason": self.reason}
+        fields: dict[str, object] = {
+            "name": self.name,
+            "use": self.use,
+            "settings": dict(self.settings),
+            "reason": self.reason,
+        }
         limits = kind_of(self.use).holds(self.settings, rights) if rights.is_narrowed else None
         return fields if limits is None else {**fields, "limits": limits}
 
@@ -50,46 +59,78 @@ def bind(
     directory: Path,
     rights: Rights = ALL_TOOLS,
 ) -> dict[str, object]:
-    """Return the ``agents`` of a start record: the default, and each role that another agent answers for.
+    """Return the ``agents`` of a start record: the default, and each role that another agent
+    answers for.
 
     An agent that no role would ask is neither looked for nor recorded.
 
     Args:
         roles: those that the policy lets the bundle ask an agent for.
-        asked: the agents named for this run: role to agent, the empty key for all roles. directory: where relative paths in it start.
-        rights: what the flow's policy allows its roles; the record says how far each agent can be held to it.
+        asked: the agents named for this run: role to agent, the empty key for all roles. directory:
+            where relative paths in it start.
+        rights: what the flow's policy allows its roles; the record says how far each agent can be
+            held to it.
     Raises:
-        NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings that the agent does not understand.
+        NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings
+            that the agent does not understand.
         EnvironmentLacks: no agent is chosen, and the built-in one does not play these roles.
     """
     names = tuple(roles)
     if (wrong := wrong_role(names, asked)) is not None:
         near = get_close_matches(wrong, names, n=3) or names
-        raise NotFoundError(f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})")
-    chosen_names = {role: configured_name(config, flow=flow, role=role, asked=asked) for role in names}
+        raise NotFoundError(
+            f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})"
+        )
+    chosen_names = {
+        role: configured_name(config, flow=flow, role=role, asked=asked) for role in names
+    }
     unnamed = [role for role, (name, _) in chosen_names.items() if name is None]
     general, reason = configured_name(config, flow=flow, role=None, asked=asked)
-    default = named(general, config, reason, directory) if general is not None else automatic(config, environment) if unnamed else None
-    chosen = {role: default if name is None else named(name, config, reason, directory) for role, (name, reason) in chosen_names.items()}
+    default = (
+        named(general, config, reason, directory)
+        if general is not None
+        else automatic(config, environment)
+        if unnamed
+        else None
+    )
+    chosen = {
+        role: default if name is None else named(name, config, reason, directory)
+        for role, (name, reason) in chosen_names.items()
+    }
     others = {
         role: choice
         for role, choice in chosen.items()
-        if choice is not None and (default is None or (choice.name, choice.settings) != (default.name, default.settings))
+        if choice is not None
+        and (default is None or (choice.name, choice.settings) != (default.name, default.settings))
     }
     if default is not None:
         expect_plays(flow, default.use, unnamed)
-    asked_for = DEFAULT in asked  # settings that a person gave are checked, even if no role uses them
-    used = [*others.values()] if default is None or (len(others) == len(names) and not asked_for) else [default, *others.values()]
+    asked_for = (
+        DEFAULT in asked
+    )  # settings that a person gave are checked, even if no role uses them
+    used = (
+        [*others.values()]
+        if default is None or (len(others) == len(names) and not asked_for)
+        else [default, *others.values()]
+    )
     for choice in used:
         factory_of(choice.use)(choice.settings)  # raises now instead of in the thread
     if not names:
         return {}
-    record: dict[str, object] = {"roles": {role: choice.recorded(rights) for role, choice in others.items()}}
-    return record if default is None or len(others) == len(names) else {"default": default.recorded(rights), **record}
+    record: dict[str, object] = {
+        "roles": {role: choice.recorded(rights) for role, choice in others.items()}
+    }
+    return (
+        record
+        if default is None or len(others) == len(names)
+        else {"default": default.recorded(rights), **record}
+    )
 
 
 def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
-    """Refuse to start a thread in which an agent would have to play a role that its kind does not play."""
+    """Refuse to start a thread in which an agent would have to play a role that its kind does not
+    play.
+    """
     plays = kind_of(use).plays
     lacking = [] if plays is None else [role for role in roles if role not in plays]
     if plays is not None and lacking:
@@ -100,14 +141,26 @@ def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
 
 
 def choose(
-    config: Config, *, flow: str, role: str | None, asked: Mapping[str, str], environment: Mapping[str, str], directory: Path
+    config: Config,
+    *,
+    flow: str,
+    role: str | None,
+    asked: Mapping[str, str],
+    environment: Mapping[str, str],
+    directory: Path,
 ) -> Choice:
-    """Return the agent for *role*, or for all roles: the one named for this run, then the config from the special to the general."""
+    """Return the agent for *role*, or for all roles: the one named for this run, then the config
+    from the special to the general.
+    """
     name, reason = configured_name(config, flow=flow, role=role, asked=asked)
-    return automatic(config, environment) if name is None else named(name, config, reason, directory)
+    return (
+        automatic(config, environment) if name is None else named(name, config, reason, directory)
+    )
 
 
-def configured_name(config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]) -> tuple[str | None, str]:
+def configured_name(
+    config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]
+) -> tuple[str | None, str]:
     """Return the name that is chosen for *role*, and where; None if there is none."""
     settings = config.flows.get(flow, FlowSettings())
     chosen_names: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
@@ -127,9 +180,15 @@ def wrong_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
 
 
 def question(
-    config: Config, *, flow: str, roles: Iterable[str], asked: Mapping[str, str], environment: Mapping[str, str]
+    config: Config,
+    *,
+    flow: str,
+    roles: Iterable[str],
+    asked: Mapping[str, str],
+    environment: Mapping[str, str],
 ) -> ProgramRow | None:
-    """Return the coding program on PATH that needs a person's consent; None when nothing depends on it.
+    """Return the coding program on PATH that needs a person's consent; None when nothing depends on
+    it.
 
     Nothing does when the run will be refused for a role that the flow does not have.
     """
@@ -137,7 +196,10 @@ def question(
     if wrong_role(roles, asked) is not None:
         return None
     if (
-        all(configured_name(config, flow=flow, role=role, asked=asked)[0] is not None for role in roles)
+        all(
+            configured_name(config, flow=flow, role=role, asked=asked)[0] is not None
+            for role in roles
+        )
         or by_key(config, environment) is not None
     ):
         return None
@@ -148,7 +210,9 @@ def question(
 
 def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
     """Return the agent of a machine without a chosen one: the first that there is."""
-    found = next((choice for look in ORDER if (choice := look(config, environment)) is not None), None)
+    found = next(
+        (choice for look in ORDER if (choice := look(config, environment)) is not None), None
+    )
     return found if found is not None else built_in(config, environment)
 
 
@@ -160,7 +224,9 @@ def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
     for wire, variable in KEY_VARIABLES.items():
         source = keys.source_of(variable, config.keys, environment)
         if source is not None and source.file is not None:
-            return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is kept in the store")
+            return Choice(
+                name=wire, use=wire, settings=NOTHING, reason=f"{variable} is kept in the store"
+            )
     return None
 
 
@@ -190,7 +256,9 @@ def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | 
 
 
 def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the built-in repair; its reason names a program that could be used, unless the person refused it."""
+    """Return the built-in repair; its reason names a program that could be used, unless the person
+    refused it.
+    """
     from .consent import undecided_program
 
     if not is_kind(BUILT_IN):
@@ -199,20 +267,37 @@ def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
             remedy="set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)",
         )
     found = undecided_program(config, environment)
-    hint = f"; {found.name!r} is on PATH: to use it, run with --agent {found.name}, or name it in config.yaml" if found else ""
-    return Choice(name=BUILT_IN, use=BUILT_IN, settings=NOTHING, reason=f"no agent is configured, so the built-in repair answers{hint}")
+    hint = (
+        f"; {found.name!r} is on PATH: to use it, run with --agent {found.name}, or name it in config.yaml"
+        if found
+        else ""
+    )
+    return Choice(
+        name=BUILT_IN,
+        use=BUILT_IN,
+        settings=NOTHING,
+        reason=f"no agent is configured, so the built-in repair answers{hint}",
+    )
 
 
-ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (by_key, by_program, by_local_server)
+ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (
+    by_key,
+    by_program,
+    by_local_server,
+)
 """Where an agent is looked for if none is chosen; the built-in repair comes last."""
 
 
 def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
-    """Return the agent that *name* means: one of the config, a kind by its name, a known coding agent, or ``KIND:…`` in one word."""
+    """Return the agent that *name* means: one of the config, a kind by its name, a known coding
+    agent, or ``KIND:…`` in one word.
+    """
     if name in config.agents:
         agent = config.agents[name]
         beside = config.path.parent if config.path is not None else directory
-        return Choice(name=name, use=agent.use, settings=absolute(agent.settings, beside), reason=reason)
+        return Choice(
+            name=name, use=agent.use, settings=absolute(agent.settings, beside), reason=reason
+        )
     kind, colon, rest = name.partition(":")
     if colon and is_kind(kind) and (settings := kind_of(kind).parse(rest)) is not None:
         return Choice(name=kind, use=kind, settings=absolute(settings, directory), reason=reason)
@@ -231,7 +316,9 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
 
 
 def absolute(settings: Mapping[str, object], directory: Path) -> dict[str, object]:
-    """Make paths absolute: the worker runs elsewhere. A program without a slash is looked up on PATH later."""
+    """Make paths absolute: the worker runs elsewhere. A program without a slash is looked up on
+    PATH later.
+    """
     result = dict(settings)
     file, argv = result.get("file"), result.get("argv")
     if isinstance(file, str):

@@ -1,6 +1,7 @@
 """Commands as agents: the prompt on standard input, the answer on standard output, in the worktree.
 
-A command runs with the user's rights and without a sandbox. Bytes of the answer that are not UTF-8 become ``\\xff``.
+A command runs with the user's rights and without a sandbox. Bytes of the answer that are not UTF-8
+become ``\\xff``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_engine.door.agents import AgentAnswer, AgentAway, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
+from uncaged_engine.door.agents import (
+    AgentAnswer,
+    AgentAway,
+    AgentCheck,
+    AgentFailed,
+    AgentKind,
+    AgentRequest,
+    remark_stderr,
+)
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
 from uncaged_models.retries import is_outage
@@ -22,7 +31,9 @@ MAX_ANSWER_BYTES = 1 << 20
 
 
 class CommandAgent(AgentKind):
-    """Settings: argv (list), env (variables for the program), timeoutSeconds, graceSeconds (between TERM and KILL)."""
+    """Settings: argv (list), env (variables for the program), timeoutSeconds, graceSeconds (between
+    TERM and KILL).
+    """
 
     name = KIND
     about = ""
@@ -43,7 +54,10 @@ class CommandAgent(AgentKind):
         return program_in(settings)
 
     def check(self, request: AgentRequest) -> AgentCheck:
-        return AgentCheck(level="ok", text=f"{find_program(self._argv[0], {**request.environment, **self._env})} is there")
+        return AgentCheck(
+            level="ok",
+            text=f"{find_program(self._argv[0], {**request.environment, **self._env})} is there",
+        )
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         environment = {**request.environment, **self._env}
@@ -64,7 +78,8 @@ class CommandAgent(AgentKind):
             )
         except OSError as exc:
             raise EnvironmentLacks(
-                f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}", remedy="fix argv in config.yaml"
+                f"the agent's program {self._argv[0]!r} cannot be started: {exc.strerror or exc}",
+                remedy="fix argv in config.yaml",
             ) from exc
         remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         return AgentAnswer(text=self._text_of(finished, timeout_s))
@@ -75,30 +90,49 @@ class CommandAgent(AgentKind):
         if finished.cancelled:
             raise AgentFailed(f"{program} was stopped", more=output)
         if finished.timed_out:
-            raise AgentFailed(f"{program} gave no answer within {timeout_s:g} s and was stopped", kind="timeout", more=output)
+            raise AgentFailed(
+                f"{program} gave no answer within {timeout_s:g} s and was stopped",
+                kind="timeout",
+                more=output,
+            )
         if finished.exit_code < 0:
-            raise AgentFailed(f"{program} was ended by signal {-finished.exit_code}", more={"signal": -finished.exit_code, **output})
+            raise AgentFailed(
+                f"{program} was ended by signal {-finished.exit_code}",
+                more={"signal": -finished.exit_code, **output},
+            )
         if finished.exit_code > 0:
             last = output["stderr"].strip() or output["stdout"].strip() or "it said nothing"
             raise agent_failure(
-                f"{program} failed with exit code {finished.exit_code}: {last}", last, {"exitCode": finished.exit_code, **output}
+                f"{program} failed with exit code {finished.exit_code}: {last}",
+                last,
+                {"exitCode": finished.exit_code, **output},
             )
         if finished.overlong:
-            raise AgentFailed(f"{program} answered with more than {MAX_ANSWER_BYTES} bytes", more={"stderr": output["stderr"]})
+            raise AgentFailed(
+                f"{program} answered with more than {MAX_ANSWER_BYTES} bytes",
+                more={"stderr": output["stderr"]},
+            )
         return finished.stdout.decode("utf-8", "backslashreplace")
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str:
-    """Return the path of a program on the caller's PATH; EnvironmentLacks says what to do when it is not there."""
+    """Return the path of a program on the caller's PATH; EnvironmentLacks says what to do when it
+    is not there.
+    """
     found = shutil.which(name, path=environment.get("PATH", ""))
     if found is None:
         where = "at that path" if "/" in name else "on PATH"
-        raise EnvironmentLacks(f"the agent's program {name!r} is not {where}", remedy="install it, or set argv of the agent in config.yaml")
+        raise EnvironmentLacks(
+            f"the agent's program {name!r} is not {where}",
+            remedy="install it, or set argv of the agent in config.yaml",
+        )
     return found
 
 
 def split_command(text: str) -> list[str]:
-    """Return the words of a command line, as a shell reads them; UsageError when a quotation is left open."""
+    """Return the words of a command line, as a shell reads them; UsageError when a quotation is
+    left open.
+    """
     try:
         return shlex.split(text)
     except ValueError as exc:
@@ -112,7 +146,9 @@ def program_in(settings: Mapping[str, object]) -> str:
 
 
 def empty_directory(scratch: Path) -> Path:
-    """Return an empty directory for a flow without a workspace; the caller's directory is never used."""
+    """Return an empty directory for a flow without a workspace; the caller's directory is never
+    used.
+    """
     directory = scratch / "empty"
     directory.mkdir(parents=True, exist_ok=True)
     return directory

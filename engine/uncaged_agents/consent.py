@@ -17,7 +17,9 @@ LOCK_TIMEOUT_S = 10.0
 
 
 def present(environment: Mapping[str, str]) -> list[ProgramRow]:
-    """Return the coding programs on PATH, in the table's order; of several ways to use one the first."""
+    """Return the coding programs on PATH, in the table's order; of several ways to use one the
+    first.
+    """
     found: dict[str, ProgramRow] = {}
     for row in table().values():
         program = row.program_on(environment.get("PATH", ""))
@@ -30,7 +32,14 @@ def consented_program(config: Config, environment: Mapping[str, str]) -> Program
     """Return the first program on PATH that has the user's consent, in the order of the config."""
     rows = table()
     path = environment.get("PATH", "")
-    return next((rows[name] for name in config.consent if name in rows and rows[name].program_on(path) is not None), None)
+    return next(
+        (
+            rows[name]
+            for name in config.consent
+            if name in rows and rows[name].program_on(path) is not None
+        ),
+        None,
+    )
 
 
 def undecided_program(config: Config, environment: Mapping[str, str]) -> ProgramRow | None:
@@ -60,4 +69,6 @@ def keep(path: Path, name: str, *, yes: bool) -> None:
     except (UsageError, DamagedError) as exc:
         raise UsageError(f"the answer cannot be kept: {exc}") from exc
     except TimeoutError as exc:
-        raise RefusedError(f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again") from exc
+        raise RefusedError(
+            f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again"
+        ) from exc

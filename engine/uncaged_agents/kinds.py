@@ -20,7 +20,9 @@ def factory_of(kind: str) -> Factory:
 
 
 def kind_of(kind: str) -> type[AgentKind]:
-    """Return the class of *kind*, or `AgentKind` with its defaults for a factory that is no such class; as `factory_of` it may raise."""
+    """Return the class of *kind*, or `AgentKind` with its defaults for a factory that is no such
+    class; as `factory_of` it may raise.
+    """
     factory = factory_of(kind)
     return factory if isinstance(factory, type) and issubclass(factory, AgentKind) else AgentKind
 

@@ -1,4 +1,6 @@
-"""Discovery of a model server on loopback: a short request to each of the usual ports, all at once."""
+"""Discovery of a model server on loopback: a short request to each of the usual ports, all at
+once.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,14 @@ def find_server(ports: Sequence[int] = tuple(PORTS)) -> LocalServer | None:
     """Return the first of *ports* that answers with a model."""
     with ThreadPoolExecutor(len(ports)) as pool:
         models = list(pool.map(first_model, ports))
-    return next((LocalServer(port=port, model=model) for port, model in zip(ports, models, strict=True) if model), None)
+    return next(
+        (
+            LocalServer(port=port, model=model)
+            for port, model in zip(ports, models, strict=True)
+            if model
+        ),
+        None,
+    )
 
 
 def first_model(port: int) -> str:
@@ -47,5 +56,11 @@ def first_model(port: int) -> str:
     finally:
         connection.close()
     entries = data.get("data") if isinstance(data, dict) else None
-    names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry] if isinstance(entries, list) else []
-    return next((name for name in names if not any(word in name.lower() for word in NO_TALKERS)), "")
+    names = (
+        [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+        if isinstance(entries, list)
+        else []
+    )
+    return next(
+        (name for name in names if not any(word in name.lower() for word in NO_TALKERS)), ""
+    )

@@ -30,12 +30,20 @@ class PersonAgent(AgentKind):
             raise AgentWaits(question(request))
         if isinstance(request.reply, str):
             return AgentAnswer(text=request.reply)
-        return AgentAnswer(text=f"```json\n{json.dumps(request.reply, ensure_ascii=False, indent=2)}\n```")
+        return AgentAnswer(
+            text=f"```json\n{json.dumps(request.reply, ensure_ascii=False, indent=2)}\n```"
+        )
 
 
 def question(request: AgentRequest) -> dict[str, object]:
-    """Return the details of the wait, with the problem of the last answer if it could not be used."""
-    asked: dict[str, object] = {"question": f"{request.role.name}: {request.role.description}", "answer": "role", "prompt": request.prompt}
+    """Return the details of the wait, with the problem of the last answer if it could not be
+    used.
+    """
+    asked: dict[str, object] = {
+        "question": f"{request.role.name}: {request.role.description}",
+        "answer": "role",
+        "prompt": request.prompt,
+    }
     asked["fields"] = dict(request.role.schema)
     if request.worktree is not None:
         asked["worktree"] = str(request.worktree)

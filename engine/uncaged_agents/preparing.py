@@ -1,4 +1,6 @@
-"""Preparation of a thread for roles: which agent answers for which role, and the workspace they work in."""
+"""Preparation of a thread for roles: which agent answers for which role, and the workspace they
+work in.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ class RolePreparation(Preparation):
 
     def prepare(self, thread: NewThread) -> Mapping[str, Any]:
         workspace = _inspect_workspace(thread)
-        return {"agents": bind_agents(thread), **({} if workspace is None else {"workspace": workspace})}
+        return {
+            "agents": bind_agents(thread),
+            **({} if workspace is None else {"workspace": workspace}),
+        }
 
     def prepare_fork(self, thread: NewThread, source: Mapping[str, Any]) -> Mapping[str, Any]:
         fields: dict[str, Any] = {}
@@ -30,10 +35,14 @@ class RolePreparation(Preparation):
         if "workspace" in source:
             from .workspace import forked
 
-            fields["workspace"] = forked(source["workspace"], thread_id=thread.thread_id, flow=thread.flow)
+            fields["workspace"] = forked(
+                source["workspace"], thread_id=thread.thread_id, flow=thread.flow
+            )
         return fields
 
-    def prepare_import(self, thread: NewThread, steps: Sequence[Mapping[str, object]]) -> Mapping[str, Any]:
+    def prepare_import(
+        self, thread: NewThread, steps: Sequence[Mapping[str, object]]
+    ) -> Mapping[str, Any]:
         fields = dict(self.prepare(thread))
         workspace = fields.get("workspace")
         if workspace is None:
@@ -43,9 +52,15 @@ class RolePreparation(Preparation):
 
         repository, environment = Path(str(workspace["repository"])), thread.options.environment
         if branch_exists(repository, str(workspace["branch"]), environment):
-            raise RefusedError(f"{repository} has a branch {workspace['branch']} already; rename or delete it, then try again")
+            raise RefusedError(
+                f"{repository} has a branch {workspace['branch']} already; rename or delete it, then try again"
+            )
         claimed = last_snapshot(steps)
-        if claimed is not None and COMMIT.fullmatch(claimed) and has_commit(repository, claimed, environment):
+        if (
+            claimed is not None
+            and COMMIT.fullmatch(claimed)
+            and has_commit(repository, claimed, environment)
+        ):
             fields["snapshot"] = claimed
         return fields
 
@@ -60,17 +75,27 @@ class RolePreparation(Preparation):
         if "workspace" in fields:
             yield from _workspace_sentences(fields)
 
-    def secure(self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]) -> None:
+    def secure(
+        self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]
+    ) -> None:
         """Keep git from collecting the commit that the thread's worktree will be made from."""
         if "workspace" not in fields:
             return
         from .workspace import Workspace, last_snapshot
 
-        workspace = Workspace.of(fields, thread.store, thread.thread_id, environment=thread.options.environment)
+        workspace = Workspace.of(
+            fields, thread.store, thread.thread_id, environment=thread.options.environment
+        )
         if workspace is not None:
             workspace.pin(str(fields.get("snapshot") or last_snapshot(steps) or workspace.base))
 
-    def forget(self, store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    def forget(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> None:
         """Remove the worktree, its refs and an empty branch."""
         if "workspace" not in start:
             return
@@ -82,7 +107,8 @@ class RolePreparation(Preparation):
 
 
 def bind_agents(thread: NewThread) -> dict[str, object]:
-    """Return which agent answers for which role, and why; nothing for a bundle that may ask no agent.
+    """Return which agent answers for which role, and why; nothing for a bundle that may ask no
+    agent.
 
     Raises:
         RefusedError: an agent was given for a role that the bundle plays itself. As `choose.bind`.
@@ -90,9 +116,18 @@ def bind_agents(thread: NewThread) -> dict[str, object]:
     descriptor, options, name = thread.bundle.descriptor, thread.options, thread.flow
     if not descriptor.asked_roles and not any(options.agents):
         return {}
-    own = next((role for role in options.agents if role in descriptor.roles and role not in descriptor.asked_roles), None)
+    own = next(
+        (
+            role
+            for role in options.agents
+            if role in descriptor.roles and role not in descriptor.asked_roles
+        ),
+        None,
+    )
     if own is not None:
-        raise RefusedError(f'{name!r} asks no agent for {own!r}: its policy has no "role", so that the bundle itself makes these steps')
+        raise RefusedError(
+            f'{name!r} asks no agent for {own!r}: its policy has no "role", so that the bundle itself makes these steps'
+        )
     from .choose import bind
 
     return bind(
@@ -109,7 +144,9 @@ def bind_agents(thread: NewThread) -> dict[str, object]:
 def lacks_agent(agents: object, bundle: Bundle) -> bool:
     """Return whether *bundle* may ask for a role that the source's record names no agent for."""
     known = agents if isinstance(agents, Mapping) else {}
-    return not known.get("default") and not set(bundle.descriptor.asked_roles) <= set(known.get("roles", {}))
+    return not known.get("default") and not set(bundle.descriptor.asked_roles) <= set(
+        known.get("roles", {})
+    )
 
 
 def _inspect_workspace(thread: NewThread) -> Mapping[str, Any] | None:
@@ -139,4 +176,8 @@ def _workspace_sentences(fields: Mapping[str, Any]) -> Iterator[str]:
         yield f"its files: the commit {workspace['base']} of the repository; what the steps left elsewhere is not in it"
     if workspace["links"]:
         yield f"linked into it: {', '.join(workspace['links'])}"
-    yield f"tests are run with: {fields['testCommand']}" if "testCommand" in fields else "tests are run as the repository suggests"
+    yield (
+        f"tests are run with: {fields['testCommand']}"
+        if "testCommand" in fields
+        else "tests are run as the repository suggests"
+    )

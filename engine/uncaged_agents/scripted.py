@@ -9,9 +9,11 @@ Either one list for the whole thread, in order, each entry naming the role that 
       files: {src/add.py: "..."}         # written into the worktree first
       meta: {status: all-done}
 
-or a list per role (``planner: [...]``). Further keys of an entry: ``delay_s``, ``fail`` (the agent fails with this message), ``lack`` (the
-machine lacks something: once, a second attempt goes on), ``delete`` (paths), ``usage``. Which entry is next follows from the answers that
-the thread's journal holds, repairs included, so that a restart continues where it was.
+or a list per role (``planner: [...]``). Further keys of an entry: ``delay_s``, ``fail`` (the agent
+fails with this message), ``lack`` (the
+machine lacks something: once, a second attempt goes on), ``delete`` (paths), ``usage``. Which entry
+is next follows from the answers that the thread's journal holds, repairs included, so that a
+restart continues where it was.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ class ScriptedAgent(AgentKind):
         del request
         script = read_script(self._path)
         count = sum(map(len, script.values())) if isinstance(script, dict) else len(script)
-        return AgentCheck(level="ok", text=f"{self._path} has {count} answer{'' if count == 1 else 's'}")
+        return AgentCheck(
+            level="ok", text=f"{self._path} has {count} answer{'' if count == 1 else 's'}"
+        )
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         entry = pick(read_script(self._path), request, self._path)
@@ -61,30 +65,44 @@ class ScriptedAgent(AgentKind):
         if delay_s and request.cancel.wait(min(delay_s, request.timeout_s)):
             raise AgentFailed("the scripted agent was stopped")
         if delay_s > request.timeout_s:
-            raise AgentFailed(f"the scripted agent gave no answer within {request.timeout_s:g} s", kind="timeout")
+            raise AgentFailed(
+                f"the scripted agent gave no answer within {request.timeout_s:g} s", kind="timeout"
+            )
         if "lack" in entry and request.attempt == 1:
             raise EnvironmentLacks(str(entry["lack"]))
         change_files(entry, request.worktree)
         if "fail" in entry:
             raise AgentFailed(str(entry["fail"]))
-        return AgentAnswer(text=text_of(entry), usage=cast("Mapping[str, object] | None", entry.get("usage")))
+        return AgentAnswer(
+            text=text_of(entry), usage=cast("Mapping[str, object] | None", entry.get("usage"))
+        )
 
 
 def read_script(path: Path) -> list[Entry] | dict[str, list[Entry]]:
-    """Read and check a script; EnvironmentLacks when there is none, UsageError with the entry's place when it is not one."""
+    """Read and check a script; EnvironmentLacks when there is none, UsageError with the entry's
+    place when it is not one.
+    """
     from uncaged_bundles.storage.document import load_yaml
 
     try:
         raw = load_yaml(path.read_bytes(), str(path))
     except OSError as exc:
-        raise EnvironmentLacks(f"the script {path} cannot be read ({exc.strerror})", remedy="bring it back") from exc
+        raise EnvironmentLacks(
+            f"the script {path} cannot be read ({exc.strerror})", remedy="bring it back"
+        ) from exc
     except DamagedError as exc:
         raise UsageError(str(exc)) from exc
     if isinstance(raw, list):
-        return [check_entry(entry, f"{path}: entry {index + 1}", ordered=True) for index, entry in enumerate(raw)]
+        return [
+            check_entry(entry, f"{path}: entry {index + 1}", ordered=True)
+            for index, entry in enumerate(raw)
+        ]
     if isinstance(raw, dict) and all(isinstance(entries, list) for entries in raw.values()):
         return {
-            str(role): [check_entry(entry, f"{path}: {role}, entry {index + 1}", ordered=False) for index, entry in enumerate(entries)]
+            str(role): [
+                check_entry(entry, f"{path}: {role}, entry {index + 1}", ordered=False)
+                for index, entry in enumerate(entries)
+            ]
             for role, entries in raw.items()
         }
     raise UsageError(f"{path}: must be a list of answers, or for each role a list of answers")
@@ -97,7 +115,9 @@ def check_entry(entry: object, where: str, *, ordered: bool) -> Entry:
         raise UsageError(f"{where} must be a mapping, not {entry!r}")
     unknown = sorted(str(key) for key in entry if key not in KEYS)
     if unknown:
-        raise UsageError(f"{where} has the unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})")
+        raise UsageError(
+            f"{where} has the unknown key {unknown[0]!r} (known: {', '.join(sorted(KEYS))})"
+        )
     if ordered and not isinstance(entry.get("role"), str):
         raise UsageError(f"{where} must name its role")
     if entry.keys().isdisjoint({"answer", "meta", "fail", "lack"}):
@@ -117,7 +137,9 @@ def check_entry(entry: object, where: str, *, ordered: bool) -> Entry:
 
 
 def pick(script: list[Entry] | dict[str, list[Entry]], request: AgentRequest, path: Path) -> Entry:
-    """Return the entry whose turn it is; AgentFailed when the script has none, or expects another role."""
+    """Return the entry whose turn it is; AgentFailed when the script has none, or expects another
+    role.
+    """
     role = request.role.name
     if isinstance(script, dict):
         entries, position = script.get(role, []), request.role_calls
@@ -125,11 +147,15 @@ def pick(script: list[Entry] | dict[str, list[Entry]], request: AgentRequest, pa
         entries, position = script, request.calls
     if position >= len(entries):
         whose = f" for {role!r}" if isinstance(script, dict) else ""
-        raise AgentFailed(f"the script {path} has {len(entries)} answers{whose}; {role!r} asked for number {position + 1}")
+        raise AgentFailed(
+            f"the script {path} has {len(entries)} answers{whose}; {role!r} asked for number {position + 1}"
+        )
     entry = entries[position]
     expected = entry.get("role", role)
     if expected != role:
-        raise AgentFailed(f"answer {position + 1} of the script {path} is for {expected!r}, but {role!r} was asked")
+        raise AgentFailed(
+            f"answer {position + 1} of the script {path} is for {expected!r}, but {role!r} was asked"
+        )
     return entry
 
 
@@ -137,7 +163,9 @@ def change_files(entry: Entry, worktree: Path | None) -> None:
     files = cast("Mapping[str, object]", entry.get("files", {}))
     deleted = cast("list[object]", entry.get("delete", []))
     if (files or deleted) and worktree is None:
-        raise AgentFailed("the script changes files, but this flow's policy gives its roles no workspace")
+        raise AgentFailed(
+            "the script changes files, but this flow's policy gives its roles no workspace"
+        )
     for name, content in files.items():
         path = inside(worktree, name)
         path.parent.mkdir(parents=True, exist_ok=True)

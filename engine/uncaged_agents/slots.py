@@ -1,7 +1,8 @@
-"""Slots for agents: the limit on agents of one user that work at once on this machine, over all stores. Others wait and can be killed.
+"""Slots for agents: the limit on agents of one user that work at once on this machine, over all
+stores. Others wait and can be killed.
 
-A slot is a lock on a file, so a worker that dies releases its slots. The holder of a new slot releases it if others, whose config
-allows more, exceed its own limit.
+A slot is a lock on a file, so a worker that dies releases its slots. The holder of a new slot
+releases it if others, whose config allows more, exceed its own limit.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class AgentSlot:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Release the slot while the block runs: an agent that waits for others must not keep them from working."""
+        """Release the slot while the block runs: an agent that waits for others must not keep them
+        from working.
+        """
         self._release()
         try:
             yield
@@ -66,7 +69,10 @@ class AgentSlot:
             if self._place is None:
                 self._queue()
         except FileNotFoundError as exc:  # some systems remove it when the user logs out
-            raise EnvironmentLacks(f"the directory of the places for agents, {self._directory}, is gone", remedy="log in again") from exc
+            raise EnvironmentLacks(
+                f"the directory of the places for agents, {self._directory}, is gone",
+                remedy="log in again",
+            ) from exc
 
     def _queue(self) -> None:
         self._progress({**self._report(), "queued": True})
@@ -83,7 +89,9 @@ class AgentSlot:
     def _report(self) -> dict[str, object]:
         with _HOLDING:
             count = working(self._directory)
-        return {"text": f"queued: {'1 agent works' if count == 1 else f'{count} agents work'} on this machine already"}
+        return {
+            "text": f"queued: {'1 agent works' if count == 1 else f'{count} agents work'} on this machine already"
+        }
 
     def _release(self) -> None:
         place, self._place = self._place, None
@@ -99,7 +107,11 @@ class AgentSlot:
             for number in range(self._places):
                 if number in held:
                     continue
-                place = os.open(self._directory / f"{number}{SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                place = os.open(
+                    self._directory / f"{number}{SUFFIX}",
+                    os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
+                    0o600,
+                )
                 kept = False
                 try:
                     if take(place):
@@ -119,7 +131,11 @@ def working(directory: Path) -> int:
     """Return how many slots are held at this moment."""
     mine = {f"{number}{SUFFIX}" for number in tuple(_HELD.get(directory, ()))}
     with os.scandir(directory) as entries:
-        others = [entry.path for entry in entries if entry.name.endswith(SUFFIX) and entry.name not in mine]
+        others = [
+            entry.path
+            for entry in entries
+            if entry.name.endswith(SUFFIX) and entry.name not in mine
+        ]
     return len(mine) + sum(is_live(Path(path)) for path in others)
 
 

@@ -1,8 +1,11 @@
-"""Several effects at once: each is a sub-step with a line of its own, the results come back in order.
+"""Several effects at once: each is a sub-step with a line of its own, the results come back in
+order.
 
-``{"all": {"effects": [effect, …], "limit": 8, "onFailure": "wait" | "stop"}}`` answers with a list: ``{"outcome": value}`` or
-``{"error": {...}}`` for each effect, so that one failure hides no other's result. With ``stop`` no further effect is begun after the first
-failure (those get an error of kind ``not-begun``). What a crash left unfinished is asked again; what has a line is not.
+``{"all": {"effects": [effect, …], "limit": 8, "onFailure": "wait" | "stop"}}`` answers with a list:
+``{"outcome": value}`` or
+``{"error": {...}}`` for each effect, so that one failure hides no other's result. With ``stop`` no
+further effect is begun after the first failure (those get an error of kind ``not-begun``). What a
+crash left unfinished is asked again; what has a line is not.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.services.registry import handler_for
 
-NOT_BEGUN: Mapping[str, object] = {"kind": "not-begun", "message": "an effect beside it failed first"}
+NOT_BEGUN: Mapping[str, object] = {
+    "kind": "not-begun",
+    "message": "an effect beside it failed first",
+}
 MOST_AT_ONCE = 64
 MOST_EFFECTS = 10_000
 RESULT: Mapping[str, object] = {
@@ -34,7 +40,9 @@ RESULT: Mapping[str, object] = {
 }
 """JSON Schema of one effect's place in the list."""
 NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
-"""A role counts as a round and may own the worktree; a person is asked one thing at a time; one level is enough."""
+"""A role counts as a round and may own the worktree; a person is asked one thing at a time; one
+level is enough.
+"""
 
 
 def effects_inside(value: object, path: shapes.Path) -> list[tuple[str, object]]:
@@ -45,7 +53,9 @@ def effects_inside(value: object, path: shapes.Path) -> list[tuple[str, object]]
     pairs: list[tuple[str, object]] = []
     for index, effect in enumerate(effects):
         if not isinstance(effect, Mapping) or len(effect) != 1:
-            raise shapes.ShapeError((*path, index), "must be a mapping with exactly one key, its kind")
+            raise shapes.ShapeError(
+                (*path, index), "must be a mapping with exactly one key, its kind"
+            )
         [(kind, inner)] = effect.items()
         if kind in NEVER_INSIDE:
             raise shapes.ShapeError((*path, index), f"{kind} cannot be inside all")
@@ -57,7 +67,9 @@ def effects_inside(value: object, path: shapes.Path) -> list[tuple[str, object]]
 class AllBody:
     effects: Annotated[Sequence[tuple[str, object]], effects_inside]
     limit: Annotated[int, shapes.whole_between(1, MOST_AT_ONCE)] = 8
-    on_failure: Annotated[Literal["wait", "stop"], shapes.one_of("wait", "stop"), "onFailure"] = "wait"
+    on_failure: Annotated[Literal["wait", "stop"], shapes.one_of("wait", "stop"), "onFailure"] = (
+        "wait"
+    )
 
 
 class AllHandler(Handler):
@@ -67,30 +79,44 @@ class AllHandler(Handler):
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
         asked = read_body("all", AllBody, body)
-        count = {} if isinstance(asked, Failure) else {"minItems": len(asked.effects), "maxItems": len(asked.effects)}
+        count = (
+            {}
+            if isinstance(asked, Failure)
+            else {"minItems": len(asked.effects), "maxItems": len(asked.effects)}
+        )
         return {"type": "array", "items": RESULT, **count}
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
-        """The most careful rule of the effects inside; what the policy does not allow is not performed."""
+        """The most careful rule of the effects inside; what the policy does not allow is not
+        performed.
+        """
         asked = read_body("all", AllBody, body)
         if isinstance(asked, Failure):
             return "repeat"
         allowed = bundle.descriptor.policy.limits
-        rules = {handler_for(kind).rule(inner, bundle) for kind, inner in asked.effects if kind in allowed}
+        rules = {
+            handler_for(kind).rule(inner, bundle)
+            for kind, inner in asked.effects
+            if kind in allowed
+        }
         return "ask" if "ask" in rules else "repeat"
 
     def parts(self, body: object) -> Sequence[tuple[str, object]]:
         asked = read_body("all", AllBody, body)
         return () if isinstance(asked, Failure) else asked.effects
 
-    def difference(self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]) -> str | None:
+    def difference(
+        self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]
+    ) -> str | None:
         return difference(body, outcome, lines)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         asked = read_body("all", AllBody, body)
         if isinstance(asked, Failure):
             return asked
-        return Together(asked.effects, context, stop_early=asked.on_failure == "stop").perform(asked.limit)
+        return Together(asked.effects, context, stop_early=asked.on_failure == "stop").perform(
+            asked.limit
+        )
 
 
 def difference(body: object, results: object, lines: Sequence[Mapping[str, object]]) -> str | None:
@@ -98,7 +124,11 @@ def difference(body: object, results: object, lines: Sequence[Mapping[str, objec
     if isinstance(asked, Failure):
         return f"it has an outcome, and could not be performed: {asked.error['message']}"
     effects = asked.effects
-    if not isinstance(results, list) or len(results) != len(effects) or not all(isinstance(result, Mapping) for result in results):
+    if (
+        not isinstance(results, list)
+        or len(results) != len(effects)
+        or not all(isinstance(result, Mapping) for result in results)
+    ):
         return f"it has {len(effects)} parts, and its outcome is {_shown(results)}"
     seen: set[int] = set()
     for line in lines:
@@ -122,30 +152,40 @@ def _shown(value: object) -> str:
 class Together:
     """One run of several effects."""
 
-    def __init__(self, effects: Sequence[tuple[str, object]], context: EffectContext, *, stop_early: bool) -> None:
+    def __init__(
+        self, effects: Sequence[tuple[str, object]], context: EffectContext, *, stop_early: bool
+    ) -> None:
         self._effects = effects
         self._context = context
         self._stop_early = stop_early
         self._stopped = threading.Event()
         self._results: dict[int, Mapping[str, object]] = {
-            index: result_of(record) for index, record in context.done.items() if index < len(effects)
+            index: result_of(record)
+            for index, record in context.done.items()
+            if index < len(effects)
         }
         self._void: Void | None = None
 
     def perform(self, at_once: int) -> Outcome:
         pending = [index for index in range(len(self._effects)) if index not in self._results]
-        with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(pending), MOST_AT_ONCE))) as pool:
+        with ThreadPoolExecutor(
+            max_workers=max(1, min(at_once, len(pending), MOST_AT_ONCE))
+        ) as pool:
             for future in [pool.submit(self._one, index) for index in pending]:
                 future.result()
         if self._void is not None:
             return self._void
-        return Answer(fields={"outcome": [self._results[index] for index in range(len(self._effects))]})
+        return Answer(
+            fields={"outcome": [self._results[index] for index in range(len(self._effects))]}
+        )
 
     def _one(self, index: int) -> None:
         kind, body = self._effects[index]
         if self._stopped.is_set() or self._context.cancel.requested:
             if self._context.cancel.requested and self._void is None:
-                self._void = Void(word="killed", message="killed before all effects were performed", begun=False)
+                self._void = Void(
+                    word="killed", message="killed before all effects were performed", begun=False
+                )
             self._results[index] = {"error": NOT_BEGUN}
             return
         outcome = self._context.perform_sub(index, kind, body)
@@ -157,7 +197,9 @@ class Together:
                 if self._stop_early:
                     self._stopped.set()
             case Void():
-                self._void = replace(outcome, begun=False)  # the performer knows which parts had begun
+                self._void = replace(
+                    outcome, begun=False
+                )  # the performer knows which parts had begun
                 self._stopped.set()
             case Wait():
                 self._results[index] = {"error": waits(kind)}
@@ -165,11 +207,16 @@ class Together:
 
 def waits(kind: str) -> Mapping[str, object]:
     """Return the error of a part that would wait for a person."""
-    return {"kind": "effect", "message": f"{kind} waits for a person, which cannot happen inside all"}
+    return {
+        "kind": "effect",
+        "message": f"{kind} waits for a person, which cannot happen inside all",
+    }
 
 
 def lineless(results: list[Mapping[str, object]], asked: AllBody, index: int, kind: str) -> bool:
-    """Whether part *index* may have its result without a line: it would have waited for a person, or one beside it failed first."""
+    """Whether part *index* may have its result without a line: it would have waited for a person,
+    or one beside it failed first.
+    """
     error = results[index].get("error")
     failed = any("error" in result and result["error"] != NOT_BEGUN for result in results)
     return error == waits(kind) or (error == NOT_BEGUN and asked.on_failure == "stop" and failed)

@@ -1,6 +1,7 @@
 """The ask effect waits for a person: the thread is put away until somebody says ``answer``.
 
-``{"ask": {"question": text, "schema": JSON Schema?, "choices": [text, …]?}}`` answers with what the person said.
+``{"ask": {"question": text, "schema": JSON Schema?, "choices": [text, …]?}}`` answers with what the
+person said.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class AskHandler(Handler):
         if context.answer is not None:
             return Answer(fields={"outcome": context.answer})
         schema = schema_of(asked)
-        return Wait(details={"question": asked.question, **({} if schema is None else {"schema": schema})})
+        return Wait(
+            details={"question": asked.question, **({} if schema is None else {"schema": schema})}
+        )
 
 
 def schema_of(asked: AskBody) -> Mapping[str, object] | None:

@@ -1,7 +1,8 @@
 """The fetch effect reads a page and answers with what a reader would want of it.
 
-``{"fetch": {"url", "as": "markdown" | "text" | "html" | "selector", "selector"?, "timeout_s"?}}`` answers ``{"url", "title", "text"}``.
-Anything but a page that was found is a failure. A text that is no HTML (plain text, JSON, a feed) is answered as it is.
+``{"fetch": {"url", "as": "markdown" | "text" | "html" | "selector", "selector"?, "timeout_s"?}}``
+answers ``{"url", "title", "text"}``. Anything but a page that was found is a failure. A text that
+is no HTML (plain text, JSON, a feed) is answered as it is.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class FetchBody:
 
     def __post_init__(self) -> None:
         if bool(self.selector.strip()) is not (self.chosen_form == "selector"):
-            raise shapes.ShapeError(("selector",), 'is a CSS selector, and goes with "as": "selector"')
+            raise shapes.ShapeError(
+                ("selector",), 'is a CSS selector, and goes with "as": "selector"'
+            )
 
     @property
     def chosen_form(self) -> Form:
@@ -77,7 +80,9 @@ class FetchHandler(Handler):
         limits = limits_of(asked.timeout_s, FetchLimits.of(policy))
 
         def errand() -> Errand:
-            request = Request(method="GET", target=read_target(asked.url), headers=(("Accept", ACCEPT),))
+            request = Request(
+                method="GET", target=read_target(asked.url), headers=(("Accept", ACCEPT),)
+            )
             return Errand(request=request, rules=HostRules.of("fetch", policy), limits=limits)
 
         def make(received: Received, _: Credentials) -> object:
@@ -91,14 +96,25 @@ def page_of(received: Received, asked: FetchBody, check: Callable[[], object]) -
     """Make the answer of what came back; raises WebProblem for whatever is no page."""
     kind, charset = kind_of(received)
     if not 200 <= received.status < 300:
-        start = " ".join((decoded(received.body[:4096], charset, certain=True) or "").split())[:SHOWN_CHARACTERS]
-        raise WebProblem("status", f"the server answered {received.status}" + (f": {start}" if start else ""))
+        start = " ".join((decoded(received.body[:4096], charset, certain=True) or "").split())[
+            :SHOWN_CHARACTERS
+        ]
+        raise WebProblem(
+            "status", f"the server answered {received.status}" + (f": {start}" if start else "")
+        )
     from .web.page import Page, declared_charset, title_of
 
     is_html = kind in HTML or (kind == "" and received.body.lstrip()[:1] == b"<")
-    text = decoded(received.body, charset or (declared_charset(received.body) if is_html else ""), certain=is_html or known_text(kind))
+    text = decoded(
+        received.body,
+        charset or (declared_charset(received.body) if is_html else ""),
+        certain=is_html or known_text(kind),
+    )
     if text is None:
-        raise WebProblem("body", f"this is no page but {kind or 'something without a type'}; an http effect gets its bytes")
+        raise WebProblem(
+            "body",
+            f"this is no page but {kind or 'something without a type'}; an http effect gets its bytes",
+        )
     url = received.target.url
     if not is_html and asked.chosen_form != "selector":
         return {"url": url, "title": "", "text": text}
@@ -123,4 +139,6 @@ def go_on(end_s: float, context: EffectContext) -> None:
     if context.cancel.requested:
         raise RequestCancelled
     if time.monotonic() > end_s:
-        raise WebProblem("timeout", "the page could not be worked through in time; ask for it as html")
+        raise WebProblem(
+            "timeout", "the page could not be worked through in time; ask for it as html"
+        )

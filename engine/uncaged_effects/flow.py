@@ -1,8 +1,11 @@
-"""A flow that starts another finds the same child again after a crash, instead of starting a second one.
+"""A flow that starts another finds the same child again after a crash, instead of starting a second
+one.
 
-``{"flow": {"name": text, "prompt": text?, "params": {...}?}}`` answers ``{"threadId", "hash", "success", "message", "data"}``. Its id
-is derived from the parent's and the step, so its journal is the record of whether it was started. Kill reaches children, and a parent
-that goes on after that takes its child up again. A child draws on what is left of its parent's limits: reaching one stops both.
+``{"flow": {"name": text, "prompt": text?, "params": {...}?}}`` answers
+``{"threadId", "hash", "success", "message", "data"}``. Its id is derived from the parent's and the
+step, so its journal is the record of whether it was started. Kill reaches children, and a parent
+that goes on after that takes its child up again. A child draws on what is left of its parent's
+limits: reaching one stops both.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ class FlowBody:
 class FlowHandler(Handler):
     kind = "flow"
     answers: Mapping[str, object] = ANSWER
-    recovery: Rule = "repeat"  # the child is found by its id; for one that was removed the rule is `ask`
+    recovery: Rule = (
+        "repeat"  # the child is found by its id; for one that was removed the rule is `ask`
+    )
     limits = FlowLimits
 
     def child(self, key: str, intended_ms: int) -> ThreadId | None:
@@ -50,14 +55,20 @@ class FlowHandler(Handler):
             return asked
         if (refusal := find_refusal(asked, context)) is not None:
             return refusal
-        from uncaged_engine.services import children  # the library for clients, of which the other effects need nothing
+        from uncaged_engine.services import (
+            children,
+        )  # the library for clients, of which the other effects need nothing
 
         engine = children.Engine(context.store)
         child = children.child_id(context)
         try:
             if context.store.journal_of(child) is None:
-                children.begin(engine, child, cast("Mapping[str, object]", body), context)  # checked by now
-        except StorageError as exc:  # also of the child's journal: the same child is started when there is space
+                children.begin(
+                    engine, child, cast("Mapping[str, object]", body), context
+                )  # checked by now
+        except (
+            StorageError
+        ) as exc:  # also of the child's journal: the same child is started when there is space
             raise EnvironmentLacks(f"{asked.name}: {exc}") from exc
         except UncagedError as exc:
             return Failure.of("flow", f"{asked.name}: {exc}")
@@ -66,14 +77,19 @@ class FlowHandler(Handler):
             with context.cancel.on_request(lambda: children.stop(engine, child)):
                 return children.result_of(engine, child, context)
         except NotFoundError:
-            return Failure.of("flow", f"{asked.name}: its thread {child} was removed before it had ended", threadId=child)
+            return Failure.of(
+                "flow",
+                f"{asked.name}: its thread {child} was removed before it had ended",
+                threadId=child,
+            )
 
 
 def find_refusal(asked: FlowBody, context: EffectContext) -> Failure | None:
     names = FlowLimits.of(context.bundle.descriptor.policy.limits.get("flow", {})).names
     if names is not None and asked.name not in names:
         return Failure.of(
-            "policy", f'flow: {asked.name!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}'
+            "policy",
+            f'flow: {asked.name!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}',
         )
     if depth_of(context.start) >= DEEPEST:
         return Failure.of("flow", f"flow: threads start one another {DEEPEST} levels deep at most")

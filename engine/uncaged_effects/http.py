@@ -1,8 +1,10 @@
 """The http effect sends one request and answers with what came back, whatever its status says.
 
-``{"http": {"method", "url", "query"?, "headers"?, "json" | "form" | "text" | "bytes"?, "timeout_s"?, "followRedirects"?, "idempotent"?}}``
-answers ``{"status", "headers", "url", "json" | "text" | "base64", "truncated"}``. A request that changes something carries
-``Idempotency-Key: threadId/seq``, so that a server which knows the header performs it once even if it is sent twice.
+``{"http": {"method", "url", "query"?, "headers"?, "json" | "form" | "text" | "bytes"?,
+"timeout_s"?, "followRedirects"?, "idempotent"?}}`` answers ``{"status", "headers", "url", "json" |
+"text" | "base64", "truncated"}``. A request that changes something carries
+``Idempotency-Key: threadId/seq``, so that a server which knows the header performs it once even if
+it is sent twice.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ TOO_MANY = 429
 ANSWER = {
     "type": "object",
     "required": ["status", "headers", "url"],
-    "properties": {"status": {"type": "integer"}, "headers": {"type": "object"}, "url": {"type": "string"}, "text": {"type": "string"}},
+    "properties": {
+        "status": {"type": "integer"},
+        "headers": {"type": "object"},
+        "url": {"type": "string"},
+        "text": {"type": "string"},
+    },
 }
 """JSON Schema of an outcome."""
 
@@ -45,7 +52,9 @@ class HttpHandler(Handler):
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del bundle
         asked = read_body("http", HttpBody, body)
-        return "repeat" if isinstance(asked, Failure) or repeatable(asked) else "ask"  # a failure: nothing was sent
+        return (
+            "repeat" if isinstance(asked, Failure) or repeatable(asked) else "ask"
+        )  # a failure: nothing was sent
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         asked = read_body("http", HttpBody, body)
@@ -55,7 +64,14 @@ class HttpHandler(Handler):
         def judge(received: Received) -> TryLater | None:
             return later_of(received, context.clock_ms()) if repeatable(asked) else None
 
-        return run(lambda: errand_of(asked, context), outcome_of, kind=self.kind, context=context, clients=self._clients, judge=judge)
+        return run(
+            lambda: errand_of(asked, context),
+            outcome_of,
+            kind=self.kind,
+            context=context,
+            clients=self._clients,
+            judge=judge,
+        )
 
 
 def repeatable(asked: HttpBody) -> bool:
@@ -68,20 +84,35 @@ def errand_of(asked: HttpBody, context: EffectContext) -> Errand:
     request = request_of(asked)
     if request.method not in SAFE and not request.has("idempotency-key"):
         request = request.with_header("Idempotency-Key", context.key)
-    return Errand(request=request, rules=HostRules.of("http", policy), limits=limits_of(asked.timeout_s, HttpLimits.of(policy)))
+    return Errand(
+        request=request,
+        rules=HostRules.of("http", policy),
+        limits=limits_of(asked.timeout_s, HttpLimits.of(policy)),
+    )
 
 
 def later_of(received: Received, now_ms: int) -> TryLater | None:
-    """Return what a status of overload or of a server's own failure says about a later try; None for any other status."""
+    """Return what a status of overload or of a server's own failure says about a later try; None
+    for any other status.
+    """
     if received.status != TOO_MANY and not 500 <= received.status < 600:
         return None
-    return TryLater(after_s=retry_after_s(received.headers.get("retry-after", ""), now_ms), reason=f"HTTP {received.status}")
+    return TryLater(
+        after_s=retry_after_s(received.headers.get("retry-after", ""), now_ms),
+        reason=f"HTTP {received.status}",
+    )
 
 
 def retry_after_s(text: str, now_ms: int) -> float:
-    """Return the seconds that a ``Retry-After`` header asks for: a number, or the time until a date; 0 for anything else."""
+    """Return the seconds that a ``Retry-After`` header asks for: a number, or the time until a
+    date; 0 for anything else.
+    """
     try:
-        asked_s = float(text) if text.strip().isdecimal() else parsedate_to_datetime(text).timestamp() - now_ms / 1000
+        asked_s = (
+            float(text)
+            if text.strip().isdecimal()
+            else parsedate_to_datetime(text).timestamp() - now_ms / 1000
+        )
     except (ValueError, TypeError):
         return 0.0
     return max(0.0, asked_s)

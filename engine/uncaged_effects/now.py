@@ -1,4 +1,6 @@
-"""The now effect tells the time once; a replay hears the same time again. ``{"now": {}}`` answers milliseconds since 1970, UTC."""
+"""The now effect tells the time once; a replay hears the same time again. ``{"now": {}}`` answers
+milliseconds since 1970, UTC.
+"""
 
 from __future__ import annotations
 
@@ -24,4 +26,6 @@ class NowHandler(Handler):
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         asked = read_body("now", NowBody, {} if body is None else body)
-        return asked if isinstance(asked, Failure) else Answer(fields={"outcome": context.clock_ms()})
+        return (
+            asked if isinstance(asked, Failure) else Answer(fields={"outcome": context.clock_ms()})
+        )

@@ -1,17 +1,21 @@
-"""The null effect touches nothing and can come to anything, so tests and benchmarks see the engine alone.
+"""The null effect touches nothing and can come to anything, so tests and benchmarks see the engine
+alone.
 
 ``{"null": {"value": any}}`` answers with the value. The other keys make it come to something else:
 
-==========  ============================================================================================================
+==========  ========================================================================================
 times       answer with the value (a text) this many times over: a small effect with a large outcome
 sleep_s     wait this long first; a kill ends it at once
 first_s     the same, but only the first attempt waits
 fail        come to a failure with this message
-lack        the first attempt finds that the machine lacks something and says so; a later one does not
+lack        the first attempt finds that the machine lacks something and says so; a later one does
+not
 wait        true: somebody outside has to answer first
-rule        what happens to an intent that a crash left open (repeat, restore, ask); repeat if absent
-mark        true: add the effect's key as a line to ``work/<thread>.null``, the other side that can tell what was performed
-==========  ============================================================================================================
+rule        what happens to an intent that a crash left open (repeat, restore, ask); repeat if
+absent
+mark        true: add the effect's key as a line to ``work/<thread>.null``, the other side that can
+tell what was performed
+==========  ========================================================================================
 """
 
 from __future__ import annotations
@@ -61,19 +65,29 @@ class NullHandler(Handler):
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         if isinstance(body, dict) and body.keys() == VALUE_ALONE:
-            return Answer(fields={"outcome": body["value"]})  # benchmarks of the engine alone do this for every step
+            return Answer(
+                fields={"outcome": body["value"]}
+            )  # benchmarks of the engine alone do this for every step
         asked = read_body("null", NullBody, body)
         return asked if isinstance(asked, Failure) else perform_options(asked, context)
 
 
 class NullPreparation(Preparation):
-    def forget(self, store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    def forget(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> None:
         del start, environment
         (store.work / f"{thread}.null").unlink(missing_ok=True)
 
 
 def perform_options(asked: NullBody, context: EffectContext) -> Outcome:
-    sleep_s = asked.sleep_s if asked.sleep_s is not None else asked.first_s if context.attempt == 1 else 0
+    sleep_s = (
+        asked.sleep_s if asked.sleep_s is not None else asked.first_s if context.attempt == 1 else 0
+    )
     if sleep_s and context.cancel.wait(sleep_s):
         return Void(word="killed", message="the null effect was killed while it slept")
     if asked.lack is not None and context.attempt == 1:

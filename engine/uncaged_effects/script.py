@@ -1,9 +1,12 @@
-"""The script effect runs a script of the operating system in a sandbox that holds exactly what the policy names.
+"""The script effect runs a script of the operating system in a sandbox that holds exactly what the
+policy names.
 
-``{"script": {"language": "bash" | "python" | "powershell", "body": text, "arguments": […]?, "parameters": {…}?, "timeout_s": number?,
-"repeat": true?}}`` answers ``{"success", "stdout", "stderr", "exitCode", "durationMs", "truncated", "timedOut"}``, and ``refused``, some
-sentences, when something of this machine was hidden from it; it is no success then, unless the policy tolerates that. Parameters travel
-as arguments and as variables (``PARAM_NAME``), never inside the text.
+``{"script": {"language": "bash" | "python" | "powershell", "body": text, "arguments": […]?,
+"parameters": {…}?, "timeout_s": number?,
+"repeat": true?}}`` answers ``{"success", "stdout", "stderr", "exitCode", "durationMs", "truncated",
+"timedOut"}``, and ``refused``, some sentences, when something of this machine was hidden from it;
+it is no success then, unless the policy tolerates that. Parameters travel as arguments and as
+variables (``PARAM_NAME``), never inside the text.
 """
 
 from __future__ import annotations
@@ -58,7 +61,11 @@ FLAGS = {
 ANSWER = {
     "type": "object",
     "required": ["success", "stdout", "stderr", "exitCode", "durationMs", "truncated", "timedOut"],
-    "properties": {"success": {"type": "boolean"}, "stdout": {"type": "string"}, "stderr": {"type": "string"}},
+    "properties": {
+        "success": {"type": "boolean"},
+        "stdout": {"type": "string"},
+        "stderr": {"type": "string"},
+    },
 }
 """JSON Schema of an outcome."""
 
@@ -69,10 +76,18 @@ class ScriptHandler(Handler):
     limits = ScriptLimits
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
-        """What can change nothing may run again: it writes nowhere and reaches nobody, or its author says so."""
+        """What can change nothing may run again: it writes nowhere and reaches nobody, or its
+        author says so.
+        """
         limits = bundle.descriptor.policy.limits.get("script", {})
         asked = read_body("script", ScriptBody, body)
-        return "repeat" if isinstance(asked, Failure) or asked.repeat or not (limits.get("write") or limits.get("network")) else "ask"
+        return (
+            "repeat"
+            if isinstance(asked, Failure)
+            or asked.repeat
+            or not (limits.get("write") or limits.get("network"))
+            else "ask"
+        )
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         asked = read_body("script", ScriptBody, body)
@@ -91,18 +106,26 @@ class ScriptHandler(Handler):
             return Failure.of("policy", f"script: {exc}")
         except SandboxUnavailable as exc:
             raise EnvironmentLacks(str(exc), begun=run is not None and run.has_started) from exc
-        except EnvironmentLacks as exc:  # programs and secrets are looked for before the script starts
+        except (
+            EnvironmentLacks
+        ) as exc:  # programs and secrets are looked for before the script starts
             exc.begun = run is not None and run.has_started
             raise
         except OSError as exc:
             if run is not None and run.has_started:
                 raise
-            why = os_problem(exc, context.store.work if run is None else run.private)  # a write says not where it failed
-            raise EnvironmentLacks(f"the script was not started: {why}", remedy="correct that", begun=False) from exc
+            why = os_problem(
+                exc, context.store.work if run is None else run.private
+            )  # a write says not where it failed
+            raise EnvironmentLacks(
+                f"the script was not started: {why}", remedy="correct that", begun=False
+            ) from exc
 
 
 class Run:
-    """One run of one script. has_started: whether the script itself may have done something. private: where its text is written."""
+    """One run of one script. has_started: whether the script itself may have done something.
+    private: where its text is written.
+    """
 
     def __init__(self, wish: Wish, limits: Limits, context: EffectContext) -> None:
         self.has_started = False
@@ -112,14 +135,23 @@ class Run:
         self._context = context
         self._path = context.environment.get("PATH") or DEFAULT_PATH
         self._mechanism: Mechanism = choose(
-            context.config.sandbox, scripts=True, owners=Path("/proc") in map(Path, limits.read) and not limits.network
+            context.config.sandbox,
+            scripts=True,
+            owners=Path("/proc") in map(Path, limits.read) and not limits.network,
         )
 
     def perform(self) -> Outcome:
         """Prepare, run, and say what came of it."""
         context, wish, limits = self._context, self._wish, self._limits
         interpreter = find_interpreter_of(wish.language, self._path)
-        executables = (interpreter, *(find_binary(name, self._path) for name in limits.executables if not self._is_cmdlet(name)))
+        executables = (
+            interpreter,
+            *(
+                find_binary(name, self._path)
+                for name in limits.executables
+                if not self._is_cmdlet(name)
+            ),
+        )
         places = self._places()
         parameters, known = self._resolved_secrets()
         variables = environment_of(parameters)
@@ -144,7 +176,11 @@ class Run:
                 **self._sizes(),
             )
             here = context.directory
-            start = here if here in places.read or (places.covers(here) and may_enter(here, user)) else None
+            start = (
+                here
+                if here in places.read or (places.covers(here) and may_enter(here, user))
+                else None
+            )
             result = run_script(
                 [str(interpreter), *FLAGS[wish.language], str(script), *wish.arguments],
                 bounds,
@@ -156,11 +192,18 @@ class Run:
                 prepare=network.enter,
                 watch_path=None if limits.tolerate_all else self._path,
             )
-        info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
-        info.note("M4ZC7H2Q", f"script {context.key}: {self._mechanism.name}, exit code {result.exit_code}, {result.duration_ms} ms")
+        info = InfoLog(
+            context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms
+        )
+        info.note(
+            "M4ZC7H2Q",
+            f"script {context.key}: {self._mechanism.name}, exit code {result.exit_code}, {result.duration_ms} ms",
+        )
         if context.cancel.requested:
             return Void(word="killed", message="the script was killed", begun=self.has_started)
-        answer = self._answer(result, script, tuple(findings(result.refused, network.refused, limits)))
+        answer = self._answer(
+            result, script, tuple(findings(result.refused, network.refused, limits))
+        )
         return Answer(fields={"outcome": secrets.redact(answer, known)})
 
     def _stopping(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
@@ -169,7 +212,11 @@ class Run:
         return self._context.cancel.on_request(interrupt)
 
     def _is_cmdlet(self, name: str) -> bool:
-        return self._wish.language == "powershell" and "-" in name and shutil.which(name, path=self._path) is None
+        return (
+            self._wish.language == "powershell"
+            and "-" in name
+            and shutil.which(name, path=self._path) is None
+        )
 
     def _places(self) -> Places:
         """The policy's paths; the person's own path parameters must lie inside them."""
@@ -190,9 +237,15 @@ class Run:
         paths = {
             name: given[name]
             for name, part in (properties.items() if isinstance(properties, Mapping) else ())
-            if isinstance(part, Mapping) and part.get("format") == "path" and isinstance(given.get(name), str)
+            if isinstance(part, Mapping)
+            and part.get("format") == "path"
+            and isinstance(given.get(name), str)
         }
-        handed_over = {name: str(path) for name, path in paths.items() if self._wish.parameters.get(name) == path}
+        handed_over = {
+            name: str(path)
+            for name, path in paths.items()
+            if self._wish.parameters.get(name) == path
+        }
         check_inside(places, handed_over)
         first = {root.entry: root.record() for root in places.roots if root.identity is not None}
         check_unchanged(places.roots, context.remember_paths(first))
@@ -200,7 +253,9 @@ class Run:
         return places
 
     def _resolved_secrets(self) -> tuple[Mapping[str, object], dict[str, str]]:
-        """Parameters with their secrets put in, if the policy binds each to all commands that could read it."""
+        """Parameters with their secrets put in, if the policy binds each to all commands that could
+        read it.
+        """
         for name, value in self._wish.parameters.items():
             if not (isinstance(value, str) and value.startswith(secrets.PREFIX)):
                 continue
@@ -212,8 +267,12 @@ class Run:
                     f"parameter {name!r} is {value}, which the policy does not name; {declared('secrets', {secret: list(commands)})}"
                 )
             if beyond := [command for command in commands if command not in bound]:
-                raise Refused(f"{value} is bound to {', '.join(bound) or 'no command'}, but the script may also start {', '.join(beyond)}")
-        resolved, known = secrets.resolve(dict(self._wish.parameters), self._context.config, self._context.environment)
+                raise Refused(
+                    f"{value} is bound to {', '.join(bound) or 'no command'}, but the script may also start {', '.join(beyond)}"
+                )
+        resolved, known = secrets.resolve(
+            dict(self._wish.parameters), self._context.config, self._context.environment
+        )
         return cast("Mapping[str, object]", resolved), known
 
     @contextmanager
@@ -228,24 +287,38 @@ class Run:
 
     def _beside(self, interpreter: Path) -> tuple[Path, ...]:
         """PowerShell's own files stand around its program."""
-        return (Path(os.path.realpath(interpreter)).parent,) if self._wish.language == "powershell" else ()
+        return (
+            (Path(os.path.realpath(interpreter)).parent,)
+            if self._wish.language == "powershell"
+            else ()
+        )
 
     def _sizes(self) -> dict[str, int]:
         sizes = {"memory_bytes": self._limits.memory_bytes, "processes": self._limits.processes}
         return {name: size for name, size in sizes.items() if size is not None}
 
     def _environment(self, executables: tuple[Path, ...]) -> dict[str, str]:
-        """Where its commands are, a language, and the variables of the caller that the policy names."""
+        """Where its commands are, a language, and the variables of the caller that the policy
+        names.
+        """
         allowed = self._context.config.for_agents(self._context.environment)
         chosen = {name: allowed[name] for name in self._limits.environment if name in allowed}
         path = ":".join(dict.fromkeys(str(program.parent) for program in executables))
-        git = ANY_OWNER if os.geteuid() == 0 and any(program.name == "git" for program in executables) else {}
+        git = (
+            ANY_OWNER
+            if os.geteuid() == 0 and any(program.name == "git" for program in executables)
+            else {}
+        )
         return {"PATH": path, "LANG": "C.UTF-8", **git, **chosen}
 
     @staticmethod
-    def _answer(result: ScriptResult, script: Path, found: Sequence[ReportedRefusal]) -> dict[str, object]:
+    def _answer(
+        result: ScriptResult, script: Path, found: Sequence[ReportedRefusal]
+    ) -> dict[str, object]:
         texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
-        stdout, stderr = (text.replace(str(script), script.name) for text in texts)  # where it lay says nothing to anybody
+        stdout, stderr = (
+            text.replace(str(script), script.name) for text in texts
+        )  # where it lay says nothing to anybody
         ended_well = result.exit_code == 0 and not result.timed_out
         answer: dict[str, object] = {
             "success": ended_well and not any(finding.counted for finding in found),
@@ -256,5 +329,9 @@ class Run:
             "truncated": result.truncated,
             "timedOut": result.timed_out,
         }
-        refused = list(dict.fromkeys(finding.sentence for finding in found if finding.counted or not ended_well))
+        refused = list(
+            dict.fromkeys(
+                finding.sentence for finding in found if finding.counted or not ended_well
+            )
+        )
         return {**answer, "refused": refused} if refused else answer

@@ -1,6 +1,8 @@
-"""The search effect asks the provider that ``config.yaml`` names: a search service is the person's, not the bundle's.
+"""The search effect asks the provider that ``config.yaml`` names: a search service is the person's,
+not the bundle's.
 
-``{"search": {"query", "limit"?, "timeout_s"?}}`` answers ``{"results": [{"title", "url", "snippet"}]}``, best first.
+``{"search": {"query", "limit"?, "timeout_s"?}}`` answers
+``{"results": [{"title", "url", "snippet"}]}``, best first.
 """
 
 from __future__ import annotations
@@ -33,7 +35,12 @@ UNREACHED = frozenset({"dns", "connect", "tls", "policy", "refused-address", "re
 ANSWER = {
     "type": "object",
     "required": ["results"],
-    "properties": {"results": {"type": "array", "items": {"type": "object", "required": ["title", "url", "snippet"]}}},
+    "properties": {
+        "results": {
+            "type": "array",
+            "items": {"type": "object", "required": ["title", "url", "snippet"]},
+        }
+    },
 }
 """JSON Schema of an outcome."""
 
@@ -68,18 +75,30 @@ class SearchHandler(Handler):
         def make(received: Received, credentials: Credentials) -> object:
             return {"results": credentials.redact(provider.results(received)[: asked.limit])}
 
-        outcome = run(lambda: errand_of(asked, provider, settings), make, kind=self.kind, context=context, clients=self._clients)
+        outcome = run(
+            lambda: errand_of(asked, provider, settings),
+            make,
+            kind=self.kind,
+            context=context,
+            clients=self._clients,
+        )
         if isinstance(outcome, Failure) and outcome.error["kind"] in UNREACHED:
-            raise EnvironmentLacks(f"{outcome.error['message']}; start it, or mend search.url in config.yaml, then resume")
+            raise EnvironmentLacks(
+                f"{outcome.error['message']}; start it, or mend search.url in config.yaml, then resume"
+            )
         return outcome
 
 
 def errand_of(asked: SearchBody, provider: Provider, settings: SearchSettings) -> Errand:
-    """The one request of the engine that no bundle's policy names the host of: the person did, in config."""
+    """The one request of the engine that no bundle's policy names the host of: the person did, in
+    config.
+    """
     request = provider.request(asked.query.strip())
     key = (settings.key or "").removeprefix(secrets.PREFIX)
     hosts = (only(request.target),)
-    rules = HostRules(kind="search", hosts=hosts, private=True, bound=((key, hosts),) if key else ())
+    rules = HostRules(
+        kind="search", hosts=hosts, private=True, bound=((key, hosts),) if key else ()
+    )
     return Errand(request=request, rules=rules, limits=limits_of(asked.timeout_s, FetchLimits()))
 
 

@@ -1,8 +1,10 @@
 """The effect `sleep`: a wait of some seconds, or until a moment.
 
-``{"sleep": {"seconds": 90}}`` waits that long by a clock that is never set and that counts a suspended machine's time. A further
-attempt after a crash waits for what is left since the intent's timestamp, and never longer than asked. ``{"sleep": {"until": ms}}`` names
-a moment of the wall clock. After a reboot the thread is interrupted; ``resume --due`` goes on with all whose moment has come.
+``{"sleep": {"seconds": 90}}`` waits that long by a clock that is never set and that counts a
+suspended machine's time. A further attempt after a crash waits for what is left since the intent's
+timestamp, and never longer than asked. ``{"sleep": {"until": ms}}`` names a moment of the wall
+clock. After a reboot the thread is interrupted; ``resume --due`` goes on with all whose moment has
+come.
 """
 
 from __future__ import annotations
@@ -42,7 +44,11 @@ class SleepBody:
             raise shapes.ShapeError((), 'must be {"seconds": number} or {"until": milliseconds}')
 
     def due_ms(self, intended_ms: int) -> int:
-        return self.until if self.until is not None else intended_ms + round((self.seconds or 0) * 1000)
+        return (
+            self.until
+            if self.until is not None
+            else intended_ms + round((self.seconds or 0) * 1000)
+        )
 
 
 class SleepHandler(Handler):

@@ -1,7 +1,7 @@
 """Effect kinds by name: the handler of each, and the limits that a policy may set for it.
 
-The kinds of contract 1 are in a table of the bundles' package; those of other distributions are looked up when a policy or a bundle names
-one.
+The kinds of contract 1 are in a table of the bundles' package; those of other distributions are
+looked up when a policy or a bundle names one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def handler_for(kind: str) -> Handler:
 
 
 def outcome_schema(kind: str, body: object) -> Mapping[str, object]:
-    """Return the JSON Schema of what performing an effect answers; empty for a kind that does not say."""
+    """Return the JSON Schema of what performing an effect answers; empty for a kind that does not
+    say.
+    """
     return handler_for(kind).outcome_schema(body)
 
 

@@ -1,6 +1,7 @@
 """Entry points by group and name, and the objects behind them.
 
-This distribution's own are read from its metadata file (1 ms); others are searched for only when a name is not ours (35 ms).
+This distribution's own are read from its metadata file (1 ms); others are searched for only when a
+name is not ours (35 ms).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def find(name: str, *, group: str) -> object:
     """Return the object that is registered as *name*.
 
     Raises:
-        NotFoundError: nothing is; the message has the nearest names. EnvironmentLacks: what another distribution registered is broken.
+        NotFoundError: nothing is; the message has the nearest names. EnvironmentLacks: what another
+            distribution registered is broken.
     """
     reference = ours(group).get(name)
     if reference is not None:
@@ -66,15 +68,22 @@ def loaded(point: EntryPoint) -> object:
     except (ImportError, AttributeError, NameError, SyntaxError, TypeError, ValueError) as exc:
         whose = f" of the distribution {point.dist.name!r}" if point.dist is not None else ""
         raise EnvironmentLacks(
-            f"{point.name!r}{whose} cannot be loaded: {type(exc).__name__} in {point.value}: {exc}", remedy="repair or uninstall it"
+            f"{point.name!r}{whose} cannot be loaded: {type(exc).__name__} in {point.value}: {exc}",
+            remedy="repair or uninstall it",
         ) from exc
     return found
 
 
 @functools.cache
 def ours(group: str) -> Mapping[str, str]:
-    """Return what this distribution registers: name to ``module:attribute``, without the packages that are not installed."""
-    return {name: value for name, value in _metadata().get(group, {}).items() if _is_installed(value.partition(".")[0].partition(":")[0])}
+    """Return what this distribution registers: name to ``module:attribute``, without the packages
+    that are not installed.
+    """
+    return {
+        name: value
+        for name, value in _metadata().get(group, {}).items()
+        if _is_installed(value.partition(".")[0].partition(":")[0])
+    }
 
 
 @functools.cache
@@ -93,7 +102,9 @@ def _is_installed(package: str) -> bool:
 
 @functools.cache
 def _metadata() -> Mapping[str, Mapping[str, str]]:
-    """Return the entry points of this distribution by group, from the first metadata directory on the module path."""
+    """Return the entry points of this distribution by group, from the first metadata directory on
+    the module path.
+    """
     groups: dict[str, dict[str, str]] = {}
     group = ""
     for line in _metadata_text().splitlines():

@@ -1,7 +1,9 @@
-"""Flows that come with a distribution, ours or another, found through its entry points and added to a store once.
+"""Flows that come with a distribution, ours or another, found through its entry points and added to
+a store once.
 
-Every open compares the installed template packages with those that were added before. As long as no directory on the
-module path has changed, that is one small file; no package is imported unless it is new.
+Every open compares the installed template packages with those that were added before. As long as no
+directory on the module path has changed, that is one small file; no package is imported unless it
+is new.
 """
 
 from __future__ import annotations
@@ -30,11 +32,15 @@ if TYPE_CHECKING:
 TEMPLATES = "uncaged_workflow.templates"
 OURS = "uncaged-workflow"
 STAMPS = "templates-"
-"""Begins the name of a file in `run`: what the module path looked like, and the keys of the template packages on it."""
+"""Begins the name of a file in `run`: what the module path looked like, and the keys of the
+template packages on it.
+"""
 
 
 def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[str, ...]:
-    """Add the flows of template packages that are new; return why the flows of some could not be had."""
+    """Add the flows of template packages that are new; return why the flows of some could not be
+    had.
+    """
     directories = _module_path()
     stamp_path = store.run / f"{STAMPS}{_digest(directories)}"
     stamp = _digest([__version__, *map(_seen, directories)])
@@ -48,12 +54,24 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
             continue
         try:
             flows = [flow for point in found for flow in _flows_of(point)]
-        except (UncagedError, ImportError, AttributeError, TypeError, ValueError, LookupError, OSError) as exc:
-            problems.append(f"the flows of {key} cannot be added: {exc}; update or uninstall that package")
+        except (
+            UncagedError,
+            ImportError,
+            AttributeError,
+            TypeError,
+            ValueError,
+            LookupError,
+            OSError,
+        ) as exc:
+            problems.append(
+                f"the flows of {key} cannot be added: {exc}; update or uninstall that package"
+            )
             continue
         registry.seed(key, _just(flows), now_ms=now_ms)
     known = registry.seeded()
-    write_atomically(stamp_path, "\n".join([stamp, *(key for key in points if key in known), ""]).encode())
+    write_atomically(
+        stamp_path, "\n".join([stamp, *(key for key in points if key in known), ""]).encode()
+    )
     return tuple(problems)
 
 
@@ -68,25 +86,38 @@ def _flows_of(point: EntryPoint) -> Iterable[tuple[FlowName, Bundle]]:
     from uncaged_bundles.builders import build_workflow
 
     found: Any = loaded(point)
-    pairs = found() if callable(found) else [(point.name, found)]  # a function gives several flows, each with its name
+    pairs = (
+        found() if callable(found) else [(point.name, found)]
+    )  # a function gives several flows, each with its name
     for name, source in pairs:
-        yield new_flow_name(name), read_bundle(source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN)
+        yield (
+            new_flow_name(name),
+            read_bundle(
+                source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN
+            ),
+        )
 
 
 def _points() -> dict[str, list[EntryPoint]]:
-    """The entry points of template packages by a key that changes with the package's version; ours is the version alone."""
+    """The entry points of template packages by a key that changes with the package's version; ours
+    is the version alone.
+    """
     from importlib.metadata import entry_points
 
     found: dict[str, list[EntryPoint]] = {}
     for point in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
         package = f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"
         is_ours = point.dist is not None and point.dist.name == OURS
-        found.setdefault(__version__ if is_ours else f"{package}: {point.name} = {point.value}", []).append(point)
+        found.setdefault(
+            __version__ if is_ours else f"{package}: {point.name} = {point.value}", []
+        ).append(point)
     return found
 
 
 def _module_path() -> list[str]:
-    """Where packages may be installed: the module path without the working directory, which is another one at each call."""
+    """Where packages may be installed: the module path without the working directory, which is
+    another one at each call.
+    """
     try:
         here = str(Path.cwd())
     except OSError:  # it was removed

@@ -1,1 +1,3 @@
-"""Language models: two wire formats behind one protocol, the tool loop, prompts, and extraction of data."""
+"""Language models: two wire formats behind one protocol, the tool loop, prompts, and extraction of
+data.
+"""

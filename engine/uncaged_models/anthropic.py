@@ -1,6 +1,7 @@
 """Client of the Anthropic Messages API through its SDK.
 
-The SDK reads the stream and classifies errors. Its own retries are off, because their pauses cannot be interrupted.
+The SDK reads the stream and classifies errors. Its own retries are off, because their pauses cannot
+be interrupted.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class AnthropicClient:
         draft = AnthropicDraft()
         try:
             without = None if self._settings.key else {"Authorization": anthropic.Omit()}
-            with self._sdk.messages.create(**self._body(request), stream=True, extra_headers=without) as stream:
+            with self._sdk.messages.create(
+                **self._body(request), stream=True, extra_headers=without
+            ) as stream:
                 self._endpoint.expect_stream(stream.response.headers)
                 for event in stream:
                     draft.take(event, on_piece)
@@ -78,15 +81,27 @@ class AnthropicClient:
             raise self._refused(exc) from None  # its chain holds the request with the key
         except anthropic.APIConnectionError as exc:
             cause = exc.__cause__
-            if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol):
+            if isinstance(
+                cause,
+                httpx2.ConnectError
+                | httpx2.ConnectTimeout
+                | httpx2.ProxyError
+                | httpx2.UnsupportedProtocol,
+            ):
                 raise self._endpoint.unreachable(cause) from None
             raise ReplyBroken(f"{self._endpoint.url} gave no answer: {cause or exc}") from None
         except (httpx2.TransportError, httpx2.StreamError) as exc:
-            raise ReplyBroken(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
+            raise ReplyBroken(
+                f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage
+            ) from None
         except (ValueError, LookupError, TypeError, AttributeError) as exc:
-            raise ReplyBroken(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
+            raise ReplyBroken(
+                f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage
+            ) from exc
         if draft.stopped is None:
-            raise ReplyBroken(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
+            raise ReplyBroken(
+                f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage
+            )
         return draft.reply()
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
@@ -102,7 +117,9 @@ class AnthropicClient:
             body["tools"] = list(tools(request.tools))
         if request.tools and not request.free:
             body["tool_choice"] = {"type": "none"}
-        form = closed(request.schema) if request.schema is not None and settings.structured else None
+        form = (
+            closed(request.schema) if request.schema is not None and settings.structured else None
+        )
         if form is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": form}}
         if settings.options:
@@ -110,13 +127,19 @@ class AnthropicClient:
         return body
 
     def _refused(self, error: anthropic.APIStatusError) -> Exception:
-        status = STATUS_OF.get(str(error.type), 500) if error.status_code < 400 else error.status_code
+        status = (
+            STATUS_OF.get(str(error.type), 500) if error.status_code < 400 else error.status_code
+        )
         words = f"{error.type or ''} {error.api_message or error.message}".strip()
-        return self._endpoint.refused(status, words, retry_after_s=retry_after_s(error.response.headers))
+        return self._endpoint.refused(
+            status, words, retry_after_s=retry_after_s(error.response.headers)
+        )
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of a `Retry-After` header; model endpoints do not use its form with a date."""
+    """Return the seconds of a `Retry-After` header; model endpoints do not use its form with a
+    date.
+    """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             return max(0.0, float(headers[name]) / unit)
@@ -153,7 +176,12 @@ def block(part: Part) -> dict[str, Any]:
         case ToolUse():
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.sent_back()}
         case ToolResult():
-            return {"type": "tool_result", "tool_use_id": part.call, "content": part.text, "is_error": part.failed}
+            return {
+                "type": "tool_result",
+                "tool_use_id": part.call,
+                "content": part.text,
+                "is_error": part.failed,
+            }
         case Raw():
             return dict(part.data)
 
@@ -174,7 +202,9 @@ class AnthropicDraft:
             case "message_start":
                 self._count(event.message.usage)
             case "content_block_start":
-                self.blocks[event.index] = event.content_block.model_dump(mode="json", exclude_none=True)
+                self.blocks[event.index] = event.content_block.model_dump(
+                    mode="json", exclude_none=True
+                )
                 first = self.blocks[event.index].get("text", "")
                 self.pieces[event.index] = [first] if first else []
             case "content_block_delta":
@@ -184,7 +214,9 @@ class AnthropicDraft:
                 self.stopped = event.delta.stop_reason or self.stopped
                 if event.delta.stop_details is not None:
                     details = event.delta.stop_details
-                    self.detail = ": ".join(word for word in (details.category, details.explanation) if word)
+                    self.detail = ": ".join(
+                        word for word in (details.category, details.explanation) if word
+                    )
 
     def _add(self, index: int, delta: Any, on_piece: OnPiece) -> None:
         match delta.type:
@@ -202,11 +234,19 @@ class AnthropicDraft:
 
     def _count(self, usage: Any) -> None:
         """Take the token counts of an event: totals so far; a later event may omit some."""
-        for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+        ):
             value = getattr(usage, name, None)
             if isinstance(value, int):
                 self.counts[name] = value
-        cached, stored = self.counts.get("cache_read_input_tokens", 0), self.counts.get("cache_creation_input_tokens", 0)
+        cached, stored = (
+            self.counts.get("cache_read_input_tokens", 0),
+            self.counts.get("cache_creation_input_tokens", 0),
+        )
         self.usage = Usage(
             input=self.counts.get("input_tokens", 0) + cached + stored,
             output=self.counts.get("output_tokens", 0),
@@ -216,7 +256,12 @@ class AnthropicDraft:
 
     def reply(self) -> ModelReply:
         parts = tuple(part for index in sorted(self.blocks) for part in self._part(index))
-        return ModelReply(parts=parts, stop=STOPS.get(self.stopped or "", "end"), usage=self.usage, detail=self.detail)
+        return ModelReply(
+            parts=parts,
+            stop=STOPS.get(self.stopped or "", "end"),
+            usage=self.usage,
+            detail=self.detail,
+        )
 
     def _part(self, index: int) -> Iterable[Part]:
         found, text = self.blocks[index], clean("".join(self.pieces[index]))
@@ -225,8 +270,18 @@ class AnthropicDraft:
                 if text:
                     yield Text(text=text)
             case "tool_use":
-                yield ToolUse(id=found["id"], name=found["name"], arguments=text or json.dumps(found.get("input") or {}))
+                yield ToolUse(
+                    id=found["id"],
+                    name=found["name"],
+                    arguments=text or json.dumps(found.get("input") or {}),
+                )
             case "thinking":
-                yield Raw(data={"type": "thinking", "thinking": found.get("thinking", "") + text, "signature": found.get("signature", "")})
+                yield Raw(
+                    data={
+                        "type": "thinking",
+                        "thinking": found.get("thinking", "") + text,
+                        "signature": found.get("signature", ""),
+                    }
+                )
             case _:
                 yield Raw(data=found)

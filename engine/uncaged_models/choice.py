@@ -1,4 +1,6 @@
-"""Choice of an effect's model: by the bundle's body, its policy, and the person's config, in that order."""
+"""Choice of an effect's model: by the bundle's body, its policy, and the person's config, in that
+order.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,20 @@ from .settings import KEY_VARIABLES, WIRES, ModelSettings, Wire, read_settings, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenModel:
-    """Model with its checked settings. name: its name in config. known: the secrets in its settings, value to name."""
+    """Model with its checked settings. name: its name in config. known: the secrets in its
+    settings, value to name.
+    """
 
     name: str
     settings: ModelSettings
     known: Mapping[str, str]
 
 
-def choose_name(asked: str | None, allowed: Sequence[str], config: Config, environment: Mapping[str, str]) -> str:
-    """Return the requested model, else the config's default, else the only one, else the one whose key is set; only allowed ones.
+def choose_name(
+    asked: str | None, allowed: Sequence[str], config: Config, environment: Mapping[str, str]
+) -> str:
+    """Return the requested model, else the config's default, else the only one, else the one whose
+    key is set; only allowed ones.
 
     Raises:
         EnvironmentLacks: there is no such model.
@@ -32,12 +39,18 @@ def choose_name(asked: str | None, allowed: Sequence[str], config: Config, envir
     if asked is not None:
         return asked
     by_key = [wire for wire in WIRES if environment.get(KEY_VARIABLES[wire])]
-    candidates = [*([config.model] if config.model else []), *allowed, *(config.models if len(config.models) == 1 else ()), *by_key]
+    candidates = [
+        *([config.model] if config.model else []),
+        *allowed,
+        *(config.models if len(config.models) == 1 else ()),
+        *by_key,
+    ]
     for name in map(str, candidates):
         if not allowed or name in allowed:
             return name
     raise EnvironmentLacks(
-        "no model is configured", remedy="add one under models in config.yaml and name it with `model: NAME`, or set ANTHROPIC_API_KEY"
+        "no model is configured",
+        remedy="add one under models in config.yaml and name it with `model: NAME`, or set ANTHROPIC_API_KEY",
     )
 
 
@@ -50,8 +63,17 @@ def choose(name: str, config: Config, environment: Mapping[str, str]) -> ChosenM
     entry = config.models.get(name)
     if entry is None and name not in WIRES:
         near = get_close_matches(name, config.models, n=3) or sorted(config.models) or ["none"]
-        raise EnvironmentLacks(f"config.yaml has no model {name!r} (it has: {', '.join(near)})", remedy="add it under models")
+        raise EnvironmentLacks(
+            f"config.yaml has no model {name!r} (it has: {', '.join(near)})",
+            remedy="add it under models",
+        )
     wire = cast("Wire", entry.use if entry is not None else name)
-    settings, known = secrets.resolve(with_key(wire, entry.settings if entry is not None else {}), config, environment)
+    settings, known = secrets.resolve(
+        with_key(wire, entry.settings if entry is not None else {}), config, environment
+    )
     carried = config.for_agents(environment)
-    return ChosenModel(name=name, settings=read_settings(wire, cast("Mapping[str, object]", settings), carried), known=known)
+    return ChosenModel(
+        name=name,
+        settings=read_settings(wire, cast("Mapping[str, object]", settings), carried),
+        known=known,
+    )

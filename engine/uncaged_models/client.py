@@ -9,10 +9,14 @@ from typing import Any, Literal, Protocol
 from .conversation import ChatTurn, Part, Text, ToolUse
 
 Stop = Literal["end", "length", "refusal", "context", "pause"]
-"""Stop reason: finished (or wants tools), token limit, refusal, full context, or a pause that a new request continues."""
+"""Stop reason: finished (or wants tools), token limit, refusal, full context, or a pause that a new
+request continues.
+"""
 
 OnPiece = Callable[[str, bool], None]
-"""Callback for each piece as it arrives; the flag is true for text of the answer (else thinking, or arguments of a call)."""
+"""Callback for each piece as it arrives; the flag is true for text of the answer (else thinking, or
+arguments of a call).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,9 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one or more turns. input: all tokens read; cached of them came from the cache, stored were written to it."""
+    """Tokens of one or more turns. input: all tokens read; cached of them came from the cache,
+    stored were written to it.
+    """
 
     input: int = 0
     output: int = 0
@@ -53,7 +59,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """Request to a model. free: the model may use the tools; they are described either way. schema: the form of the answer's data."""
+    """Request to a model. free: the model may use the tools; they are described either way. schema:
+    the form of the answer's data.
+    """
 
     system: str
     turns: Sequence[ChatTurn]
@@ -91,5 +99,6 @@ class ModelClient(Protocol):
 
         Raises:
             EnvironmentLacks: unknown model, refused key, or no connection.
-            Busy: a retry may succeed. ReplyBroken: the reply broke off. ModelFailed: a retry cannot succeed.
+            Busy: a retry may succeed. ReplyBroken: the reply broke off. ModelFailed: a retry cannot
+                succeed.
         """

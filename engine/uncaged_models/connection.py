@@ -1,4 +1,5 @@
-"""HTTP connection to a model's endpoint, which any thread can cut; a blocked read then ends at once.
+"""HTTP connection to a model's endpoint, which any thread can cut; a blocked read then ends at
+once.
 
 Proxies and certificates come from the caller's environment, never from that of this process.
 """
@@ -27,8 +28,12 @@ SILENCE_S = 600.0
 
 
 @contextmanager
-def open_client(settings: ModelSettings, environment: Mapping[str, str]) -> Iterator[tuple[ModelClient, ModelConnection]]:
-    """Yield a client and its connection; nothing is sent yet. environment: the caller's, for proxies and certificates."""
+def open_client(
+    settings: ModelSettings, environment: Mapping[str, str]
+) -> Iterator[tuple[ModelClient, ModelConnection]]:
+    """Yield a client and its connection; nothing is sent yet. environment: the caller's, for
+    proxies and certificates.
+    """
     with ModelConnection(settings.url, environment) as connection:
         match settings.wire:
             case "anthropic":
@@ -64,7 +69,12 @@ class ModelConnection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.http.close()
 
     @property
@@ -98,13 +108,17 @@ class ModelConnection:
 
 def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # not the method of a TLS socket, which would lose its TLS state
+        socket.socket.shutdown(
+            connection, socket.SHUT_RDWR
+        )  # not the method of a TLS socket, which would lose its TLS state
 
 
 def _certificates(url: str, environment: Mapping[str, str]) -> Any:
     import ssl
 
     if urlsplit(url).scheme != "https":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading the system's certificates takes longer than a local model's first token
+        return ssl.SSLContext(
+            ssl.PROTOCOL_TLS_CLIENT
+        )  # reading the system's certificates takes longer than a local model's first token
     file, directory = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
     return ssl.create_default_context(cafile=file, capath=directory) if file or directory else True

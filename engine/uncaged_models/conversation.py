@@ -1,4 +1,6 @@
-"""Conversation with a model: turns and parts, independent of the API, that can be saved and loaded."""
+"""Conversation with a model: turns and parts, independent of the API, that can be saved and
+loaded.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class ToolUse:
             value = json.loads(text)
             json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
         except json.JSONDecodeError as exc:
-            raise ValueError(f"the arguments are not JSON: {exc.msg}, line {exc.lineno}, column {exc.colno}") from exc
+            raise ValueError(
+                f"the arguments are not JSON: {exc.msg}, line {exc.lineno}, column {exc.colno}"
+            ) from exc
         except RecursionError:
             raise ValueError("the arguments are nested too deeply") from None
         except ValueError as exc:
@@ -48,7 +52,9 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """Result of a tool call. failed: text is the reason of a failure. final: text is the answer of the role."""
+    """Result of a tool call. failed: text is the reason of a failure. final: text is the answer of
+    the role.
+    """
 
     call: str
     text: str
@@ -58,7 +64,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """Part that only its own API understands and that has to be sent back unchanged, such as signed thinking."""
+    """Part that only its own API understands and that has to be sent back unchanged, such as signed
+    thinking.
+    """
 
     data: Mapping[str, Any]
 
@@ -99,7 +107,13 @@ class Conversation:
 
     def save(self, path: Path, redact: Callable[[object], object] = lambda data: data) -> None:
         """Write the conversation to *path* after redaction, readable by its owner only."""
-        data = {"system": self.system, "turns": [{"by": turn.by, "parts": [_plain(part) for part in turn.parts]} for turn in self.turns]}
+        data = {
+            "system": self.system,
+            "turns": [
+                {"by": turn.by, "parts": [_plain(part) for part in turn.parts]}
+                for turn in self.turns
+            ],
+        }
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         half = path.with_suffix(".half")
         half.touch(mode=0o600)
@@ -111,7 +125,10 @@ class Conversation:
         """Return the conversation that `save` wrote; None if the file is missing or incomplete."""
         try:
             data = json.loads(path.read_bytes())
-            turns = [ChatTurn(by=turn["by"], parts=tuple(_parts(turn["parts"]))) for turn in data["turns"]]
+            turns = [
+                ChatTurn(by=turn["by"], parts=tuple(_parts(turn["parts"])))
+                for turn in data["turns"]
+            ]
             return cls(system=data["system"], turns=turns)
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -1,4 +1,6 @@
-"""Request for structured data: a model answers until the data fits a schema, at most three times in one conversation."""
+"""Request for structured data: a model answers until the data fits a schema, at most three times in
+one conversation.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,37 @@ from .prompts.fields import describe_fields
 
 MAX_REPAIRS = 2
 RULE = (
-    "Answer with exactly one fenced block, tagged json, that holds one JSON object, or with that object alone. Its fields are:\n\n{fields}"
+    "Answer with exactly one fenced block, tagged json, that holds one JSON object, or "
+    "with that object alone. Its fields are:\n\n{fields}"
 )
 WRONG = "Your answer could not be used:\n\n{problem}\n\nAnswer once more, with the JSON object put right."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """Schema of requested data. schema: of an object. wrapped: the requested value is its field ``value``."""
+    """Schema of requested data. schema: of an object. wrapped: the requested value is its field
+    ``value``.
+    """
 
     schema: Mapping[str, Any]
     wrapped: bool
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> Form:
-        """Return the form of a schema; one that is not of an object is wrapped, since models answer with objects."""
+        """Return the form of a schema; one that is not of an object is wrapped, since models answer
+        with objects.
+        """
         if schema.get("type") == "object" or "properties" in schema:
             return cls(schema=schema, wrapped=False)
-        inner = {"$id": "urn:uncaged:value", **schema} if "$defs" in schema else dict(schema)  # its references resolve within it
-        whole = {"type": "object", "properties": {"value": inner}, "required": ["value"], "additionalProperties": False}
+        inner = (
+            {"$id": "urn:uncaged:value", **schema} if "$defs" in schema else dict(schema)
+        )  # its references resolve within it
+        whole = {
+            "type": "object",
+            "properties": {"value": inner},
+            "required": ["value"],
+            "additionalProperties": False,
+        }
         return cls(schema=whole, wrapped=True)
 
     @property
@@ -41,14 +55,18 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataAnswer:
-    """Data of a model. value: None without a usable answer. problems: of each unusable answer, in order."""
+    """Data of a model. value: None without a usable answer. problems: of each unusable answer, in
+    order.
+    """
 
     value: object
     fits: bool
     problems: tuple[str, ...]
 
 
-def ask_for_data(loop: ToolLoop, form: Form, record: Callable[[Mapping[str, object]], None]) -> DataAnswer:
+def ask_for_data(
+    loop: ToolLoop, form: Form, record: Callable[[Mapping[str, object]], None]
+) -> DataAnswer:
     """Run the loop until the data fits.
 
     Args:

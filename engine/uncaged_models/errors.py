@@ -1,4 +1,6 @@
-"""Errors of model endpoints, classified by the next step: fix the environment, retry, shorten, or give up."""
+"""Errors of model endpoints, classified by the next step: fix the environment, retry, shorten, or
+give up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ TOO_LONG = re.compile(
 )
 NO_MONEY = re.compile(r"insufficient_quota|credit balance|billing|spend_limit", re.I)
 NO_MODEL = re.compile(
-    r"model.{0,200}(not found|does not exist|not exist|unknown|not supported)|(unknown|invalid|no such) model", re.I | re.S
+    r"model.{0,200}(not found|does not exist|not exist|unknown|not supported)|(unknown|invalid|no such) model",
+    re.I | re.S,
 )
 
 FailureKind = Literal["model", "refusal", "timeout"]
@@ -64,18 +67,32 @@ class Endpoint:
         """Return the error for an HTTP status and body."""
         detail = " ".join(words.split())[:SHOWN_CHARACTERS] or "it gave no reason"
         if status == 402 or (status in (400, 403, 429) and NO_MONEY.search(words)):
-            return EnvironmentLacks(f"{self.url} asks for payment ({detail})", remedy=f"settle that or use another model in {self.config}")
+            return EnvironmentLacks(
+                f"{self.url} asks for payment ({detail})",
+                remedy=f"settle that or use another model in {self.config}",
+            )
         if status == 401:
-            return EnvironmentLacks(f"{self.url} does not accept the key ({detail})", remedy="put a valid one where its secret comes from")
+            return EnvironmentLacks(
+                f"{self.url} does not accept the key ({detail})",
+                remedy="put a valid one where its secret comes from",
+            )
         if status == 403:
-            return EnvironmentLacks(f"{self.url} denies the key access to {self.model!r} ({detail})", remedy="use another key or model")
+            return EnvironmentLacks(
+                f"{self.url} denies the key access to {self.model!r} ({detail})",
+                remedy="use another key or model",
+            )
         if status == 404 or (status == 400 and NO_MODEL.search(words)):
-            return EnvironmentLacks(f"{self.url} has no model {self.model!r} ({detail})", remedy=f"fix model or baseUrl in {self.config}")
+            return EnvironmentLacks(
+                f"{self.url} has no model {self.model!r} ({detail})",
+                remedy=f"fix model or baseUrl in {self.config}",
+            )
         if status == 413 or (status in (400, 422, 500) and TOO_LONG.search(words)):
             return self.too_long(detail)
         if status in (408, 409, 425, 429) or status >= 500:
             return Busy(f"{self.url} answered {status}: {detail}", retry_after_s=retry_after_s)
-        return ModelFailed(f"{self.url} refused the request to {self.model!r} with {status}: {detail}")
+        return ModelFailed(
+            f"{self.url} refused the request to {self.model!r} with {status}: {detail}"
+        )
 
     def too_long(self, detail: str) -> TooLong:
         return TooLong(
@@ -84,7 +101,9 @@ class Endpoint:
         )
 
     def expect_stream(self, headers: Mapping[str, str]) -> None:
-        """Raise if a successful response is no event stream, such as a web page at a wrong address."""
+        """Raise if a successful response is no event stream, such as a web page at a wrong
+        address.
+        """
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             raise EnvironmentLacks(
@@ -98,13 +117,25 @@ class Endpoint:
         A refused certificate and a refusing proxy count as reached.
         """
         words = str(error) or type(error).__name__
-        kinds = [type(cause).__name__ for cause in causes_of(error)]  # neither library is imported yet if no request was sent
+        kinds = [
+            type(cause).__name__ for cause in causes_of(error)
+        ]  # neither library is imported yet if no request was sent
         if any(kind.startswith("SSL") for kind in kinds):
-            remedy = f"fix baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority"
-            return EnvironmentLacks(f"there is no secure connection with {self.url} ({words})", remedy=remedy)
+            remedy = (
+                f"fix baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority"
+            )
+            return EnvironmentLacks(
+                f"there is no secure connection with {self.url} ({words})", remedy=remedy
+            )
         if "ProxyError" in kinds:
-            return EnvironmentLacks(f"the proxy for {self.url} refuses it ({words})", remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY")
-        return EnvironmentLacks(f"{self.url} cannot be reached ({words})", remedy=f"start it, or fix baseUrl in {self.config}")
+            return EnvironmentLacks(
+                f"the proxy for {self.url} refuses it ({words})",
+                remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY",
+            )
+        return EnvironmentLacks(
+            f"{self.url} cannot be reached ({words})",
+            remedy=f"start it, or fix baseUrl in {self.config}",
+        )
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,6 +1,8 @@
-"""Tool loop: sends requests to a model and runs its tool calls until it has answered, within limits of turns, time and tokens.
+"""Tool loop: sends requests to a model and runs its tool calls until it has answered, within limits
+of turns, time and tokens.
 
-Rule 1: every call of a turn gets exactly one result, even if it is malformed, and all of them go back in one turn.
+Rule 1: every call of a turn gets exactly one result, even if it is malformed, and all of them go
+back in one turn.
 Rule 2: the last allowed turn has no tools, so that an answer comes.
 Rule 3: the usage is known at every moment, including that of failed turns.
 Rule 4: a final result is the answer, word for word, without a further request.
@@ -36,7 +38,9 @@ CHARACTERS_PER_TOKEN = 4
 GO_ON = "Your answer was cut off because it was too long for one turn. Go on exactly where it broke off, without repeating anything."
 LAST_TURN = "This is your last turn: no tools any more. Give your final answer now, in the form that you were asked for."
 NOT_BEGUN = "not done: a call before it gave the answer"
-CUT_ARGUMENTS = "the arguments were cut off because the turn was too long; do the same in smaller pieces"
+CUT_ARGUMENTS = (
+    "the arguments were cut off because the turn was too long; do the same in smaller pieces"
+)
 
 Progress = Callable[[Mapping[str, object]], None]
 
@@ -68,7 +72,9 @@ class NoTools:
     described: Sequence[ToolDescription] = ()
 
     def use(self, call: ToolUse, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
-        return ToolResult(call=call.id, text=f"there is no tool {call.name!r}; there are none", failed=True)
+        return ToolResult(
+            call=call.id, text=f"there is no tool {call.name!r}; there are none", failed=True
+        )
 
     def shown(self, call: ToolUse) -> Mapping[str, object]:
         return {"tool": call.name}
@@ -87,7 +93,9 @@ class Meter:
         self.usage += usage
 
     def document(self, *, coming: int = 0) -> dict[str, object]:
-        """Return the usage as a record's fields. coming: characters of the turn that is still arriving."""
+        """Return the usage as a record's fields. coming: characters of the turn that is still
+        arriving.
+        """
         return {
             "model": self.model,
             **(self.usage + Usage(output=coming // CHARACTERS_PER_TOKEN)).document(),
@@ -97,7 +105,8 @@ class Meter:
 
 
 class ToolLoop:
-    """Loop over one conversation with one model; `answer` may be called again after more turns were added.
+    """Loop over one conversation with one model; `answer` may be called again after more turns were
+    added.
 
     ended_by_tool: the last answer is a tool's result, word for word.
     """
@@ -126,14 +135,19 @@ class ToolLoop:
         self._schema = schema
         self._listener = Listener(progress, self.meter)
         self._retries = RetryPolicy(
-            wait=self._wait, is_cut=lambda: connection.is_cut, spent=self._count_cut, left_s=self._left_s, progress=progress
+            wait=self._wait,
+            is_cut=lambda: connection.is_cut,
+            spent=self._count_cut,
+            left_s=self._left_s,
+            progress=progress,
         )
 
     def answer(self) -> str:
         """Return the text of the model's last turn, after its tool calls.
 
         Raises:
-            ModelFailed: refusal, timeout, or no end. ConversationCancelled: killed. EnvironmentLacks: the model is unavailable.
+            ModelFailed: refusal, timeout, or no end. ConversationCancelled: killed.
+                EnvironmentLacks: the model is unavailable.
         """
         with self._watched():
             try:
@@ -141,7 +155,10 @@ class ToolLoop:
             except ConversationCancelled:
                 if self._cancel.requested:
                     raise
-                raise ModelFailed(f"{self._client.model} gave no answer within {self._bounds.seconds:g} s", kind="timeout") from None
+                raise ModelFailed(
+                    f"{self._client.model} gave no answer within {self._bounds.seconds:g} s",
+                    kind="timeout",
+                ) from None
 
     def _to_the_end(self) -> str:
         text: list[str] = []
@@ -158,7 +175,9 @@ class ToolLoop:
             elif reply.stop == "length" and not last:
                 continuations += 1
                 if not reply.text or continuations > MAX_CONTINUATIONS:
-                    raise ModelFailed(f"{self._client.model} used up maxTokens {continuations} times and did not finish; raise it")
+                    raise ModelFailed(
+                        f"{self._client.model} used up maxTokens {continuations} times and did not finish; raise it"
+                    )
                 self.conversation.turns.append(user_turn(GO_ON))
             elif reply.stop != "pause" or last:
                 if reply.calls or reply.stop in ("length", "pause"):
@@ -173,16 +192,25 @@ class ToolLoop:
         if last and self._tools.described:
             turns[-1] = ChatTurn(by="user", parts=(*turns[-1].parts, Text(text=LAST_TURN)))
         request = ModelRequest(
-            system=self.conversation.system, turns=tuple(turns), tools=self._tools.described, free=not last, schema=self._schema
+            system=self.conversation.system,
+            turns=tuple(turns),
+            tools=self._tools.described,
+            free=not last,
+            schema=self._schema,
         )
         self.meter.turns += 1
         self._listener = Listener(self._progress, self.meter)
         reply = self._retries.send(self._client, request, self._listener.hear)
         self._count(reply.usage)
         if reply.stop == "refusal":
-            raise ModelFailed(f"{self._client.model} refuses to answer{': ' if reply.detail else ''}{reply.detail}", kind="refusal")
+            raise ModelFailed(
+                f"{self._client.model} refuses to answer{': ' if reply.detail else ''}{reply.detail}",
+                kind="refusal",
+            )
         if reply.stop == "context":
-            raise Endpoint(url="", model=self._client.model).too_long("it stopped because its context is full")
+            raise Endpoint(url="", model=self._client.model).too_long(
+                "it stopped because its context is full"
+            )
         if reply.parts:
             turns.append(ChatTurn(by="assistant", parts=reply.parts))
         return reply
@@ -192,7 +220,9 @@ class ToolLoop:
         self._progress({"usage": self.meter.document()})
 
     def _count_cut(self, usage: Usage) -> None:
-        """Add the usage of a turn that broke off, which was billed; its output count would have come at its end."""
+        """Add the usage of a turn that broke off, which was billed; its output count would have
+        come at its end.
+        """
         self._count(replace(usage, output=max(usage.output, self._listener.forget())))
 
     def _use(self, reply: ModelReply) -> str | None:
@@ -217,7 +247,9 @@ class ToolLoop:
         self.conversation.turns.append(ChatTurn(by="user", parts=tuple(results)))
         final = next((result.text for result in results if result.final), None)
         if final is not None:
-            self.conversation.turns.append(ChatTurn(by="assistant", parts=(Text(text=final or " "),)))
+            self.conversation.turns.append(
+                ChatTurn(by="assistant", parts=(Text(text=final or " "),))
+            )
         self.ended_by_tool = final is not None
         return final
 
@@ -254,21 +286,38 @@ class Listener:
     def hear(self, piece: str, is_text: bool) -> None:
         self._characters += len(piece)
         if self._characters > MAX_REPLY_CHARACTERS:
-            raise ModelFailed(f"{self._meter.model} answered with more than {MAX_REPLY_CHARACTERS} characters in one turn")
+            raise ModelFailed(
+                f"{self._meter.model} answered with more than {MAX_REPLY_CHARACTERS} characters in one turn"
+            )
         if is_text:
             whole, _, rest = (self._connection + piece).rpartition("\n")
-            self._connection = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[-2 * SHOWN_CHARACTERS :]
+            self._connection = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[
+                -2 * SHOWN_CHARACTERS :
+            ]
         now_s = time.monotonic()
-        if now_s - self._told_s < REPORT_EVERY_S and self._characters - self._told_characters < REPORT_EVERY_CHARACTERS:
+        if (
+            now_s - self._told_s < REPORT_EVERY_S
+            and self._characters - self._told_characters < REPORT_EVERY_CHARACTERS
+        ):
             return
         self._told_s, self._told_characters = now_s, self._characters
         usage = self._meter.document(coming=self._characters)
-        shown = {"text": self._connection.strip()[-SHOWN_CHARACTERS:]} if self._connection.strip() else {}
+        shown = (
+            {"text": self._connection.strip()[-SHOWN_CHARACTERS:]}
+            if self._connection.strip()
+            else {}
+        )
         self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})
 
     def forget(self) -> int:
-        """Return the approximate number of tokens that have arrived, and reset it for the next turn."""
-        tokens, self._characters, self._told_characters = self._characters // CHARACTERS_PER_TOKEN, 0, 0
+        """Return the approximate number of tokens that have arrived, and reset it for the next
+        turn.
+        """
+        tokens, self._characters, self._told_characters = (
+            self._characters // CHARACTERS_PER_TOKEN,
+            0,
+            0,
+        )
         return tokens
 
 

@@ -1,4 +1,6 @@
-"""Client of OpenAI's chat completions API, for any endpoint that has it; handles the differences between servers."""
+"""Client of OpenAI's chat completions API, for any endpoint that has it; handles the differences
+between servers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ class OpenAIClient:
         headers = {"authorization": f"Bearer {self._settings.key}"} if self._settings.key else {}
         try:
             with self._connection.http.stream(
-                "POST", f"{self._settings.url}/chat/completions", json=self._body(request), headers=headers
+                "POST",
+                f"{self._settings.url}/chat/completions",
+                json=self._body(request),
+                headers=headers,
             ) as response:
                 self._check(response)
                 for event in httpx2.EventSource(response):
@@ -47,14 +52,25 @@ class OpenAIClient:
                         draft.done = True
                         break
                     self._take(draft, event.data, on_piece)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol) as exc:
+        except (
+            httpx2.ConnectError,
+            httpx2.ConnectTimeout,
+            httpx2.ProxyError,
+            httpx2.UnsupportedProtocol,
+        ) as exc:
             raise self._endpoint.unreachable(exc) from None
         except (httpx2.TransportError, httpx2.StreamError) as exc:
-            raise ReplyBroken(f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage) from None
+            raise ReplyBroken(
+                f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage
+            ) from None
         except (LookupError, TypeError, AttributeError) as exc:
-            raise ReplyBroken(f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage) from exc
+            raise ReplyBroken(
+                f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage
+            ) from exc
         if draft.stopped is None and not draft.done:
-            raise ReplyBroken(f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage)
+            raise ReplyBroken(
+                f"the answer of {self._endpoint.url} ended before it was whole", usage=draft.usage
+            )
         return draft.reply()
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
@@ -66,18 +82,32 @@ class OpenAIClient:
             "stream_options": {"include_usage": True},
         }
         if settings.max_tokens is not None:
-            theirs = urlsplit(settings.url).hostname == "api.openai.com"  # its models refuse the name that all others use
+            theirs = (
+                urlsplit(settings.url).hostname == "api.openai.com"
+            )  # its models refuse the name that all others use
             body["max_completion_tokens" if theirs else "max_tokens"] = settings.max_tokens
         if request.tools:
             body["tools"] = [
-                {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}}
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": dict(tool.parameters),
+                    },
+                }
                 for tool in request.tools
             ]
             if not request.free:
                 body["tool_choice"] = "none"
-        form = closed(request.schema) if request.schema is not None and settings.structured else None
+        form = (
+            closed(request.schema) if request.schema is not None and settings.structured else None
+        )
         if form is not None:
-            body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": form}}
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": form},
+            }
         return {**body, **settings.options}
 
     def _check(self, response: httpx2.Response) -> None:
@@ -88,14 +118,21 @@ class OpenAIClient:
                 words += chunk
                 if len(words) > MAX_ERROR_BYTES:
                     break
-            raise self._endpoint.refused(response.status_code, complaint(words), retry_after_s=retry_after_s(response.headers))
+            raise self._endpoint.refused(
+                response.status_code,
+                complaint(words),
+                retry_after_s=retry_after_s(response.headers),
+            )
         self._endpoint.expect_stream(response.headers)
 
     def _take(self, draft: OpenAIDraft, data: str, on_piece: OnPiece) -> None:
         try:
             chunk = json.loads(data)
         except ValueError as exc:
-            raise ReplyBroken(f"{self._endpoint.url} sent something that is not JSON: {data[:200]!r}", usage=draft.usage) from exc
+            raise ReplyBroken(
+                f"{self._endpoint.url} sent something that is not JSON: {data[:200]!r}",
+                usage=draft.usage,
+            ) from exc
         if not isinstance(chunk, dict):
             return
         error = chunk.get("error")
@@ -128,16 +165,26 @@ def messages(system: str, turns: Iterable[ChatTurn]) -> Iterable[dict[str, Any]]
             if isinstance(part, ToolResult):
                 yield {"role": "tool", "tool_call_id": part.call, "content": part.text}
         calls = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.sent_back())}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(call.sent_back())},
+            }
             for call in turn.calls
         ]
         if turn.text or calls:
-            yield {"role": turn.by, "content": turn.text or None, **({"tool_calls": calls} if calls else {})}
+            yield {
+                "role": turn.by,
+                "content": turn.text or None,
+                **({"tool_calls": calls} if calls else {}),
+            }
 
 
 @dataclass(slots=True)
 class OpenAIDraft:
-    """Reply that is still arriving. calls: in the order of their beginning, each with its pieces of arguments."""
+    """Reply that is still arriving. calls: in the order of their beginning, each with its pieces of
+    arguments.
+    """
 
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
@@ -170,16 +217,30 @@ class OpenAIDraft:
                 self._add(piece, on_piece)
 
     def _add(self, piece: Mapping[str, Any], on_piece: OnPiece) -> None:
-        """Add a piece of a call: most servers number the calls; some give only an id, some neither and each call whole."""
+        """Add a piece of a call: most servers number the calls; some give only an id, some neither
+        and each call whole.
+        """
         function = piece.get("function") or {}
         key, name = piece.get("index"), piece.get("id")
         if key is None and not name and not function.get("name") and self.calls:
             call: dict[str, Any] | None = self.calls[-1]
         else:
             key = key if key is not None else name or f"unnumbered {len(self.calls)}"
-            call = next((call for call in self.calls if call["key"] == key and (not name or name == call["id"])), None)
+            call = next(
+                (
+                    call
+                    for call in self.calls
+                    if call["key"] == key and (not name or name == call["id"])
+                ),
+                None,
+            )
         if call is None:
-            call = {"key": key, "id": name or f"call_{len(self.calls) + 1}", "name": "", "pieces": []}
+            call = {
+                "key": key,
+                "id": name or f"call_{len(self.calls) + 1}",
+                "name": "",
+                "pieces": [],
+            }
             self.calls.append(call)
         call["name"] = call["name"] or function.get("name") or ""
         arguments = function.get("arguments")
@@ -191,9 +252,14 @@ class OpenAIDraft:
     def reply(self) -> ModelReply:
         text = clean("".join(self.text))
         parts: list[Part] = [Text(text=text)] if text else []
-        parts += [ToolUse(id=call["id"], name=call["name"], arguments=clean("".join(call["pieces"]))) for call in self.calls]
+        parts += [
+            ToolUse(id=call["id"], name=call["name"], arguments=clean("".join(call["pieces"])))
+            for call in self.calls
+        ]
         stop: Stop = "refusal" if self.refusal else STOPS.get(self.stopped or "", "end")
-        return ModelReply(parts=tuple(parts), stop=stop, usage=self.usage, detail="".join(self.refusal))
+        return ModelReply(
+            parts=tuple(parts), stop=stop, usage=self.usage, detail="".join(self.refusal)
+        )
 
 
 def number(fields: Mapping[str, Any], name: str) -> int:

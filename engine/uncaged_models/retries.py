@@ -1,4 +1,5 @@
-"""Retry policy for models and agents with a temporary outage: four attempts with growing pauses, then the thread is paused.
+"""Retry policy for models and agents with a temporary outage: four attempts with growing pauses,
+then the thread is paused.
 
 A kill ends a pause at once. An endpoint's `Retry-After` replaces the pause.
 """
@@ -38,7 +39,9 @@ class ConversationCancelled(Exception):
 
 
 def is_outage(words: str) -> bool:
-    """Return whether the last lines of an agent's error report an outage of its service; earlier lines are ordinary logging."""
+    """Return whether the last lines of an agent's error report an outage of its service; earlier
+    lines are ordinary logging.
+    """
     last = "\n".join(words.strip().splitlines()[-LAST_LINES:])
     return OUTAGE.search(last[:LAST_CHARACTERS]) is not None
 
@@ -55,14 +58,17 @@ def report(words: str, tries: int, pause_s: float) -> dict[str, object]:
 
 def outage(words: str, tries: int) -> EnvironmentLacks:
     """Return the error that pauses the thread."""
-    return EnvironmentLacks(f"{words} (tried {tries} time{'' if tries == 1 else 's'})", remedy=REMEDY)
+    return EnvironmentLacks(
+        f"{words} (tried {tries} time{'' if tries == 1 else 's'})", remedy=REMEDY
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """Retry policy of one conversation.
 
-    wait(s): True when a kill ended it. is_cut: whether the connection was cut on purpose. spent: counts the usage of a failed attempt.
+    wait(s): True when a kill ended it. is_cut: whether the connection was cut on purpose. spent:
+    counts the usage of a failed attempt.
     left_s: the rest of the time limit.
     """
 
@@ -76,7 +82,8 @@ class RetryPolicy:
         """Send until there is a whole reply.
 
         Raises:
-            ConversationCancelled, ModelFailed. EnvironmentLacks: a person has to act, or the outage lasted for all attempts.
+            ConversationCancelled, ModelFailed. EnvironmentLacks: a person has to act, or the outage
+                lasted for all attempts.
         """
         tries = 0
         while True:

@@ -1,4 +1,6 @@
-"""Process of the repair agent: a task on standard input, progress on standard error, one JSON object on standard output."""
+"""Process of the repair agent: a task on standard input, progress on standard error, one JSON
+object on standard output.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ import sys
 import time
 from types import FrameType
 
-from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, StorageError, UncagedError, UsageError, os_problem
+from uncaged_bundles.errors import (
+    EnvironmentLacks,
+    SandboxUnavailable,
+    StorageError,
+    UncagedError,
+    UsageError,
+    os_problem,
+)
 
 from .coder import code
 from .committer import commit
@@ -29,18 +38,24 @@ class Reporter:
     def __init__(self) -> None:
         self._said_s = 0.0
 
-    def __call__(self, message: str, *, candidates: int | None = None, file: str | None = None) -> None:
+    def __call__(
+        self, message: str, *, candidates: int | None = None, file: str | None = None
+    ) -> None:
         now = time.monotonic()
         if candidates is not None and now - self._said_s < PROGRESS_EVERY_S:
             return
         self._said_s = now
         fields = {"message": message, "candidates": candidates, "file": file}
-        sys.stderr.write(json.dumps({key: value for key, value in fields.items() if value is not None}) + "\n")
+        sys.stderr.write(
+            json.dumps({key: value for key, value in fields.items() if value is not None}) + "\n"
+        )
         sys.stderr.flush()
 
 
 def main() -> None:
-    """Play one role and print the outcome: "text"; "lacks": a person can fix the environment and resume; "failed"."""
+    """Play one role and print the outcome: "text"; "lacks": a person can fix the environment and
+    resume; "failed".
+    """
     parent = os.getppid()
     signal.signal(signal.SIGTERM, _stop)
     if sys.platform == "linux":

@@ -1,4 +1,6 @@
-"""Agent kind of the built-in repair, which runs in a process of its own, so that a kill ends all of it."""
+"""Agent kind of the built-in repair, which runs in a process of its own, so that a kill ends all of
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from collections.abc import Callable, Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.rights import Rights
-from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
+from uncaged_engine.door.agents import (
+    AgentAnswer,
+    AgentCheck,
+    AgentFailed,
+    AgentKind,
+    AgentRequest,
+    remark_stderr,
+)
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
 
@@ -22,7 +31,9 @@ NEEDED = {"coder": (*LOOKING, "edit"), "committer": ("commit",)}
 
 
 class RepairAgent(AgentKind):
-    """Settings: budgetSeconds (processor time of a search), maxCandidates, testSeconds, suiteSeconds, testCommand."""
+    """Settings: budgetSeconds (processor time of a search), maxCandidates, testSeconds,
+    suiteSeconds, testCommand.
+    """
 
     name = KIND
     about = "no model; searches small edits until the repository's own failing test passes"
@@ -30,7 +41,9 @@ class RepairAgent(AgentKind):
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._limits = limits_of(settings)
-        self._test_command = check.text(settings, "testCommand", kind=KIND) if "testCommand" in settings else None
+        self._test_command = (
+            check.text(settings, "testCommand", kind=KIND) if "testCommand" in settings else None
+        )
 
     @classmethod
     def holds(cls, settings: Mapping[str, object], rights: Rights) -> None:
@@ -43,14 +56,24 @@ class RepairAgent(AgentKind):
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         if request.role.name not in ROLES:
-            raise AgentFailed(f"the built-in repair plays {', '.join(ROLES)}, not {request.role.name!r}; bind another agent to that role")
+            raise AgentFailed(
+                f"the built-in repair plays {', '.join(ROLES)}, not {request.role.name!r}; bind another agent to that role"
+            )
         if not request.writable and request.role.name in WRITERS:
-            raise AgentFailed(f"the built-in repair cannot play {request.role.name!r} where the flow's policy lets roles only read")
-        missing = ", ".join(tool for tool in NEEDED.get(request.role.name, LOOKING) if not request.rights.may(tool))
+            raise AgentFailed(
+                f"the built-in repair cannot play {request.role.name!r} where the flow's policy lets roles only read"
+            )
+        missing = ", ".join(
+            tool for tool in NEEDED.get(request.role.name, LOOKING) if not request.rights.may(tool)
+        )
         if missing:
-            raise AgentFailed(f"the built-in repair cannot play {request.role.name!r}: its tools in the flow's policy lack {missing}")
+            raise AgentFailed(
+                f"the built-in repair cannot play {request.role.name!r}: its tools in the flow's policy lack {missing}"
+            )
         if request.worktree is None:
-            raise AgentFailed("the built-in repair works in a git repository; start the flow with --workspace DIR")
+            raise AgentFailed(
+                "the built-in repair works in a git repository; start the flow with --workspace DIR"
+            )
         task = Task(
             role=request.role.name,
             worktree=request.worktree,
@@ -81,7 +104,9 @@ class RepairAgent(AgentKind):
 
 
 class Forward:
-    """Turns pieces of the process's standard error into progress; what is no JSON object is left out."""
+    """Turns pieces of the process's standard error into progress; what is no JSON object is left
+    out.
+    """
 
     def __init__(self, progress: Callable[[Mapping[str, object]], None]) -> None:
         self._progress = progress
@@ -106,7 +131,10 @@ def _text_of(finished: Finished, timeout_s: float) -> str:
     if finished.cancelled:
         raise AgentFailed("the built-in repair was stopped")
     if finished.timed_out:
-        raise AgentFailed(f"the built-in repair gave no answer within {timeout_s:g} s and was stopped", kind="timeout")
+        raise AgentFailed(
+            f"the built-in repair gave no answer within {timeout_s:g} s and was stopped",
+            kind="timeout",
+        )
     last = finished.stderr.decode(errors="replace").strip()[-2000:]
     try:
         result = json.loads(finished.stdout)
@@ -119,5 +147,6 @@ def _text_of(finished: Finished, timeout_s: float) -> str:
     if isinstance(result, dict) and isinstance(result.get("failed"), str):
         raise AgentFailed(str(result["failed"]))
     raise AgentFailed(
-        f"the built-in repair ended without an answer (exit {finished.exit_code}): {last}", more={"exitCode": finished.exit_code}
+        f"the built-in repair ended without an answer (exit {finished.exit_code}): {last}",
+        more={"exitCode": finished.exit_code},
     )

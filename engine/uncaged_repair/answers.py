@@ -9,9 +9,13 @@ FIRST_LINE = "built-in repair: no model; it searches small edits until the repos
 
 
 def answer(lines: Sequence[str], meta: Mapping[str, object]) -> str:
-    """Return the text of an answer; *lines* may quote anything, the block at the end stays the only one."""
+    """Return the text of an answer; *lines* may quote anything, the block at the end stays the only
+    one.
+    """
     body = "\n".join(line.replace("```", "'''").replace("~~~", "'''") for line in lines)
-    return f"{FIRST_LINE}\n\n{body}\n\n```json\n{json.dumps(meta, indent=1, ensure_ascii=True)}\n```\n"
+    return (
+        f"{FIRST_LINE}\n\n{body}\n\n```json\n{json.dumps(meta, indent=1, ensure_ascii=True)}\n```\n"
+    )
 
 
 def listed(names: Sequence[str], shown: int = 5) -> str:

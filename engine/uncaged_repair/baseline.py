@@ -1,4 +1,6 @@
-"""Baseline measurement before any change: failing tests, in the suite and alone, and the lines that they run, within a time box."""
+"""Baseline measurement before any change: failing tests, in the suite and alone, and the lines that
+they run, within a time box.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """outcomes: of the whole suite. failing: those that fail alone as well, with what was seen of them. unsteady: those that do not.
+    """outcomes: of the whole suite. failing: those that fail alone as well, with what was seen of
+    them. unsteady: those that do not.
 
     passed: lines that matter, by passing test. complete: the suite was run to its end.
     """
@@ -52,7 +55,9 @@ class Baseline:
         return tuple(name for name, outcome in self.outcomes.items() if outcome == GREEN)
 
     def lines_of(self, name: str) -> frozenset[Line]:
-        return frozenset((path, line) for path, seen in self.failing[name].lines.items() for line in seen)
+        return frozenset(
+            (path, line) for path, seen in self.failing[name].lines.items() for line in seen
+        )
 
     def facts(self, names: Sequence[str]) -> ValueFacts:
         """Gather what the failing tests *names* showed about values."""
@@ -68,12 +73,19 @@ class Baseline:
                     known[name] = known.get(name, frozenset()) | types
             if result.error is not None:
                 errors.append(result.error)
-        places = {key: tuple((line, frozenset(types)) for line, types in found.items()) for key, found in held.items()}
+        places = {
+            key: tuple((line, frozenset(types)) for line, types in found.items())
+            for key, found in held.items()
+        }
         return ValueFacts(locals=places, attributes=attributes, errors=tuple(dict.fromkeys(errors)))
 
 
-def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, progress: Progress) -> Baseline:
-    """Run the suite, then each failing test alone with its lines noted, then the passing ones for as long as there is time."""
+def measure(
+    host: Runs, collected: Collected, *, test_s: float, suite_s: float, progress: Progress
+) -> Baseline:
+    """Run the suite, then each failing test alone with its lines noted, then the passing ones for
+    as long as there is time.
+    """
     progress(f"running {len(collected.tests)} tests")
     suite = run_suite(host, collected.tests, test_s=min(test_s, QUICK_S), suite_s=suite_s)
     found = {result.name: result for result in suite.results}
@@ -81,9 +93,13 @@ def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, 
     _patient(host, results, test_s, progress)
     outcomes = {name: result.outcome for name, result in results.items()}
     times = {name: result.cpu_s for name, result in results.items()}
-    failing, unsteady = _trace_failing(host, [result for result in results.values() if result.outcome in RED], test_s, progress)
+    failing, unsteady = _trace_failing(
+        host, [result for result in results.values() if result.outcome in RED], test_s, progress
+    )
     passing = [name for name, outcome in outcomes.items() if outcome == GREEN]
-    traced = _trace_passing(host, failing, sorted(passing, key=lambda name: times.get(name, 0.0)), test_s, progress)
+    traced = _trace_passing(
+        host, failing, sorted(passing, key=lambda name: times.get(name, 0.0)), test_s, progress
+    )
     return Baseline(
         collected=collected,
         outcomes=outcomes,
@@ -96,7 +112,9 @@ def measure(host: Runs, collected: Collected, *, test_s: float, suite_s: float, 
 
 
 def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress: Progress) -> None:
-    """Give tests that were cut off their whole time; when one uses that up, the other cases of the same function are taken to hang, too."""
+    """Give tests that were cut off their whole time; when one uses that up, the other cases of the
+    same function are taken to hang, too.
+    """
     cut = [name for name, result in results.items() if result.outcome == "timeout"]
     hanging: set[str] = set()
     spent = 0.0
@@ -105,7 +123,9 @@ def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress
         if test_s <= QUICK_S or spent > PATIENCE_S or function in hanging:
             continue
         progress(f"waiting for {name}")
-        run = host.run(RunRequest(tests=[name], cpu_s=test_s, wall_s=4 * test_s, total_s=5 * test_s))
+        run = host.run(
+            RunRequest(tests=[name], cpu_s=test_s, wall_s=4 * test_s, total_s=5 * test_s)
+        )
         spent += run.cpu_s
         results |= {result.name: result for result in run.results}
         if results[name].outcome == "timeout":
@@ -115,7 +135,9 @@ def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress
 def _trace_failing(
     host: Runs, red: Sequence[TestResult], test_s: float, progress: Progress
 ) -> tuple[dict[str, TestResult], tuple[str, ...]]:
-    """Run each failing test alone; return those that fail again with what was seen, and those that do not."""
+    """Run each failing test alone; return those that fail again with what was seen, and those that
+    do not.
+    """
     failing: dict[str, TestResult] = {}
     unsteady: list[str] = []
     until = time.monotonic() + TRACE_BOX_S
@@ -125,7 +147,12 @@ def _trace_failing(
         progress(f"tracing {result.name}")
         cpu_s = HANGING_CPU_S if result.outcome == "timeout" else test_s * TRACE_FACTOR
         ask = RunRequest(
-            tests=[result.name], cpu_s=cpu_s, wall_s=test_s * TRACE_FACTOR, total_s=test_s * TRACE_FACTOR, cover=True, types=True
+            tests=[result.name],
+            cpu_s=cpu_s,
+            wall_s=test_s * TRACE_FACTOR,
+            total_s=test_s * TRACE_FACTOR,
+            cover=True,
+            types=True,
         )
         alone = next(iter(host.run(ask).results), None)
         if alone is not None and alone.outcome in RED:
@@ -137,13 +164,28 @@ def _trace_failing(
 
 def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float) -> RunReport:
     """Run all *tests* in their order, each in its time."""
-    return host.run(RunRequest(tests=tests, cpu_s=test_s, wall_s=max(30.0, 4 * test_s), total_s=suite_s, suite=True, tidy=True))
+    return host.run(
+        RunRequest(
+            tests=tests,
+            cpu_s=test_s,
+            wall_s=max(30.0, 4 * test_s),
+            total_s=suite_s,
+            suite=True,
+            tidy=True,
+        )
+    )
 
 
 def _trace_passing(
-    host: Runs, failing: Mapping[str, TestResult], passing: Sequence[str], test_s: float, progress: Progress
+    host: Runs,
+    failing: Mapping[str, TestResult],
+    passing: Sequence[str],
+    test_s: float,
+    progress: Progress,
 ) -> dict[str, frozenset[Line]]:
-    """Note which of the failing tests' lines the passing ones run: the tests of the same files first, the quick ones first."""
+    """Note which of the failing tests' lines the passing ones run: the tests of the same files
+    first, the quick ones first.
+    """
     only: dict[str, set[int]] = {}
     for result in failing.values():
         for path, lines in result.lines.items():
@@ -156,7 +198,12 @@ def _trace_passing(
     sorted_only = {path: sorted(lines) for path, lines in only.items()}
     run = host.run(
         RunRequest(
-            tests=order, cpu_s=test_s * TRACE_FACTOR, wall_s=test_s * TRACE_FACTOR, total_s=TRACE_BOX_S, cover=True, only=sorted_only
+            tests=order,
+            cpu_s=test_s * TRACE_FACTOR,
+            wall_s=test_s * TRACE_FACTOR,
+            total_s=TRACE_BOX_S,
+            cover=True,
+            only=sorted_only,
         )
     )
     return {

@@ -1,4 +1,6 @@
-"""Changes of a thread in its worktree, as git's difference from the commit at the thread's start."""
+"""Changes of a thread in its worktree, as git's difference from the commit at the thread's
+start.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def base_of(task: Task, git: Git) -> str:
 
 
 def changed_paths(git: Git, base: str) -> list[str]:
-    """Return the paths that differ from *base* in the worktree: changed, deleted and new ones that are not ignored."""
+    """Return the paths that differ from *base* in the worktree: changed, deleted and new ones that
+    are not ignored.
+    """
     changed = git.run("diff", "--name-only", "--no-renames", "-z", base, "--").split(b"\0")
     new = git.run("ls-files", "--others", "--exclude-standard", "-z", "--", ":/").split(b"\0")
     known = set(git.run("ls-tree", "-r", "--name-only", "-z", "--full-tree", base).split(b"\0"))

@@ -1,4 +1,6 @@
-"""Coder role: searches for edits until the tests of its phase pass, and writes only an edit that passed everything."""
+"""Coder role: searches for edits until the tests of its phase pass, and writes only an edit that
+passed everything.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def code(task: Task, progress: Progress) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """An edit in the worktree. before: the file as it was. complete: it repaired all that it was for."""
+    """An edit in the worktree. before: the file as it was. complete: it repaired all that it was
+    for.
+    """
 
     path: Path
     name: str
@@ -77,9 +81,16 @@ class Coder:
             baseline = laboratory.measure(laboratory.collect())
             self._tests = len(baseline.outcomes)
             self._left = tuple(name for name in baseline.red if name not in baseline.unsteady)
-            groups = _ordered(groups_of(baseline, laboratory.source), self._open[0] if self._open else None)
+            groups = _ordered(
+                groups_of(baseline, laboratory.source), self._open[0] if self._open else None
+            )
             for number, group in enumerate(groups if self._phase_open() else []):
-                found = self._search(laboratory, baseline, group, share=FIRST_SHARE if number == 0 and len(groups) > 1 else 1.0)
+                found = self._search(
+                    laboratory,
+                    baseline,
+                    group,
+                    share=FIRST_SHARE if number == 0 and len(groups) > 1 else 1.0,
+                )
                 if found is not None:
                     self._apply(laboratory.setting.top, found)
                     self._left = tuple(name for name in self._left if name not in found.fixed)
@@ -88,40 +99,66 @@ class Coder:
                     break
         return False
 
-    def _search(self, laboratory: Laboratory, baseline: Baseline, group: Sequence[str], *, share: float) -> PassingEdit | None:
-        suspicion = suspicion_of(baseline, group, laboratory.source, self._task.text, laboratory.sources)
+    def _search(
+        self, laboratory: Laboratory, baseline: Baseline, group: Sequence[str], *, share: float
+    ) -> PassingEdit | None:
+        suspicion = suspicion_of(
+            baseline, group, laboratory.source, self._task.text, laboratory.sources
+        )
         queue = queue_of(baseline, group, suspicion, laboratory.source)
         if not queue:
-            self._notes.append(f"no line of the repository's own code was seen to run in {listed(group)}")
+            self._notes.append(
+                f"no line of the repository's own code was seen to run in {listed(group)}"
+            )
             return None
         part = self._budget.part(share)
         found = None
         for primary in _primaries(baseline, group):
             self._progress(f"searching among {counted(len(queue), 'candidate')} for {primary}")
-            goal = Goal(primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded)
+            goal = Goal(
+                primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded
+            )
             found = search(laboratory.crew(), queue, goal, part, self._tell)
             if found is not None or part.spent is not None:
                 break
         self._budget.pay(part)
         if found is None:
-            end = f"{part.spent} were used up" if part.spent is not None else f"all {len(queue)} were tried"
-            self._notes.append(f"{listed(group, 3)}: none of {counted(part.tried, 'candidate')} passed; {end}")
+            end = (
+                f"{part.spent} were used up"
+                if part.spent is not None
+                else f"all {len(queue)} were tried"
+            )
+            self._notes.append(
+                f"{listed(group, 3)}: none of {counted(part.tried, 'candidate')} passed; {end}"
+            )
         return found
 
     def _tell(self, tried: int, path: str) -> None:
         total = self._budget.tried + tried
-        self._progress(f"{counted(total, 'candidate')} tried, now {path}", candidates=total, file=path)
+        self._progress(
+            f"{counted(total, 'candidate')} tried, now {path}", candidates=total, file=path
+        )
 
     def _apply(self, top: Path, found: PassingEdit) -> None:
         candidate = found.candidate
         path, name = top / candidate.source.path, candidate.source.path
-        nature = {"delete": " (it only deletes)", "weaken": " (it only weakens)"}.get(candidate.edit.nature, "")
-        text = f"{candidate.edit.describe(candidate.source)}{nature}; repairs {listed(found.fixed, 3)}"
-        self._edits.append(Applied(path=path, name=name, before=path.read_bytes(), text=text, complete=found.complete))
+        nature = {"delete": " (it only deletes)", "weaken": " (it only weakens)"}.get(
+            candidate.edit.nature, ""
+        )
+        text = (
+            f"{candidate.edit.describe(candidate.source)}{nature}; repairs {listed(found.fixed, 3)}"
+        )
+        self._edits.append(
+            Applied(
+                path=path, name=name, before=path.read_bytes(), text=text, complete=found.complete
+            )
+        )
         _write(path, candidate.result)
 
     def _take_back(self) -> None:
-        """After a reviewer's no to a change with which all tests pass: put the files back, and never propose the same again."""
+        """After a reviewer's no to a change with which all tests pass: put the files back, and
+        never propose the same again.
+        """
         if not self._task.steps or self._task.steps[-1].get("role") != "reviewer":
             return
         with Laboratory(self._task, self._progress) as laboratory:
@@ -131,7 +168,9 @@ class Coder:
             paths = [path for path in changed_paths(git, base) if path.endswith(".py")]
             if not paths or laboratory.measure(laboratory.collect()).red:
                 return
-        self._excluded = [(path, (top / path).read_bytes()) for path in paths if (top / path).is_file()]
+        self._excluded = [
+            (path, (top / path).read_bytes()) for path in paths if (top / path).is_file()
+        ]
         put_back(git, base, paths)
         self._notes.append(f"the change to {listed(paths)} was rejected and is taken back")
 
@@ -139,10 +178,17 @@ class Coder:
         done = [phase.name for phase in self._open if not phase.open_with(self._left)]
         texts = [edit.text for edit in self._edits] or ["nothing had to be changed"]
         summary = f"{'; '.join(texts)}. {counted(self._tests, 'test')}, {len(self._left)} still failing. Tried {self._effort}."
-        lines = [*self._notes, *(f"Edited {edit.text}" for edit in self._edits), f"Tried {self._effort}."]
+        lines = [
+            *self._notes,
+            *(f"Edited {edit.text}" for edit in self._edits),
+            f"Tried {self._effort}.",
+        ]
         files = sorted({edit.name for edit in self._edits})
         status = "phase-done" if self._left else "all-done"
-        return answer(lines, {"status": status, "completedPhases": done, "filesChanged": files, "summary": summary})
+        return answer(
+            lines,
+            {"status": status, "completedPhases": done, "filesChanged": files, "summary": summary},
+        )
 
     def _stuck(self) -> str:
         """Say so; an edit at the end that repaired only a part is taken back."""
@@ -152,10 +198,17 @@ class Coder:
             self._notes.append(f"taken back, because it repairs only a part: {edit.text}")
         name = self._open[0].name if self._open else "the failing tests"
         kept = f" Kept: {'; '.join(edit.text for edit in self._edits)}." if self._edits else ""
-        failing = f"Still failing: {listed(self._left)}." if self._left else "No test could be seen to fail."
+        failing = (
+            f"Still failing: {listed(self._left)}."
+            if self._left
+            else "No test could be seen to fail."
+        )
         summary = f"no small edit was found for {name}: tried {self._effort}. {'; '.join(self._notes)}.{kept} {failing}"
         files = sorted({edit.name for edit in self._edits})
-        return answer([summary], {"status": "stuck", "completedPhases": [], "filesChanged": files, "summary": summary})
+        return answer(
+            [summary],
+            {"status": "stuck", "completedPhases": [], "filesChanged": files, "summary": summary},
+        )
 
     @property
     def _effort(self) -> str:
@@ -168,8 +221,12 @@ def _ordered(groups: Sequence[tuple[str, ...]], phase: Phase | None) -> list[tup
 
 
 def _primaries(baseline: Baseline, group: Sequence[str]) -> list[str]:
-    """Return the tests that may decide first: those that run the fewest lines; more than one, as each may fail for two reasons."""
-    return sorted(group, key=lambda name: (len(baseline.lines_of(name)), baseline.failing[name].cpu_s))[:MAX_PRIMARIES]
+    """Return the tests that may decide first: those that run the fewest lines; more than one, as
+    each may fail for two reasons.
+    """
+    return sorted(
+        group, key=lambda name: (len(baseline.lines_of(name)), baseline.failing[name].cpu_s)
+    )[:MAX_PRIMARIES]
 
 
 def _write(path: Path, data: bytes) -> None:

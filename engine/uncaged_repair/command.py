@@ -1,4 +1,6 @@
-"""Parser of test commands: pytest with arguments, unittest's discovery, or any program with an exit code."""
+"""Parser of test commands: pytest with arguments, unittest's discovery, or any program with an exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ SHELL = re.compile(r"[|&;<>$`*?()\n]")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PYTHON = re.compile(r"(python|python\d(\.\d+)?|pypy\d?)$")
 PLUGIN = re.compile(
-    r"\bpytest-(?!cache\b|current\b)[a-z][\w-]*|^\s*(?:import|from)\s+pytest_\w+|\banyio_mode\b|\basyncio_mode\b", re.MULTILINE
+    r"\bpytest-(?!cache\b|current\b)[a-z][\w-]*|^\s*(?:import|from)\s+pytest_\w+|\banyio_mode\b|\basyncio_mode\b",
+    re.MULTILINE,
 )
 NAMING_FILES = (
     "pyproject.toml",
@@ -33,7 +36,9 @@ WORKERS = re.compile(r"(?:^|[\s\"'=\[,])(?:-n[\s\"',=]*(?:auto|logical|\d+)|--nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCommand:
-    """arguments: after `pytest`, or the whole argv. python: the interpreter that the command names by its path."""
+    """arguments: after `pytest`, or the whole argv. python: the interpreter that the command names
+    by its path.
+    """
 
     __test__ = False  # not a test, whatever its name says to pytest
 
@@ -67,11 +72,24 @@ def parse_command(text: str | None, directory: Path) -> TestCommand:
     if not SHELL.search(text):
         if program.name in ("pytest", "py.test"):
             return TestCommand(
-                runner="pytest", arguments=tuple(words[1:]), python=found and found.parent / "python", variables=variables, text=text
+                runner="pytest",
+                arguments=tuple(words[1:]),
+                python=found and found.parent / "python",
+                variables=variables,
+                text=text,
             )
         if PYTHON.match(program.name) and words[1:3] == ["-m", "pytest"]:
-            return TestCommand(runner="pytest", arguments=tuple(words[3:]), python=found, variables=variables, text=text)
-        if PYTHON.match(program.name) and words[1:] in (["-m", "unittest"], ["-m", "unittest", "discover"]):
+            return TestCommand(
+                runner="pytest",
+                arguments=tuple(words[3:]),
+                python=found,
+                variables=variables,
+                text=text,
+            )
+        if PYTHON.match(program.name) and words[1:] in (
+            ["-m", "unittest"],
+            ["-m", "unittest", "discover"],
+        ):
             return TestCommand(runner="unittest", python=found, variables=variables, text=text)
         return TestCommand(runner="command", arguments=tuple(words), variables=variables, text=text)
     return TestCommand(runner="command", arguments=("sh", "-c", text), text=text)
@@ -79,18 +97,29 @@ def parse_command(text: str | None, directory: Path) -> TestCommand:
 
 def names_plugin(top: Path, arguments: tuple[str, ...]) -> bool:
     """Whether the repository names a pytest plugin that has to be loaded."""
-    return any(argument.startswith(("--cov", "-n", "--asyncio", "--timeout")) for argument in arguments) or bool(PLUGIN.search(_texts(top)))
+    return any(
+        argument.startswith(("--cov", "-n", "--asyncio", "--timeout")) for argument in arguments
+    ) or bool(PLUGIN.search(_texts(top)))
 
 
 def calming_options(top: Path, arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the options that keep plugins of the repository from starting workers and from measuring coverage."""
+    """Return the options that keep plugins of the repository from starting workers and from
+    measuring coverage.
+    """
     text = _texts(top) + " ".join(arguments)
-    return (*(("-n0",) if WORKERS.search(text) else ()), *(("--no-cov",) if "--cov" in text else ()))
+    return (
+        *(("-n0",) if WORKERS.search(text) else ()),
+        *(("--no-cov",) if "--cov" in text else ()),
+    )
 
 
 def _texts(top: Path) -> str:
     texts = []
-    for path in (*(top / name for name in NAMING_FILES), *sorted(top.glob("*requirements*.txt")), *sorted(top.glob("requirements/*.txt"))):
+    for path in (
+        *(top / name for name in NAMING_FILES),
+        *sorted(top.glob("*requirements*.txt")),
+        *sorted(top.glob("requirements/*.txt")),
+    ):
         try:
             texts.append(path.read_text(errors="replace")[:200_000])
         except OSError:

@@ -1,6 +1,7 @@
 """Committer role: makes one real commit on the worktree's branch, with the evidence in its message.
 
-Hooks of the repository do not run and the commit is not signed: both may need a person or a network, and the message says so.
+Hooks of the repository do not run and the commit is not signed: both may need a person or a
+network, and the message says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def commit(task: Task, progress: Progress) -> str:
     """Return the committer's answer."""
     git = Git(directory=task.worktree, environment=task.environment)
     try:
-        top = Git(directory=Path(git.line("rev-parse", "--show-toplevel")), environment=task.environment)
+        top = Git(
+            directory=Path(git.line("rev-parse", "--show-toplevel")), environment=task.environment
+        )
         branch = top.line("branch", "--show-current")
         if not branch:
             return _failed("the worktree is on no branch")
@@ -39,7 +42,14 @@ def commit(task: Task, progress: Progress) -> str:
             stdin=b"\0".join(os.fsencode(f":(top,literal){path}") for path in paths),
         )
         text = message(task.steps, paths)
-        top.run("commit", "--no-verify", "--cleanup=verbatim", "--file=-", stdin=text.encode("utf-8", "replace"), more=_identity(top))
+        top.run(
+            "commit",
+            "--no-verify",
+            "--cleanup=verbatim",
+            "--file=-",
+            stdin=text.encode("utf-8", "replace"),
+            more=_identity(top),
+        )
         sha = top.line("rev-parse", "HEAD")
     except GitError as exc:
         if named_in(exc.words) is not None:
@@ -55,7 +65,9 @@ def commit(task: Task, progress: Progress) -> str:
 
 
 def message(steps: Sequence[Mapping[str, object]], paths: Sequence[str]) -> str:
-    """Return the commit message: what was changed, how it was found, and what the tests said before and after."""
+    """Return the commit message: what was changed, how it was found, and what the tests said before
+    and after.
+    """
     coded = [_meta(step) for step in steps if step.get("role") == "coder"]
     done = [meta for meta in coded if meta.get("status") in ("phase-done", "all-done")]
     summaries = [str(meta.get("summary", "")) for meta in done]
@@ -85,17 +97,28 @@ def _said(steps: Sequence[Mapping[str, object]], role: str, beginning: str) -> s
     """Return the line with which the last answer of *role* tells of its test run."""
     for step in reversed(steps):
         if step.get("role") == role:
-            return next((line for line in str(step.get("content", "")).splitlines() if line.startswith(beginning)), "")
+            return next(
+                (
+                    line
+                    for line in str(step.get("content", "")).splitlines()
+                    if line.startswith(beginning)
+                ),
+                "",
+            )
     return ""
 
 
 def _stray_link(git: Git, path: str) -> bool:
-    """A link that leads out of the worktree was put there for the tests and belongs into no commit."""
+    """A link that leads out of the worktree was put there for the tests and belongs into no
+    commit.
+    """
     place = git.directory / path
     return place.is_symlink() and place.readlink().is_absolute()
 
 
 def _identity(git: Git) -> dict[str, str]:
     """Return ours where the person has set none."""
-    name, mail = (git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email"))
+    name, mail = (
+        git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email")
+    )
     return {} if name.strip() and mail.strip() else dict(IDENTITY)

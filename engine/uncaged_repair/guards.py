@@ -1,4 +1,6 @@
-"""Checks for changes that weaken tests or special-case them; pure, over the text before and after."""
+"""Checks for changes that weaken tests or special-case them; pure, over the text before and
+after.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,17 @@ class Judgement:
 
 
 def forgotten_names(before: bytes, after: bytes) -> int:
-    """Count the variables that functions used before a change, still have after it, and no longer use: work that is done for nothing.
+    """Count the variables that functions used before a change, still have after it, and no longer
+    use: work that is done for nothing.
 
     before, after: UTF-8 texts that parse.
     """
     old, new = _uses(ast.parse(before)), _uses(ast.parse(after))
-    return sum(len((used - new[function][0]) & new[function][1]) for function, (used, _) in old.items() if function in new)
+    return sum(
+        len((used - new[function][0]) & new[function][1])
+        for function, (used, _) in old.items()
+        if function in new
+    )
 
 
 def judge_change(changes: Mapping[str, FileChange]) -> Judgement:
@@ -84,7 +91,9 @@ def _judge_source(change: FileChange, issues: list[str], remarks: list[str]) -> 
         return
     for mark in TEST_MARKS:
         if mark.encode() in after and mark.encode() not in before:
-            issues.append(f"{change.path}: asks whether tests are running ({mark}); behave the same with and without tests")
+            issues.append(
+                f"{change.path}: asks whether tests are running ({mark}); behave the same with and without tests"
+            )
     for module in sorted((_imports(new) & TEST_MODULES) - _imports(old)):
         issues.append(f"{change.path}: product code now imports {module}; take that out")
     if _statements(new) < _statements(old) and not _added(old, new):
@@ -92,12 +101,18 @@ def _judge_source(change: FileChange, issues: list[str], remarks: list[str]) -> 
 
 
 def _uses(tree: ast.Module) -> dict[str, tuple[set[str], set[str]]]:
-    """Return the names that each function reads, and those that it binds; a function is known by its name and its turn."""
+    """Return the names that each function reads, and those that it binds; a function is known by
+    its name and its turn.
+    """
     found: dict[str, tuple[set[str], set[str]]] = {}
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     for turn, function in enumerate(functions):
         names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-        parameters = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+        parameters = {
+            argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)
+        }
         read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
         bound = {node.id for node in names if isinstance(node.ctx, ast.Store)} | parameters
         found[f"{function.name}:{turn}"] = read, bound
@@ -115,11 +130,19 @@ def _imports(tree: ast.Module) -> set[str]:
 
 
 def _statements(tree: ast.Module) -> int:
-    return sum(isinstance(node, ast.stmt) and not isinstance(node, ast.Pass) for node in ast.walk(tree))
+    return sum(
+        isinstance(node, ast.stmt) and not isinstance(node, ast.Pass) for node in ast.walk(tree)
+    )
 
 
 def _added(old: ast.Module, new: ast.Module) -> bool:
-    known = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return)}
+    known = {
+        ast.dump(node)
+        for node in ast.walk(old)
+        if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return)
+    }
     return any(
-        ast.dump(node) not in known for node in ast.walk(new) if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return)
+        ast.dump(node) not in known
+        for node in ast.walk(new)
+        if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return)
     )

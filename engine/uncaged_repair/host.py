@@ -1,4 +1,6 @@
-"""Test host: runs tests on a copy of the repository in a sandboxed process, and starts a new process if one is lost."""
+"""Test host: runs tests on a copy of the repository in a sandboxed process, and starts a new
+process if one is lost.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,11 @@ MAX_MESSAGE_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """One run. expected: tests that need not pass for the run to go on. files: changed files by path, whole.
+    """One run. expected: tests that need not pass for the run to go on. files: changed files by
+    path, whole.
 
-    cpu_s, wall_s: of one test. total_s: of all. only: lines of interest by path, when lines are noted.
+    cpu_s, wall_s: of one test. total_s: of all. only: lines of interest by path, when lines are
+    noted.
     """
 
     tests: Sequence[str]
@@ -78,7 +82,9 @@ class Host:
         if self._process is None:
             self._start()
         try:
-            found = collected_of(self._exchange({"do": "collect", "total_s": total_s}, total_s + 30)[-1])
+            found = collected_of(
+                self._exchange({"do": "collect", "total_s": total_s}, total_s + 30)[-1]
+            )
         except HostGone:
             self.close()
             self.room.renew()
@@ -87,7 +93,9 @@ class Host:
         return found
 
     def run(self, ask: RunRequest) -> RunReport:
-        """Run tests; a process that is lost over it gives a run that ended "broken", and the next run has a new one."""
+        """Run tests; a process that is lost over it gives a run that ended "broken", and the next
+        run has a new one.
+        """
         try:
             return run_of(self.messages(ask))
         except HostGone:
@@ -131,7 +139,11 @@ class Host:
             "empty": [str(room.home), str(room.temporary)],
             "sources": list(plan.sources),
             "origins": {str(origin): str(room.repository) for origin in plan.origins},
-            "paths": [str(path) for path in (room.repository, room.repository / "src", room.repository / "lib") if path.is_dir()],
+            "paths": [
+                str(path)
+                for path in (room.repository, room.repository / "src", room.repository / "lib")
+                if path.is_dir()
+            ],
             "arguments": [*plan.options, *plan.command.arguments],
             "options": plan.options_for_single_tests(),
             "runner": self.runner,
@@ -145,7 +157,10 @@ class Host:
             raise EnvironmentLacks(
                 f"{executable} does not run in the sandbox: {output or exc}; fix the environment or give --test-command, then resume"
             ) from exc
-        self.runner, self.version = cast("str", ready.get("runner", self.runner)), str(ready.get("version", ""))  # type: ignore[assignment]
+        self.runner, self.version = (
+            cast("str", ready.get("runner", self.runner)),  # type: ignore[assignment]
+            str(ready.get("version", "")),
+        )
 
     def _command(self, ask: RunRequest) -> dict[str, object]:
         repository = self.room.repository
@@ -166,7 +181,11 @@ class Host:
         if ask.cover:
             only = ask.only
             paths = self.plan.sources if only is None else tuple(only)
-            command |= {"cover": True, "types": ask.types, "cover_sources": {str(repository / path): path for path in paths}}
+            command |= {
+                "cover": True,
+                "types": ask.types,
+                "cover_sources": {str(repository / path): path for path in paths},
+            }
             if only is not None:
                 command["only"] = {path: list(lines) for path, lines in only.items()}
         return command

@@ -29,8 +29,11 @@ class ProjectInterpreter:
         return f"Python {'.'.join(map(str, self.version))} ({self.reason})"
 
 
-def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None) -> ProjectInterpreter:
-    """Return the interpreter for the tests: the one *asked* for, `.venv` beside the code, the active environment, ours.
+def choose_interpreter(
+    directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None
+) -> ProjectInterpreter:
+    """Return the interpreter for the tests: the one *asked* for, `.venv` beside the code, the
+    active environment, ours.
 
     Raises:
         EnvironmentLacks: none of them runs, or the one that the repository has is too old.
@@ -46,7 +49,9 @@ def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str
         if version is None:
             problems.append(f"{path}: does not start")
         elif version < OLDEST:
-            problems.append(f"{path}: Python {'.'.join(map(str, version))} is older than {'.'.join(map(str, OLDEST))}")
+            problems.append(
+                f"{path}: Python {'.'.join(map(str, version))} is older than {'.'.join(map(str, OLDEST))}"
+            )
             break
         else:
             return ProjectInterpreter(executable=path, version=version, reason=reason)
@@ -57,7 +62,9 @@ def choose_interpreter(directory: Path, top: Path, environment: Mapping[str, str
     )
 
 
-def _places(directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None) -> Iterator[tuple[Path, str]]:
+def _places(
+    directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None
+) -> Iterator[tuple[Path, str]]:
     if asked is not None:
         yield asked, "named by the test command"
     for place in dict.fromkeys((directory, top)):
@@ -69,9 +76,18 @@ def _places(directory: Path, top: Path, environment: Mapping[str, str], asked: P
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
-    """Ask *path* for its version; isolated and without `site`, so that nothing of the repository or its environment runs."""
+    """Ask *path* for its version; isolated and without `site`, so that nothing of the repository or
+    its environment runs.
+    """
     try:
-        done = subprocess.run([path, "-I", "-S", "-c", PROBE], capture_output=True, timeout=PROBE_TIMEOUT_S, check=False, env={}, cwd="/")
+        done = subprocess.run(
+            [path, "-I", "-S", "-c", PROBE],
+            capture_output=True,
+            timeout=PROBE_TIMEOUT_S,
+            check=False,
+            env={},
+            cwd="/",
+        )
         return tuple(json.loads(done.stdout))
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return None

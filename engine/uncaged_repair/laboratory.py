@@ -1,4 +1,6 @@
-"""Test environment of one answer: copies of the repository, a host for each core, and the known test results."""
+"""Test environment of one answer: copies of the repository, a host for each core, and the known
+test results.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from .room import Rooms
 from .spans import SourceFile, UnreadableSource, read_source
 from .task import Progress, Task
 
-WANTS_PLUGIN = re.compile(r"async def functions are not natively supported|fixture '\w+' not found|unrecognized arguments")
+WANTS_PLUGIN = re.compile(
+    r"async def functions are not natively supported|fixture '\w+' not found|unrecognized arguments"
+)
 MAX_HOSTS = 2
 COLLECT_S = 120.0
 
@@ -51,7 +55,12 @@ def setting_of(task: Task) -> Setting:
     top = Path(git.line("rev-parse", "--show-toplevel"))
     command = parse_command(task.test_command, task.worktree)
     interpreter = choose_interpreter(task.worktree, top, task.environment, command.python)
-    return Setting(top=top, inside=task.worktree.resolve().relative_to(top.resolve()).as_posix(), command=command, interpreter=interpreter)
+    return Setting(
+        top=top,
+        inside=task.worktree.resolve().relative_to(top.resolve()).as_posix(),
+        command=command,
+        interpreter=interpreter,
+    )
 
 
 class Laboratory:
@@ -71,7 +80,9 @@ class Laboratory:
         mechanism = choose(self.task.sandbox, scripts=True)
         self.progress("copying the repository")
         with ExitStack() as stack:
-            self._rooms = stack.enter_context(Rooms(self.setting.top, self.task.scratch / "repair", mechanism))
+            self._rooms = stack.enter_context(
+                Rooms(self.setting.top, self.task.scratch / "repair", mechanism)
+            )
             self._open_hosts(plugins=names_plugin(self.setting.top, self.setting.command.arguments))
             self._stack = stack.pop_all()
         return self
@@ -96,10 +107,17 @@ class Laboratory:
         """
         self.progress("collecting the tests")
         found = self.host.collect(COLLECT_S)
-        if any(WANTS_PLUGIN.search(message) for _, message in found.errors) and not self.host.plan.plugins:
+        if (
+            any(WANTS_PLUGIN.search(message) for _, message in found.errors)
+            and not self.host.plan.plugins
+        ):
             self._reopen(plugins=True)
             found = self.host.collect(COLLECT_S)
-        if not found.tests and self.setting.command.runner == "pytest" and self.host.runner == "unittest":
+        if (
+            not found.tests
+            and self.setting.command.runner == "pytest"
+            and self.host.runner == "unittest"
+        ):
             executable = self.setting.interpreter.executable
             raise EnvironmentLacks(
                 f"{executable} ({self.setting.interpreter.reason}) has no pytest, and there are no unittest tests: "
@@ -110,7 +128,9 @@ class Laboratory:
     def measure(self, collected: Collected) -> Baseline:
         """Find out which tests fail, and what they do."""
         baseline = self._measure(collected)
-        wanted = [result.error[1] for result in baseline.failing.values() if result.error is not None]
+        wanted = [
+            result.error[1] for result in baseline.failing.values() if result.error is not None
+        ]
         if any(WANTS_PLUGIN.search(message) for message in wanted) and not self.host.plan.plugins:
             self._reopen(plugins=True)
             baseline = self._measure(self.host.collect(COLLECT_S))
@@ -126,7 +146,9 @@ class Laboratory:
         return self.hosts
 
     def source(self, path: str) -> SourceFile | None:
-        """Return the file *path* as it is in the worktree; None if it is none that may be changed, or cannot be read as Python."""
+        """Return the file *path* as it is in the worktree; None if it is none that may be changed,
+        or cannot be read as Python.
+        """
         if path not in self.sources:
             return None
         if path not in self._read:
@@ -139,16 +161,32 @@ class Laboratory:
     def _own_sources(self) -> tuple[str, ...]:
         """Return the files that may be changed: what the test command itself names is a test."""
         setting = self.setting
-        named = {(setting.top / setting.inside / word).resolve() for word in setting.command.arguments}
-        return tuple(path for path in sources(setting.top) if (setting.top / path).resolve() not in named)
+        named = {
+            (setting.top / setting.inside / word).resolve() for word in setting.command.arguments
+        }
+        return tuple(
+            path for path in sources(setting.top) if (setting.top / path).resolve() not in named
+        )
 
     def _measure(self, collected: Collected) -> Baseline:
         limits, rooms, plan = self.task.limits, self._rooms, self.host.plan
         small = rooms is not None and not rooms.large()
-        how = (self.setting.label, str(plan.plugins), str(limits), str(sorted(plan.command.variables.items())), self.runner)
+        how = (
+            self.setting.label,
+            str(plan.plugins),
+            str(limits),
+            str(sorted(plan.command.variables.items())),
+            self.runner,
+        )
         tree = tree_digest(rooms.pristine, *how) if rooms is not None and small else ""
-        runs = CachedHost(self.host, self.task.scratch / "repair-measured.json", tree) if small else self.host
-        baseline = measure(runs, collected, test_s=limits.test_s, suite_s=limits.suite_s, progress=self.progress)
+        runs = (
+            CachedHost(self.host, self.task.scratch / "repair-measured.json", tree)
+            if small
+            else self.host
+        )
+        baseline = measure(
+            runs, collected, test_s=limits.test_s, suite_s=limits.suite_s, progress=self.progress
+        )
         if isinstance(runs, CachedHost):
             runs.keep()
         return baseline
@@ -167,18 +205,34 @@ class Laboratory:
         repository = _checkout(setting.top, environment)
         virtual = setting.interpreter.executable.parent.parent
         beside = [
-            place / name for place in {setting.top, repository} for name in (".venv", "venv") if (place / name / "pyvenv.cfg").is_file()
+            place / name
+            for place in {setting.top, repository}
+            for name in (".venv", "venv")
+            if (place / name / "pyvenv.cfg").is_file()
         ]
         libraries = libraries_of(setting.interpreter, environment)
-        origins = tuple(dict.fromkeys((setting.top, setting.top.resolve(), repository, repository.resolve())))
-        outside = [path for path in libraries.paths if not any(path.is_relative_to(origin) for origin in origins)]
+        origins = tuple(
+            dict.fromkeys((setting.top, setting.top.resolve(), repository, repository.resolve()))
+        )
+        outside = [
+            path
+            for path in libraries.paths
+            if not any(path.is_relative_to(origin) for origin in origins)
+        ]
         plan = Plan(
             interpreter=setting.interpreter,
             command=setting.command,
             inside=setting.inside,
             origins=origins,
             sources=self.sources,
-            read=(*(path for path in dict.fromkeys((virtual, *beside)) if (path / "pyvenv.cfg").is_file()), *outside),
+            read=(
+                *(
+                    path
+                    for path in dict.fromkeys((virtual, *beside))
+                    if (path / "pyvenv.cfg").is_file()
+                ),
+                *outside,
+            ),
             environment=environment,
             variables=libraries.variables,
             plugins=plugins,

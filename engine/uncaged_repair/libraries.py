@@ -1,4 +1,6 @@
-"""Import paths of an interpreter outside of its own directory, read from its installation without starting it."""
+"""Import paths of an interpreter outside of its own directory, read from its installation without
+starting it.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,30 @@ class Libraries:
 
 
 def libraries_of(interpreter: ProjectInterpreter, environment: Mapping[str, str]) -> Libraries:
-    """Return what `.pth` files and editable installations of *interpreter* lead to, and the person's own packages if they count there."""
+    """Return what `.pth` files and editable installations of *interpreter* lead to, and the
+    person's own packages if they count there.
+    """
     prefix = interpreter.executable.parent.parent
-    places = [place for pattern in ("lib/python3*/site-packages", "lib64/python3*/site-packages") for place in prefix.glob(pattern)]
+    places = [
+        place
+        for pattern in ("lib/python3*/site-packages", "lib64/python3*/site-packages")
+        for place in prefix.glob(pattern)
+    ]
     found = [path for place in places for path in _led_to(place)]
     if (prefix / "pyvenv.cfg").is_file():
         return Libraries(paths=tuple(dict.fromkeys(found)))
-    base = Path(environment.get("PYTHONUSERBASE") or Path(environment.get("HOME", "/nonexistent"), ".local"))
-    own = base / "lib" / f"python{interpreter.version[0]}.{interpreter.version[1]}" / "site-packages"
+    base = Path(
+        environment.get("PYTHONUSERBASE") or Path(environment.get("HOME", "/nonexistent"), ".local")
+    )
+    own = (
+        base / "lib" / f"python{interpreter.version[0]}.{interpreter.version[1]}" / "site-packages"
+    )
     if not own.is_dir():
         return Libraries(paths=tuple(dict.fromkeys(found)))
-    return Libraries(paths=tuple(dict.fromkeys([*found, own, *_led_to(own)])), variables={"PYTHONUSERBASE": str(base)})
+    return Libraries(
+        paths=tuple(dict.fromkeys([*found, own, *_led_to(own)])),
+        variables={"PYTHONUSERBASE": str(base)},
+    )
 
 
 def _led_to(place: Path) -> Iterator[Path]:
@@ -44,7 +59,11 @@ def _led_to(place: Path) -> Iterator[Path]:
     for file in sorted(place.glob("__editable__*.py")):
         for name in QUOTED_PATH.findall(_text(file)):
             if Path(name).exists():
-                yield Path(name).parent if Path(name).is_file() or (Path(name) / "__init__.py").is_file() else Path(name)
+                yield (
+                    Path(name).parent
+                    if Path(name).is_file() or (Path(name) / "__init__.py").is_file()
+                    else Path(name)
+                )
 
 
 def _text(file: Path) -> str:

@@ -24,7 +24,9 @@ class RunsRequests(Protocol):
 
 
 class CachedHost:
-    """A host whose answers are kept. tree: digest of the files and of how they are tested; answers for another one are forgotten."""
+    """A host whose answers are kept. tree: digest of the files and of how they are tested; answers
+    for another one are forgotten.
+    """
 
     def __init__(self, host: RunsRequests, path: Path, tree: str) -> None:
         self._host, self._path, self._tree = host, path, tree
@@ -58,7 +60,11 @@ def tree_digest(top: Path, *more: str) -> str:
         for name in sorted(files):
             path = Path(directory, name)
             status = path.lstat()
-            digest.update(f"{path.relative_to(top)}\0{status.st_mode}\0{status.st_size}\0".encode(errors="surrogateescape"))
+            digest.update(
+                f"{path.relative_to(top)}\0{status.st_mode}\0{status.st_size}\0".encode(
+                    errors="surrogateescape"
+                )
+            )
             digest.update(os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes())
     return digest.hexdigest()
 
@@ -69,4 +75,8 @@ def _load(path: Path, tree: str) -> dict[str, Sequence[Message]]:
     except (OSError, ValueError):
         return {}
     runs = found.get("runs") if isinstance(found, dict) and found.get("tree") == tree else None
-    return {name: messages for name, messages in runs.items() if isinstance(messages, list)} if isinstance(runs, dict) else {}
+    return (
+        {name: messages for name, messages in runs.items() if isinstance(messages, list)}
+        if isinstance(runs, dict)
+        else {}
+    )

@@ -1,4 +1,6 @@
-"""Classification of files by name: the repository's own Python sources, which may be repaired, and its tests, which may not."""
+"""Classification of files by name: the repository's own Python sources, which may be repaired, and
+its tests, which may not.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,25 @@ MAX_SOURCE_BYTES = 1 << 20
 
 
 def is_test_path(path: str) -> bool:
-    """Whether the file *path* (relative, forward slashes) belongs to the tests or to their configuration."""
+    """Whether the file *path* (relative, forward slashes) belongs to the tests or to their
+    configuration.
+    """
     pure = PurePosixPath(path)
     name = pure.name
-    named = name.startswith("test_") or name.endswith(("_test.py", "_tests.py")) or name in TEST_SETTINGS or name in ("test.py", "tests.py")
+    named = (
+        name.startswith("test_")
+        or name.endswith(("_test.py", "_tests.py"))
+        or name in TEST_SETTINGS
+        or name in ("test.py", "tests.py")
+    )
     return named or any(part in TEST_DIRECTORIES for part in pure.parts[:-1])
 
 
 def environments(top: Path) -> tuple[str, ...]:
     """Return the names of the virtual environments in *top*."""
-    return tuple(entry.name for entry in os.scandir(top) if Path(entry.path, "pyvenv.cfg").is_file())
+    return tuple(
+        entry.name for entry in os.scandir(top) if Path(entry.path, "pyvenv.cfg").is_file()
+    )
 
 
 def sources(top: Path) -> tuple[str, ...]:
@@ -48,11 +59,18 @@ def sources(top: Path) -> tuple[str, ...]:
         names[:] = sorted(
             name
             for name in names
-            if not name.startswith(".") and name not in LEFT_OUT | NOT_SOURCES and not Path(directory, name, "pyvenv.cfg").is_file()
+            if not name.startswith(".")
+            and name not in LEFT_OUT | NOT_SOURCES
+            and not Path(directory, name, "pyvenv.cfg").is_file()
         )
         for name in files:
             path = (inside / name).as_posix()
-            if name.endswith(".py") and not is_test_path(path) and name != "setup.py" and _small(Path(directory, name)):
+            if (
+                name.endswith(".py")
+                and not is_test_path(path)
+                and name != "setup.py"
+                and _small(Path(directory, name))
+            ):
                 found.append(path)
         if len(found) >= MAX_SOURCES:
             break

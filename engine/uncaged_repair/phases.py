@@ -1,4 +1,6 @@
-"""Planned phases: which are open, and which tests each of them names. Plans of other agents are read, too."""
+"""Planned phases: which are open, and which tests each of them names. Plans of other agents are
+read, too.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,16 @@ class Phase:
 
     def tests_among(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return those of the tests *names* that the phase speaks of."""
-        return tuple(name for name in names if re.search(rf"(?<![\w/.]){re.escape(name)}(?![\w\[])", self.text))
+        return tuple(
+            name
+            for name in names
+            if re.search(rf"(?<![\w/.]){re.escape(name)}(?![\w\[])", self.text)
+        )
 
     def open_with(self, failing: Sequence[str]) -> bool:
-        """Whether the phase is open while the tests *failing* fail; a phase of another planner is done when none fails."""
+        """Whether the phase is open while the tests *failing* fail; a phase of another planner is
+        done when none fails.
+        """
         return bool(self.tests_among(failing) if self.ours else failing)
 
 
@@ -36,8 +44,14 @@ def acceptance_of(tests: Sequence[str]) -> str:
 
 def open_phases(task: Task) -> list[Phase]:
     """Return the planned phases that no coder's answer completed yet, in order."""
-    completed = {name for meta in metas(task, "coder") for name in _list(meta.get("completedPhases"))}
-    planned = [phase for phase in _list(task.last_meta("planner").get("phases")) if isinstance(phase, Mapping)]
+    completed = {
+        name for meta in metas(task, "coder") for name in _list(meta.get("completedPhases"))
+    }
+    planned = [
+        phase
+        for phase in _list(task.last_meta("planner").get("phases"))
+        if isinstance(phase, Mapping)
+    ]
     return [_phase(phase) for phase in planned if phase.get("name") not in completed]
 
 
@@ -50,7 +64,9 @@ def metas(task: Task, role: str) -> list[Mapping[str, object]]:
 def _phase(entry: Mapping[str, object]) -> Phase:
     acceptance = str(entry.get("acceptance", ""))
     return Phase(
-        name=str(entry.get("name", "")), text=f"{acceptance}\n{entry.get('description', '')}", ours=acceptance.startswith(ACCEPTANCE)
+        name=str(entry.get("name", "")),
+        text=f"{acceptance}\n{entry.get('description', '')}",
+        ours=acceptance.startswith(ACCEPTANCE),
     )
 
 

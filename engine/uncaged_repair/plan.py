@@ -14,8 +14,10 @@ PASSED_ON = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """inside: the working directory, relative to the top. origins: directories that installations may point to instead of the copy.
-    read: further paths that the tests may read. environment: the person's; variables: what the interpreter needs besides.
+    """inside: the working directory, relative to the top. origins: directories that installations
+    may point to instead of the copy.
+    read: further paths that the tests may read. environment: the person's; variables: what the
+    interpreter needs besides.
     options: for pytest, whatever is run.
     """
 
@@ -37,7 +39,11 @@ class Plan:
             "LANG": "C.UTF-8",
             **{name: value for name, value in self.environment.items() if name in PASSED_ON},
             "PATH": f"{binaries}:/usr/local/bin:/usr/bin:/bin",
-            **({"VIRTUAL_ENV": str(binaries.parent)} if (binaries.parent / "pyvenv.cfg").is_file() else {}),
+            **(
+                {"VIRTUAL_ENV": str(binaries.parent)}
+                if (binaries.parent / "pyvenv.cfg").is_file()
+                else {}
+            ),
             "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "1",
             **({} if self.plugins else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
@@ -46,7 +52,9 @@ class Plan:
         }
 
     def options_for_single_tests(self) -> list[str]:
-        """Return the options of the person's own pytest command that hold for one test as well: no paths, no choice of tests."""
+        """Return the options of the person's own pytest command that hold for one test as well: no
+        paths, no choice of tests.
+        """
         kept = list(self.options)
         words = iter(self.command.arguments)
         for word in words:

@@ -1,4 +1,6 @@
-"""The planner runs the tests, and plans one phase for each group of failing tests; without a failing test it says what else could work."""
+"""The planner runs the tests, and plans one phase for each group of failing tests; without a
+failing test it says what else could work.
+"""
 
 from __future__ import annotations
 
@@ -34,22 +36,41 @@ def plan(task: Task, progress: Progress) -> str:
 def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
     groups = groups_of(baseline, laboratory.source)
     if len(groups) > MAX_PHASES:
-        groups = [*groups[: MAX_PHASES - 1], tuple(name for group in groups[MAX_PHASES - 1 :] for name in group)]
+        groups = [
+            *groups[: MAX_PHASES - 1],
+            tuple(name for group in groups[MAX_PHASES - 1 :] for name in group),
+        ]
     lines = [
         f"Ran {where}: {len(baseline.red)} of {counted(len(baseline.outcomes), 'test')} fail.",
-        *([f"Time was up before all {len(baseline.collected.tests)} tests had run."] if not baseline.complete else []),
-        *([f"Not planned for, they pass when run alone: {listed(baseline.unsteady)}."] if baseline.unsteady else []),
+        *(
+            [f"Time was up before all {len(baseline.collected.tests)} tests had run."]
+            if not baseline.complete
+            else []
+        ),
+        *(
+            [f"Not planned for, they pass when run alone: {listed(baseline.unsteady)}."]
+            if baseline.unsteady
+            else []
+        ),
     ]
     phases = []
     for number, group in enumerate(groups, 1):
-        suspicion = suspicion_of(baseline, group, laboratory.source, laboratory.task.text, laboratory.sources)
+        suspicion = suspicion_of(
+            baseline, group, laboratory.source, laboratory.task.text, laboratory.sources
+        )
         places = sorted(suspicion.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PLACES]
         suspects = ", ".join(f"{path}:{line} ({degree:.2f})" for (path, line), degree in places)
         error = baseline.failing[group[0]].error
-        error_text = f" The first fails with {error[0]}: {' '.join(error[1].split())[:160]}" if error is not None else ""
+        error_text = (
+            f" The first fails with {error[0]}: {' '.join(error[1].split())[:160]}"
+            if error is not None
+            else ""
+        )
         name, tests = f"repair-{number}", counted(len(group), "failing test")
         description = f"Find a small edit that makes {tests} pass. Most suspicious lines: {suspects or 'none known'}.{error_text}"
-        phases.append({"name": name, "description": description, "acceptance": acceptance_of(group)})
+        phases.append(
+            {"name": name, "description": description, "acceptance": acceptance_of(group)}
+        )
         lines += [
             "",
             f"{name}: {listed(group)}",

@@ -1,4 +1,6 @@
-"""Ranking: groups of failing tests, and for each an ordered list of candidate edits; pure, from the measurements."""
+"""Ranking: groups of failing tests, and for each an ordered list of candidate edits; pure, from the
+measurements.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def groups_of(baseline: Baseline, read: Read) -> list[tuple[str, ...]]:
         for line, degree in suspicion.items():
             place = f"{line[0]}:{functions.get(line, '')}"
             places[place] = max(degree, places.get(place, 0.0))
-        depth = {f"{frame.path}:{frame.function}": index for index, frame in enumerate(result.frames)}
+        depth = {
+            f"{frame.path}:{frame.function}": index for index, frame in enumerate(result.frames)
+        }
         highest = max(places.values(), default=0.0)
         near = [place for place, degree in places.items() if degree >= highest * NEAR_TOP]
         tops[name] = sorted(near, key=lambda place: (-places[place], -depth.get(place, -1), place))
@@ -54,7 +58,9 @@ def groups_of(baseline: Baseline, read: Read) -> list[tuple[str, ...]]:
     return grouped(ordered)
 
 
-def suspicion_of(baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]) -> dict[Line, float]:
+def suspicion_of(
+    baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]
+) -> dict[Line, float]:
     """Return how suspicious each line is for the failing tests of *group*, at most 1.
 
     Lines that run only while modules are imported are run by every test; they come last.
@@ -66,11 +72,17 @@ def suspicion_of(baseline: Baseline, group: Sequence[str], read: Read, text: str
     found = ochiai(lines, passing)
     paths = {path for path, _ in found}
     everywhere = 1.0 / (1.0 + len(passing) / max(1, len(group))) ** 0.5
-    for path in sorted(paths | set(baseline.collected.imported) if len(baseline.collected.imported) <= 50 else paths):
+    for path in sorted(
+        paths | set(baseline.collected.imported)
+        if len(baseline.collected.imported) <= 50
+        else paths
+    ):
         source = read(path)
         if source is not None:
             share = 0.5 if path in paths else 0.25
-            for number in _import_lines(source.tree, {line for place, line, _ in baseline.collected.called if place == path}):
+            for number in _import_lines(
+                source.tree, {line for place, line, _ in baseline.collected.called if place == path}
+            ):
                 found.setdefault((path, number), everywhere * share)
     functions = _functions({path for path, _ in found}, read)
     ranked = hinted(found, [baseline.failing[name].frames for name in group], functions, text)
@@ -78,8 +90,11 @@ def suspicion_of(baseline: Baseline, group: Sequence[str], read: Read, text: str
     return {line: degree for line, degree in best if degree > 0}
 
 
-def _untraced(baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]) -> dict[Line, float]:
-    """Where no lines were seen (another process ran them), believe what the output names: the places, then the functions around them.
+def _untraced(
+    baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]
+) -> dict[Line, float]:
+    """Where no lines were seen (another process ran them), believe what the output names: the
+    places, then the functions around them.
 
     If it names none, any line of the first *sources* is as good as another.
     """
@@ -91,13 +106,19 @@ def _untraced(baseline: Baseline, group: Sequence[str], read: Read, text: str, s
     found = {line: IN_FUNCTION if name in around else ELSEWHERE for line, name in functions.items()}
     for path in paths:
         source = read(path)
-        found |= {(path, number): ELSEWHERE for number in _import_lines(source.tree, set())} if source is not None else {}
+        found |= (
+            {(path, number): ELSEWHERE for number in _import_lines(source.tree, set())}
+            if source is not None
+            else {}
+        )
     found |= {line: 1.0 for line in named if line[0] in paths}
     ranked = hinted(found, stacks, functions, text)
     return dict(sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES])
 
 
-def queue_of(baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, float], read: Read) -> list[RankedEdit]:
+def queue_of(
+    baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, float], read: Read
+) -> list[RankedEdit]:
     """Return all candidates for *group*, the most promising first."""
     facts = baseline.facts(group)
     found: list[RankedEdit] = []
@@ -105,8 +126,13 @@ def queue_of(baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, 
         source = read(path)
         if source is not None:
             degrees = {line: degree for (place, line), degree in suspicion.items() if place == path}
-            found += [RankedEdit(score=score, edit=edit, source=source) for score, edit in candidates(source, degrees, facts)]
-    return sorted(found, key=lambda one: (-one.score, one.edit.path, one.edit.start, one.edit.after))
+            found += [
+                RankedEdit(score=score, edit=edit, source=source)
+                for score, edit in candidates(source, degrees, facts)
+            ]
+    return sorted(
+        found, key=lambda one: (-one.score, one.edit.path, one.edit.start, one.edit.after)
+    )
 
 
 def _functions(paths: set[str], read: Read) -> dict[Line, str]:
@@ -122,11 +148,15 @@ def _functions(paths: set[str], read: Read) -> dict[Line, str]:
 
 
 def _outer_first(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def _import_lines(tree: ast.Module, called: set[int]) -> set[int]:
-    """Return the lines that run on import: those outside functions, and of functions that were *called* then."""
+    """Return the lines that run on import: those outside functions, and of functions that were
+    *called* then.
+    """
     found: set[int] = set()
     waiting: list[ast.AST] = list(tree.body)
     while waiting:

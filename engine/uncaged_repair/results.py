@@ -21,7 +21,8 @@ class Frame:
 class TestResult:
     """One test's outcome: passed, failed, error, skipped, xfailed, timeout, died or missing.
 
-    lines: path → executed lines. held: (path, first line of the code, variable, types). attributes: class → attribute → types.
+    lines: path → executed lines. held: (path, first line of the code, variable, types). attributes:
+    class → attribute → types.
     """
 
     __test__ = False  # not a test, whatever its name says to pytest
@@ -71,14 +72,18 @@ def run_of(messages: Sequence[Message]) -> RunReport:
     """Read the messages of one run; the last has "end"."""
     last = messages[-1] if messages else {}
     return RunReport(
-        results=tuple(_result(message) for message in messages if isinstance(message.get("test"), str)),
+        results=tuple(
+            _result(message) for message in messages if isinstance(message.get("test"), str)
+        ),
         end=str(last.get("end", "died")),
         cpu_s=_number(last.get("cpu_s")),
     )
 
 
 def collected_of(message: Message) -> Collected:
-    called = [(str(one[0]), _whole(one[1]), str(one[2])) for one in _lists(message.get("called"), 3)]
+    called = [
+        (str(one[0]), _whole(one[1]), str(one[2])) for one in _lists(message.get("called"), 3)
+    ]
     return Collected(
         tests=tuple(str(name) for name in _list(message.get("tests"))),
         errors=tuple(_errors(message)),
@@ -101,18 +106,28 @@ def _result(message: Message) -> TestResult:
         name=str(message["test"]),
         outcome=str(message.get("outcome", "died")),
         cpu_s=_number(message.get("cpu_s")),
-        error=(str(error[0]), str(error[1])) if isinstance(error, list) and len(error) == 2 else None,
-        frames=tuple(Frame(path=str(one[0]), line=_whole(one[1]), function=str(one[2])) for one in _lists(message.get("frames"), 3)),
-        lines={path: frozenset(seen) for path, seen in lines.items()} if isinstance(lines, dict) else {},
+        error=(str(error[0]), str(error[1]))
+        if isinstance(error, list) and len(error) == 2
+        else None,
+        frames=tuple(
+            Frame(path=str(one[0]), line=_whole(one[1]), function=str(one[2]))
+            for one in _lists(message.get("frames"), 3)
+        ),
+        lines={path: frozenset(seen) for path, seen in lines.items()}
+        if isinstance(lines, dict)
+        else {},
         held=tuple(
-            (str(one[0]), _whole(one[1]), str(one[2]), frozenset(map(str, _list(one[3])))) for one in _lists(message.get("locals"), 4)
+            (str(one[0]), _whole(one[1]), str(one[2]), frozenset(map(str, _list(one[3]))))
+            for one in _lists(message.get("locals"), 4)
         ),
         attributes=_attributes(attributes) if isinstance(attributes, dict) else {},
     )
 
 
 def _attributes(found: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, frozenset[str]]]:
-    return {name: {key: frozenset(types) for key, types in held.items()} for name, held in found.items()}
+    return {
+        name: {key: frozenset(types) for key, types in held.items()} for name, held in found.items()
+    }
 
 
 def _number(value: object) -> float:

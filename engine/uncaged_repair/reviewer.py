@@ -1,4 +1,6 @@
-"""Reviewer role: verifies that the whole suite passes on the changed files, and that no test was weakened for it."""
+"""Reviewer role: verifies that the whole suite passes on the changed files, and that no test was
+weakened for it.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +24,29 @@ def review(task: Task, progress: Progress) -> str:
         paths = changed_paths(git, base)
         changes = {
             path: FileChange(
-                path=path, before=content_at(git, base, path), after=(top / path).read_bytes() if (top / path).is_file() else None
+                path=path,
+                before=content_at(git, base, path),
+                after=(top / path).read_bytes() if (top / path).is_file() else None,
             )
             for path in paths
         }
         judged = judge_change(changes)
         issues = list(judged.issues) if paths else ["nothing was changed"]
         collected = laboratory.collect()
-        issues += [f"{path or 'the suite'} cannot be collected: {' '.join(message.split())[-200:]}" for path, message in collected.errors]
+        issues += [
+            f"{path or 'the suite'} cannot be collected: {' '.join(message.split())[-200:]}"
+            for path, message in collected.errors
+        ]
         progress(f"running {counted(len(collected.tests), 'test')}")
-        run = run_suite(laboratory.host, collected.tests, test_s=task.limits.test_s, suite_s=task.limits.suite_s)
+        run = run_suite(
+            laboratory.host, collected.tests, test_s=task.limits.test_s, suite_s=task.limits.suite_s
+        )
         outcomes = run.outcomes
         again = [name for name, outcome in outcomes.items() if outcome in RED]
         if 0 < len(again) <= 3:  # once more, alone: an unsteady test is no verdict
-            outcomes |= run_suite(laboratory.host, again, test_s=task.limits.test_s, suite_s=task.limits.suite_s).outcomes
+            outcomes |= run_suite(
+                laboratory.host, again, test_s=task.limits.test_s, suite_s=task.limits.suite_s
+            ).outcomes
         issues += judge_outcomes(outcomes)
         if not collected.tests:
             issues.append("no tests were found")

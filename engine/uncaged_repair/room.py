@@ -1,4 +1,6 @@
-"""Copies of the repository for test runs in the script sandbox; the worktree itself is not written."""
+"""Copies of the repository for test runs in the script sandbox; the worktree itself is not
+written.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks, RefusedError, UncagedError
 from uncaged_engine.services.processes import full_disk
-from uncaged_engine.services.sandbox import Mechanism, ScratchUser, ScriptBounds, ScriptProcess, scratch_copy, scratch_user, start_script
+from uncaged_engine.services.sandbox import (
+    Mechanism,
+    ScratchUser,
+    ScriptBounds,
+    ScriptProcess,
+    scratch_copy,
+    scratch_user,
+    start_script,
+)
 
 from .paths import LEFT_OUT, environments
 
@@ -21,7 +31,9 @@ LARGE_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """Copy with a home and a temporary directory of its own. pristine: the same files, read-only; shared by all rooms."""
+    """Copy with a home and a temporary directory of its own. pristine: the same files, read-only;
+    shared by all rooms.
+    """
 
     repository: Path
     home: Path
@@ -30,7 +42,14 @@ class Room:
     user: ScratchUser
     mechanism: Mechanism
 
-    def start(self, argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], read: Sequence[Path]) -> ScriptProcess:
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        directory: Path,
+        environment: Mapping[str, str],
+        read: Sequence[Path],
+    ) -> ScriptProcess:
         """Start a program in the sandbox: it writes to this room alone and has no network."""
         bounds = ScriptBounds(
             read=(self.pristine, *read),
@@ -39,7 +58,14 @@ class Room:
             processes=PROCESSES,
         )
         everywhere = {**environment, "HOME": str(self.home), "TMPDIR": str(self.temporary)}
-        return start_script(argv, bounds, mechanism=self.mechanism, cwd=directory, environment=everywhere, user=self.user)
+        return start_script(
+            argv,
+            bounds,
+            mechanism=self.mechanism,
+            cwd=directory,
+            environment=everywhere,
+            user=self.user,
+        )
 
     def renew(self) -> None:
         """Make the copy anew, after a change that was not undone."""

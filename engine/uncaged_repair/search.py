@@ -1,6 +1,8 @@
-"""Search: tries candidates in order on all hosts until one passes everything, then a little longer for a smaller one.
+"""Search: tries candidates in order on all hosts until one passes everything, then a little longer
+for a smaller one.
 
-Rule 1: the failing test first, then the tests that run the changed line, then the whole suite in a fresh process.
+Rule 1: the failing test first, then the tests that run the changed line, then the whole suite in a
+fresh process.
 Rule 2: which candidate wins depends on the order alone, not on which host was quicker.
 Rule 3: an edit that deletes or weakens wins only if no other passed.
 """
@@ -46,20 +48,29 @@ class Budget:
 
     def part(self, share: float) -> Budget:
         """Return a budget of its own with a *share* of what is left."""
-        cpu_s, candidates = (self.cpu_s - self.used_cpu_s) * share, int((self.candidates - self.tried) * share)
+        cpu_s, candidates = (
+            (self.cpu_s - self.used_cpu_s) * share,
+            int((self.candidates - self.tried) * share),
+        )
         return Budget(cpu_s=cpu_s, candidates=candidates, until=self.until, clock=self.clock)
 
     def beyond(self, cpu_s: float) -> Budget:
         """Return a small budget of its own for what may be done after this one."""
-        return Budget(cpu_s=cpu_s, candidates=self.candidates, until=self.until + cpu_s, clock=self.clock)
+        return Budget(
+            cpu_s=cpu_s, candidates=self.candidates, until=self.until + cpu_s, clock=self.clock
+        )
 
     def pay(self, part: Budget) -> None:
         self.used_cpu_s += part.used_cpu_s
         self.tried += part.tried
 
 
-def search(hosts: Sequence[Runs], queue: Sequence[RankedEdit], goal: Goal, budget: Budget, progress: Tell) -> PassingEdit | None:
-    """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of it; or None."""
+def search(
+    hosts: Sequence[Runs], queue: Sequence[RankedEdit], goal: Goal, budget: Budget, progress: Tell
+) -> PassingEdit | None:
+    """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of
+    it; or None.
+    """
     first = Round(hosts, queue, Trial(goal, least_cpu_s=LEAST_CPU_S), budget)
     first.go(progress)
     if first.best is None and first.slow and budget.spent is None:
@@ -68,8 +79,15 @@ def search(hosts: Sequence[Runs], queue: Sequence[RankedEdit], goal: Goal, budge
         second.go(progress)
         first.passing += second.passing
     if first.best is None and first.part:
-        partly = [queue[number] for number in sorted(first.part)[:MAX_PARTLY]]  # the tests may fail for more than one reason
-        third = Round(hosts, partly, Trial(goal, least_cpu_s=LEAST_CPU_S, partly=True), budget.beyond(PARTLY_CPU_S))
+        partly = [
+            queue[number] for number in sorted(first.part)[:MAX_PARTLY]
+        ]  # the tests may fail for more than one reason
+        third = Round(
+            hosts,
+            partly,
+            Trial(goal, least_cpu_s=LEAST_CPU_S, partly=True),
+            budget.beyond(PARTLY_CPU_S),
+        )
         third.go(progress)
         return third.best
     return first.best
@@ -78,7 +96,9 @@ def search(hosts: Sequence[Runs], queue: Sequence[RankedEdit], goal: Goal, budge
 class Round:
     """Every candidate of a queue once, on all hosts; what they share is under one lock."""
 
-    def __init__(self, hosts: Sequence[Runs], queue: Sequence[RankedEdit], trial: Trial, budget: Budget) -> None:
+    def __init__(
+        self, hosts: Sequence[Runs], queue: Sequence[RankedEdit], trial: Trial, budget: Budget
+    ) -> None:
         self._hosts, self._queue, self._trial, self._budget = hosts, queue, trial, budget
         self._next = 0
         self._cutoff = len(queue)
@@ -89,7 +109,11 @@ class Round:
 
     @property
     def best(self) -> PassingEdit | None:
-        return min((one for one in self.passing if one.number < self._cutoff), key=lambda one: one.key, default=None)
+        return min(
+            (one for one in self.passing if one.number < self._cutoff),
+            key=lambda one: one.key,
+            default=None,
+        )
 
     def go(self, progress: Tell) -> None:
         with ThreadPoolExecutor(len(self._hosts)) as pool:

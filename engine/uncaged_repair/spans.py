@@ -1,4 +1,6 @@
-"""Byte spans of the nodes of a file's syntax tree, so that an edit leaves all other bytes as they were."""
+"""Byte spans of the nodes of a file's syntax tree, so that an edit leaves all other bytes as they
+were.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,23 @@ import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-LINE_END = re.compile(rb"\r\n|\r|\n")  # what Python's tokenizer ends a line at; str.splitlines knows more
+LINE_END = re.compile(
+    rb"\r\n|\r|\n"
+)  # what Python's tokenizer ends a line at; str.splitlines knows more
 
 
 class UnreadableSource(Exception):
-    """The file is no Python that can be parsed here: binary, wrongly encoded, a syntax error or a newer syntax."""
+    """The file is no Python that can be parsed here: binary, wrongly encoded, a syntax error or a
+    newer syntax.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
     """One Python file.
 
-    path: relative to the repository, with forward slashes. data: the text as UTF-8, without byte order mark; all spans count its bytes.
+    path: relative to the repository, with forward slashes. data: the text as UTF-8, without byte
+    order mark; all spans count its bytes.
     """
 
     path: str
@@ -37,11 +44,16 @@ class SourceFile:
         return self.line_starts[line - 1] + column
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Return the first byte of *node* and the one after its last; parentheses around an expression do not belong to it."""
-        end_line, end_column = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
+        """Return the first byte of *node* and the one after its last; parentheses around an
+        expression do not belong to it.
+        """
+        end_line, end_column = (
+            getattr(node, "end_lineno", None),
+            getattr(node, "end_col_offset", None),
+        )
         if end_line is None or end_column is None:
             raise ValueError(f"{type(node).__name__} has no position")
-        return self.offset(getattr(node, "lineno"), getattr(node, "col_offset")), self.offset(end_line, end_column)  # noqa: B009 - untyped on AST
+        return self.offset(node.lineno, node.col_offset), self.offset(end_line, end_column)  # type: ignore[attr-defined]
 
     def segment(self, node: ast.AST) -> str:
         return self.text(*self.span(node))
@@ -57,7 +69,9 @@ class SourceFile:
         return found.group().decode() if found else "\n"
 
     def encode(self, data: bytes) -> bytes:
-        """Return the file's bytes for *data*: in the file's own encoding, with its byte order mark."""
+        """Return the file's bytes for *data*: in the file's own encoding, with its byte order
+        mark.
+        """
         return data.decode().encode(self.encoding)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -76,12 +90,21 @@ def read_source(path: str, raw: bytes) -> SourceFile:
         encoding = tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
         text = raw.decode(encoding)
         tree = ast.parse(text)
-    except (SyntaxError, UnicodeDecodeError, ValueError, LookupError, RecursionError, MemoryError) as exc:
+    except (
+        SyntaxError,
+        UnicodeDecodeError,
+        ValueError,
+        LookupError,
+        RecursionError,
+        MemoryError,
+    ) as exc:
         raise UnreadableSource(f"{path}: {exc}") from exc
     data = text.encode()
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     starts = (0, *(found.end() for found in LINE_END.finditer(data)))
-    return SourceFile(path=path, data=data, encoding=encoding, tree=tree, parents=parents, line_starts=starts)
+    return SourceFile(
+        path=path, data=data, encoding=encoding, tree=tree, parents=parents, line_starts=starts
+    )
 
 
 def parses(data: bytes) -> bool:
@@ -96,16 +119,22 @@ def parses(data: bytes) -> bool:
 def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
     """Walk *statement* and its expressions, but not the statements inside its body."""
     yield statement
-    waiting = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)]
+    waiting = [
+        child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)
+    ]
     while waiting:
         node = waiting.pop(0)
         yield node
-        waiting[:0] = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+        waiting[:0] = [
+            child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)
+        ]
 
 
 def header_lines(statement: ast.stmt) -> tuple[int, int]:
     """Return the first and the last line that *statement* itself takes, without its body."""
-    first = min([statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))])
+    first = min(
+        [statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))]
+    )
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
         return first, max(statement.lineno, body[0].lineno - 1)

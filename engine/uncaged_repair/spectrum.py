@@ -1,4 +1,6 @@
-"""Spectrum-based fault localisation (Ochiai): suspicion of lines from failing and passing tests, raised by hints of the failures."""
+"""Spectrum-based fault localisation (Ochiai): suspicion of lines from failing and passing tests,
+raised by hints of the failures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ NAMED = 1.15
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
-def ochiai(failing: Sequence[frozenset[Line]], passing: Iterable[frozenset[Line]]) -> dict[Line, float]:
+def ochiai(
+    failing: Sequence[frozenset[Line]], passing: Iterable[frozenset[Line]]
+) -> dict[Line, float]:
     """Return the suspicion of each line that a failing test ran: between 0 and 1."""
     failed: dict[Line, int] = {}
     for lines in failing:
@@ -25,11 +29,17 @@ def ochiai(failing: Sequence[frozenset[Line]], passing: Iterable[frozenset[Line]
     for lines in passing:
         for line in lines & failed.keys():
             passed[line] += 1
-    return {line: count / math.sqrt(len(failing) * (count + passed[line])) for line, count in failed.items()}
+    return {
+        line: count / math.sqrt(len(failing) * (count + passed[line]))
+        for line, count in failed.items()
+    }
 
 
 def hinted(
-    suspicion: Mapping[Line, float], frames: Iterable[Sequence[Frame]], functions: Mapping[Line, str], text: str
+    suspicion: Mapping[Line, float],
+    frames: Iterable[Sequence[Frame]],
+    functions: Mapping[Line, str],
+    text: str,
 ) -> dict[Line, float]:
     """Raise what tracebacks point to and what *text* (the issue) names; the highest becomes 1.
 
@@ -51,7 +61,8 @@ def hinted(
 
 
 def grouped(tops: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Group failing tests by the place that each suspects most; the largest group first, otherwise in the order given.
+    """Group failing tests by the place that each suspects most; the largest group first, otherwise
+    in the order given.
 
     tops: test → its most suspicious places, best first.
     """

@@ -17,12 +17,16 @@ ROLES = ("planner", "coder", "reviewer", "committer")
 class Progress(Protocol):
     """Callback that reports progress to followers of the thread."""
 
-    def __call__(self, message: str, *, candidates: int | None = None, file: str | None = None) -> None: ...
+    def __call__(
+        self, message: str, *, candidates: int | None = None, file: str | None = None
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairLimits:
-    """budget_s: processor time of one coder's search. test_s: of one test. suite_s: real time of one run of all tests."""
+    """budget_s: processor time of one coder's search. test_s: of one test. suite_s: real time of
+    one run of all tests.
+    """
 
     budget_s: float = 240.0
     max_candidates: int = 50_000
@@ -34,7 +38,8 @@ class RepairLimits:
 class Task:
     """Task for the repair: the role, the files, the limits.
 
-    worktree: where to work, perhaps a subdirectory of the repository. steps: the role steps so far. wall_s: until the answer is due.
+    worktree: where to work, perhaps a subdirectory of the repository. steps: the role steps so far.
+    wall_s: until the answer is due.
     """
 
     role: str
@@ -59,7 +64,12 @@ class Task:
             "environment": dict(self.environment),
             "testCommand": self.test_command,
             "sandbox": self.sandbox,
-            "limits": [self.limits.budget_s, self.limits.max_candidates, self.limits.test_s, self.limits.suite_s],
+            "limits": [
+                self.limits.budget_s,
+                self.limits.max_candidates,
+                self.limits.test_s,
+                self.limits.suite_s,
+            ],
             "wall": self.wall_s,
         }
 
@@ -74,7 +84,11 @@ class Task:
 def task_of(message: Mapping[str, object]) -> Task:
     """Read a task from JSON values that `Task.as_json` made."""
     steps, environment, limits = message["steps"], message["environment"], message["limits"]
-    if not isinstance(steps, list) or not isinstance(environment, dict) or not isinstance(limits, list):
+    if (
+        not isinstance(steps, list)
+        or not isinstance(environment, dict)
+        or not isinstance(limits, list)
+    ):
         raise TypeError("a task has steps, an environment and limits")
     command = message["testCommand"]
     return Task(
@@ -86,7 +100,12 @@ def task_of(message: Mapping[str, object]) -> Task:
         environment=environment,
         test_command=None if command is None else str(command),
         sandbox=str(message["sandbox"]),
-        limits=RepairLimits(budget_s=float(limits[0]), max_candidates=int(limits[1]), test_s=float(limits[2]), suite_s=float(limits[3])),
+        limits=RepairLimits(
+            budget_s=float(limits[0]),
+            max_candidates=int(limits[1]),
+            test_s=float(limits[2]),
+            suite_s=float(limits[3]),
+        ),
         wall_s=float(str(message["wall"])),
     )
 
@@ -97,7 +116,9 @@ def limits_of(settings: Mapping[str, object]) -> RepairLimits:
     default = RepairLimits()
     return RepairLimits(
         budget_s=check.seconds(settings, "budgetSeconds", default.budget_s, kind=KIND),
-        max_candidates=int(check.seconds(settings, "maxCandidates", default.max_candidates, kind=KIND)),
+        max_candidates=int(
+            check.seconds(settings, "maxCandidates", default.max_candidates, kind=KIND)
+        ),
         test_s=check.seconds(settings, "testSeconds", default.test_s, kind=KIND),
         suite_s=check.seconds(settings, "suiteSeconds", default.suite_s, kind=KIND),
     )

@@ -1,4 +1,6 @@
-"""Trial of one candidate by running tests: the failing one, those that run the changed line, then the whole suite afresh."""
+"""Trial of one candidate by running tests: the failing one, those that run the changed line, then
+the whole suite afresh.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ MAX_UNSTEADY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassingEdit:
-    """A candidate that breaks nothing. fixed: tests that failed and now pass. complete: among them all that were asked for.
+    """A candidate that breaks nothing. fixed: tests that failed and now pass. complete: among them
+    all that were asked for.
 
     forgotten: how many variables are computed for nothing afterwards.
     """
@@ -33,7 +36,9 @@ class PassingEdit:
 
     @property
     def drastic(self) -> int:
-        """0 for an edit that changes, more for one that weakens or leaves work undone, most for one that deletes."""
+        """0 for an edit that changes, more for one that weakens or leaves work undone, most for one
+        that deletes.
+        """
         return max(NATURES.index(self.candidate.edit.nature), 1 if self.forgotten else 0)
 
     @property
@@ -58,7 +63,9 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """ran: whether it was run at all (text that is no Python is not). slow: it was cut off. part: it repairs the primary test, not all."""
+    """ran: whether it was run at all (text that is no Python is not). slow: it was cut off. part:
+    it repairs the primary test, not all.
+    """
 
     cpu_s: float
     ran: bool
@@ -68,7 +75,9 @@ class Tried:
 
 
 class Trial:
-    """Judge of one candidate after the other against one goal; *partly*: repairing the primary test is enough."""
+    """Judge of one candidate after the other against one goal; *partly*: repairing the primary test
+    is enough.
+    """
 
     def __init__(self, goal: Goal, *, least_cpu_s: float, partly: bool = False) -> None:
         self.goal = goal
@@ -78,10 +87,21 @@ class Trial:
         known = baseline.failing[goal.primary]
         own_s = known.cpu_s if known.outcome != "timeout" else 0.0
         file = goal.primary.partition("::")[0]
-        slowest = max((time_s for name, time_s in self._times_s.items() if name.partition("::")[0] == file), default=0.0)
+        slowest = max(
+            (time_s for name, time_s in self._times_s.items() if name.partition("::")[0] == file),
+            default=0.0,
+        )
         self._cpu_s = max(least_cpu_s, 5 * own_s, 4 * slowest)
-        ending = {name for name, outcome in baseline.outcomes.items() if outcome not in ("timeout", "died")}
-        self._all = [name for name in baseline.collected.tests if name in ending or (name in goal.group and not partly)]
+        ending = {
+            name
+            for name, outcome in baseline.outcomes.items()
+            if outcome not in ("timeout", "died")
+        }
+        self._all = [
+            name
+            for name in baseline.collected.tests
+            if name in ending or (name in goal.group and not partly)
+        ]
         if goal.primary not in self._all:
             self._all.append(goal.primary)
         must = set(baseline.green) | (set() if partly else set(goal.group)) | {goal.primary}
@@ -90,18 +110,42 @@ class Trial:
 
     def judge(self, host: Runs, number: int, candidate: RankedEdit) -> Tried:
         edit, goal = candidate.edit, self.goal
-        if not parses(edit.apply(candidate.source.data)) or (edit.path, candidate.result) in goal.excluded:
+        if (
+            not parses(edit.apply(candidate.source.data))
+            or (edit.path, candidate.result) in goal.excluded
+        ):
             return Tried(cpu_s=0.0, ran=False)
         files = {edit.path: candidate.result}
         wall_s = 4 * self._cpu_s + 2
         first = host.run(
-            RunRequest(tests=[goal.primary], cpu_s=self._cpu_s, wall_s=wall_s, total_s=wall_s * 2, quick=True, stop=True, files=files)
+            RunRequest(
+                tests=[goal.primary],
+                cpu_s=self._cpu_s,
+                wall_s=wall_s,
+                total_s=wall_s * 2,
+                quick=True,
+                stop=True,
+                files=files,
+            )
         )
         if first.outcomes.get(goal.primary) != GREEN:
-            return Tried(cpu_s=first.cpu_s, ran=True, slow=any(result.outcome == "timeout" for result in first.results))
+            return Tried(
+                cpu_s=first.cpu_s,
+                ran=True,
+                slow=any(result.outcome == "timeout" for result in first.results),
+            )
         others = [] if self._partly else [name for name in goal.group if name != goal.primary]
         related = [*others, *self._related(candidate)]
-        wider = host.run(RunRequest(tests=related, cpu_s=max(self._cpu_s, 1.0), wall_s=max(wall_s, 10), total_s=60, stop=True, files=files))
+        wider = host.run(
+            RunRequest(
+                tests=related,
+                cpu_s=max(self._cpu_s, 1.0),
+                wall_s=max(wall_s, 10),
+                total_s=60,
+                stop=True,
+                files=files,
+            )
+        )
         cpu_s = first.cpu_s + wider.cpu_s
         failed = [name for name in related if wider.outcomes.get(name) != GREEN]
         if failed:
@@ -110,7 +154,9 @@ class Trial:
         return Tried(cpu_s=cpu_s + cost, ran=True, passing=passing)
 
     def _related(self, candidate: RankedEdit) -> list[str]:
-        """Return passing tests that run the changed line, the quick ones first, as many as take a few seconds."""
+        """Return passing tests that run the changed line, the quick ones first, as many as take a
+        few seconds.
+        """
         line = (candidate.edit.path, candidate.edit.line)
         running = [name for name, lines in self.goal.baseline.passed.items() if line in lines]
         chosen: list[str] = []
@@ -122,8 +168,12 @@ class Trial:
             chosen.append(name)
         return chosen
 
-    def _suite(self, host: Runs, number: int, candidate: RankedEdit, files: dict[str, bytes]) -> tuple[PassingEdit | None, float]:
-        """Run everything afresh; where tests are known to be unsteady, one that fails in the suite but not alone is let off."""
+    def _suite(
+        self, host: Runs, number: int, candidate: RankedEdit, files: dict[str, bytes]
+    ) -> tuple[PassingEdit | None, float]:
+        """Run everything afresh; where tests are known to be unsteady, one that fails in the suite
+        but not alone is let off.
+        """
         baseline, goal = self.goal.baseline, self.goal
         expected, spent = list(self._expected), 0.0
         cpu_s = max(self._cpu_s * 2, 2.0, 4 * max(self._times_s.values(), default=0.0))
@@ -143,13 +193,23 @@ class Trial:
             run = host.run(ask)
             spent += run.cpu_s
             outcomes = run.outcomes
-            broken = [name for name in self._all if outcomes.get(name) != GREEN and name not in expected]
+            broken = [
+                name for name in self._all if outcomes.get(name) != GREEN and name not in expected
+            ]
             if not broken:
-                return self._passing(number, candidate, [name for name in baseline.red if outcomes.get(name) == GREEN]), spent
+                return self._passing(
+                    number,
+                    candidate,
+                    [name for name in baseline.red if outcomes.get(name) == GREEN],
+                ), spent
             failed = next((name for name in broken if name in outcomes), None)
             if failed is None or failed in goal.group or not baseline.unsteady:
                 return None, spent
-            alone = host.run(RunRequest(tests=[failed], cpu_s=cpu_s, wall_s=60.0, total_s=120.0, warm=False, files=files))
+            alone = host.run(
+                RunRequest(
+                    tests=[failed], cpu_s=cpu_s, wall_s=60.0, total_s=120.0, warm=False, files=files
+                )
+            )
             spent += alone.cpu_s
             if alone.outcomes.get(failed) != GREEN:
                 return None, spent

@@ -1,4 +1,5 @@
-"""Enabled flows as tools of a model, under names that every model's endpoint accepts; a call runs a thread.
+"""Enabled flows as tools of a model, under names that every model's endpoint accepts; a call runs a
+thread.
 
 from uncaged_tools.flows import call, tools
 
@@ -35,7 +36,9 @@ _INPUT = re.compile(rb"^def run\(\s*(\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowTool:
-    """Description of a flow for a model. schema: JSON Schema of an object. prompt: the arguments hold the prompt as well."""
+    """Description of a flow for a model. schema: JSON Schema of an object. prompt: the arguments
+    hold the prompt as well.
+    """
 
     name: str
     description: str
@@ -49,8 +52,8 @@ class FlowTool:
 class FlowResult:
     """Result of a call.
 
-    success: the thread completed, and its result does not say otherwise. direct: data is the raw value that the flow wants handed out
-    as it is.
+    success: the thread completed, and its result does not say otherwise. direct: data is the raw
+    value that the flow wants handed out as it is.
     """
 
     thread_id: ThreadId
@@ -62,11 +65,19 @@ class FlowResult:
 
     def document(self) -> dict[str, object]:
         """Return the result as JSON."""
-        fields = {"threadId": self.thread_id, "status": self.status, "success": self.success, "message": self.message, "data": self.data}
+        fields = {
+            "threadId": self.thread_id,
+            "status": self.status,
+            "success": self.success,
+            "message": self.message,
+            "data": self.data,
+        }
         return {**fields, "direct": True} if self.direct else fields
 
 
-def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[str] | None = None) -> list[FlowTool]:
+def tools(
+    engine: Engine, *, reserved: Collection[str] = (), flows: Collection[str] | None = None
+) -> list[FlowTool]:
     """Return the enabled flows that can be run, ordered by name.
 
     Args:
@@ -89,20 +100,32 @@ def tools(engine: Engine, *, reserved: Collection[str] = (), flows: Collection[s
 
 @lru_cache(maxsize=1024)
 def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
-    """Return a flow as a tool; None if this engine cannot run it. A bundle never changes, so each hash is read once."""
+    """Return a flow as a tool; None if this engine cannot run it. A bundle never changes, so each
+    hash is read once.
+    """
     bundle = Store(root=root).load_bundle(bundle_hash, KNOWN)
     if bundle.descriptor.raw.get("unsupported"):
         return None
-    schema = {"type": "object", **{key: value for key, value in bundle.descriptor.parameters.items() if key != "required"}}
+    schema = {
+        "type": "object",
+        **{key: value for key, value in bundle.descriptor.parameters.items() if key != "required"},
+    }
     declared = schema.get("properties")
     properties = (
-        {name: part for name, part in declared.items() if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))}
+        {
+            name: part
+            for name, part in declared.items()
+            if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))
+        }
         if isinstance(declared, Mapping)
         else {}
     )
     takes_prompt = PROMPT not in properties and reads_prompt(bundle.source)
     if takes_prompt:
-        properties = {PROMPT: {"type": "string", "description": "The task, in words."}, **properties}
+        properties = {
+            PROMPT: {"type": "string", "description": "The task, in words."},
+            **properties,
+        }
     required = bundle.descriptor.parameters.get("required")
     needed = [name for name in required if name in properties] if isinstance(required, list) else []
     return FlowTool(
@@ -116,13 +139,17 @@ def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
 
 
 def reads_prompt(source: bytes) -> bool:
-    """Return whether a bundle reads the prompt of its input, under the name that `run` has for it or the drivers have."""
+    """Return whether a bundle reads the prompt of its input, under the name that `run` has for it
+    or the drivers have.
+    """
     names = {b"input", *_INPUT.findall(source)}
     return any(name in names for name in _READS_PROMPT.findall(source))
 
 
 def tool_name(text: str, bundle: BundleHash) -> str:
-    """Return *text* as the name of a tool: lower-case letters, digits, ``_`` and ``-``, at most 64 of them."""
+    """Return *text* as the name of a tool: lower-case letters, digits, ``_`` and ``-``, at most 64
+    of them.
+    """
     name = re.sub(r"[^a-z0-9_-]", "", re.sub(r"\s+", "_", text.strip().lower()))
     name = re.sub(r"_+", "_", name).strip("-_")[:LONGEST_NAME].strip("-_")
     return name or f"flow_{bundle.lower()}"
@@ -149,9 +176,11 @@ def call(
     """Run a tool's flow until its thread stops.
 
     Args:
-        name: a tool's name, or the flow's own. on_event: called with each event. on_start: called with the thread's id.
+        name: a tool's name, or the flow's own. on_event: called with each event. on_start: called
+            with the thread's id.
     Raises:
-        NotFoundError, UsageError: no such tool, or arguments that it does not take; what `Engine.run` raises.
+        NotFoundError, UsageError: no such tool, or arguments that it does not take; what
+            `Engine.run` raises.
     """
     tool = find_tool(tools(engine), name)
     prompt, params = split(tool, arguments)
@@ -167,20 +196,27 @@ def find_tool(among: Sequence[FlowTool], name: str) -> FlowTool:
             return tool
     from difflib import get_close_matches
 
-    near = get_close_matches(name, [tool.name for tool in among], n=3) or [tool.name for tool in among[:10]]
-    raise NotFoundError(f"there is no tool {name!r} (there are: {', '.join(near) or 'none'}); only enabled flows are tools")
+    near = get_close_matches(name, [tool.name for tool in among], n=3) or [
+        tool.name for tool in among[:10]
+    ]
+    raise NotFoundError(
+        f"there is no tool {name!r} (there are: {', '.join(near) or 'none'}); only enabled flows are tools"
+    )
 
 
 def split(tool: FlowTool, arguments: Mapping[str, object]) -> tuple[str, dict[str, object]]:
     """Return the prompt and the parameters among the arguments of a call.
 
     Raises:
-        UsageError: an argument that the tool does not have, such as a parameter that only a person may set.
+        UsageError: an argument that the tool does not have, such as a parameter that only a person
+            may set.
     """
     strange = sorted(set(arguments) - set(tool.schema["properties"]))
     if strange:
         known = ", ".join(tool.schema["properties"]) or "none"
-        raise UsageError(f"the tool {tool.name} has no argument {', '.join(map(repr, strange))}; it has: {known}")
+        raise UsageError(
+            f"the tool {tool.name} has no argument {', '.join(map(repr, strange))}; it has: {known}"
+        )
     params = dict(arguments)
     prompt = params.pop(PROMPT, "") if tool.prompt else ""
     if not isinstance(prompt, str):
@@ -188,7 +224,9 @@ def split(tool: FlowTool, arguments: Mapping[str, object]) -> tuple[str, dict[st
     return prompt, params
 
 
-def wait(engine: Engine, thread: ThreadId, on_event: Callable[[Event], None] | None = None) -> FlowResult:
+def wait(
+    engine: Engine, thread: ThreadId, on_event: Callable[[Event], None] | None = None
+) -> FlowResult:
     """Follow a thread until it stops and return its result."""
     status, message, end = "", "", None
     for event in engine.follow(thread):
@@ -201,22 +239,38 @@ def wait(engine: Engine, thread: ThreadId, on_event: Callable[[Event], None] | N
     return result_of_thread(thread, status, message, end)
 
 
-def result_of_thread(thread: ThreadId, status: str, message: str, end: Mapping[str, Any] | None) -> FlowResult:
+def result_of_thread(
+    thread: ThreadId, status: str, message: str, end: Mapping[str, Any] | None
+) -> FlowResult:
     """Return the result of a thread that stopped. end: its end record, if it has one."""
     result = end.get("result") if status == "completed" and end is not None else None
     if status != "completed":
-        return FlowResult(thread_id=thread, status=status, success=False, message=stop_message(thread, status, message), data=None)
+        return FlowResult(
+            thread_id=thread,
+            status=status,
+            success=False,
+            message=stop_message(thread, status, message),
+            data=None,
+        )
     if not isinstance(result, Mapping):
         return FlowResult(thread_id=thread, status=status, success=True, message="", data=result)
-    success, text, data = result.get("success") is not False, str(result.get("message") or ""), result.get("data")
+    success, text, data = (
+        result.get("success") is not False,
+        str(result.get("message") or ""),
+        result.get("data"),
+    )
     direct = success and result.get("direct") is True
     if direct and isinstance(data, Mapping) and "directOutput" in data:
         data = data["directOutput"]
-    return FlowResult(thread_id=thread, status=status, success=success, message=text, data=data, direct=direct)
+    return FlowResult(
+        thread_id=thread, status=status, success=success, message=text, data=data, direct=direct
+    )
 
 
 def stop_message(thread: ThreadId, status: str, message: str) -> str:
-    """Return the message for a thread that did not complete: its own, or the next command; for one that waits, both."""
+    """Return the message for a thread that did not complete: its own, or the next command; for one
+    that waits, both.
+    """
     if status == "waiting":
         question = f": {message}" if message else ""
         return f"thread {thread} waits for a person{question}; see: uncaged-workflow thread {thread}, and answer it"

@@ -1,4 +1,6 @@
-"""The coder carries out the plan in the working tree, phase by phase, and mends what the reviewer or the committer sent back."""
+"""The coder carries out the plan in the working tree, phase by phase, and mends what the reviewer
+or the committer sent back.
+"""
 
 from uncaged_bundles.authoring import Role
 
@@ -57,9 +59,20 @@ role = Role(
         "type": "object",
         "properties": {
             "status": {"enum": ["phase-done", "all-done", "stuck"]},
-            "completedPhases": {**_TEXTS, "description": "Names of the phases that this answer completed."},
-            "filesChanged": {**_TEXTS, "description": "Paths from the root of the repository.", "x-claim": "git.files"},
-            "summary": {"type": "string", "minLength": 1, "description": "What was done and tested, or why the coder is stuck."},
+            "completedPhases": {
+                **_TEXTS,
+                "description": "Names of the phases that this answer completed.",
+            },
+            "filesChanged": {
+                **_TEXTS,
+                "description": "Paths from the root of the repository.",
+                "x-claim": "git.files",
+            },
+            "summary": {
+                "type": "string",
+                "minLength": 1,
+                "description": "What was done and tested, or why the coder is stuck.",
+            },
         },
         "required": ["status", "summary"],
         "allOf": [

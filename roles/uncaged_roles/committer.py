@@ -1,4 +1,6 @@
-"""The committer puts the approved change into one commit on the branch that the working tree is on."""
+"""The committer puts the approved change into one commit on the branch that the working tree is
+on.
+"""
 
 from uncaged_bundles.authoring import Role
 
@@ -50,9 +52,20 @@ role = Role(
         "type": "object",
         "properties": {
             "status": {"enum": ["committed", "recoverable", "unrecoverable"]},
-            "branch": {"type": "string", "description": "The branch that the commit is on.", "x-claim": "git.branch"},
-            "commitSha": {"type": "string", "description": "The commit's full id.", "x-claim": "git.commit"},
-            "error": {"type": "string", "description": "What stopped the commit, as git or a hook printed it."},
+            "branch": {
+                "type": "string",
+                "description": "The branch that the commit is on.",
+                "x-claim": "git.branch",
+            },
+            "commitSha": {
+                "type": "string",
+                "description": "The commit's full id.",
+                "x-claim": "git.commit",
+            },
+            "error": {
+                "type": "string",
+                "description": "What stopped the commit, as git or a hook printed it.",
+            },
         },
         "required": ["status"],
         "allOf": [
@@ -60,7 +73,10 @@ role = Role(
                 "if": {"properties": {"status": {"const": "committed"}}},
                 "then": {
                     "required": ["branch", "commitSha"],
-                    "properties": {"branch": {"minLength": 1}, "commitSha": {"pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"}},
+                    "properties": {
+                        "branch": {"minLength": 1},
+                        "commitSha": {"pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"},
+                    },
                 },
                 "else": {"required": ["error"], "properties": {"error": {"minLength": 1}}},
             },

@@ -1,4 +1,6 @@
-"""The planner turns an issue into phases that can be done and checked one after the other, or says why it cannot."""
+"""The planner turns an issue into phases that can be done and checked one after the other, or says
+why it cannot.
+"""
 
 from uncaged_bundles.authoring import Role
 
@@ -61,13 +63,22 @@ role = Role(
                     "type": "object",
                     "properties": {
                         "name": {**_TEXT, "description": "Short and unique."},
-                        "description": {**_TEXT, "description": "What to change, where, and why there."},
-                        "acceptance": {**_TEXT, "description": "How anybody can tell that the phase is done."},
+                        "description": {
+                            **_TEXT,
+                            "description": "What to change, where, and why there.",
+                        },
+                        "acceptance": {
+                            **_TEXT,
+                            "description": "How anybody can tell that the phase is done.",
+                        },
                     },
                     "required": ["name", "description", "acceptance"],
                 },
             },
-            "reason": {"description": "Why it cannot be done; only when aborted.", "type": "string"},
+            "reason": {
+                "description": "Why it cannot be done; only when aborted.",
+                "type": "string",
+            },
         },
         "required": ["status"],
         "allOf": [

@@ -1,4 +1,6 @@
-"""The reviewer judges the change in the working tree and names only what must not be committed as it is."""
+"""The reviewer judges the change in the working tree and names only what must not be committed as
+it is.
+"""
 
 from uncaged_bundles.authoring import Role
 

@@ -1,4 +1,6 @@
-"""The demo is a small git repository, the same to the byte on every machine: in each of three files one line is wrong and tests are red."""
+"""The demo is a small git repository, the same to the byte on every machine: in each of three files
+one line is wrong and tests are red.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ __all__ = ["BUGS", "ISSUE", "Bug", "write_demo"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """One line that is wrong. right, wrong: the line as it should be and as it is written, without indent."""
+    """One line that is wrong. right, wrong: the line as it should be and as it is written, without
+    indent.
+    """
 
     name: str
     path: str
@@ -27,8 +31,18 @@ class Bug:
 
 
 BUGS = (
-    Bug(name="grace", path="lending/fines.py", right="if late <= GRACE_DAYS:", wrong="if late < GRACE_DAYS:"),
-    Bug(name="page", path="lending/catalogue.py", right="start = (number - 1) * size", wrong="start = number * size"),
+    Bug(
+        name="grace",
+        path="lending/fines.py",
+        right="if late <= GRACE_DAYS:",
+        wrong="if late < GRACE_DAYS:",
+    ),
+    Bug(
+        name="page",
+        path="lending/catalogue.py",
+        right="start = (number - 1) * size",
+        wrong="start = number * size",
+    ),
     Bug(
         name="renew",
         path="lending/loans.py",
@@ -44,16 +58,21 @@ _DATE = "2024-05-06T07:08:09+00:00"
 def write_demo(directory: Path, bugs: Iterable[Bug] = BUGS) -> None:
     """Make *directory* a git repository with one commit on ``main``, seeded with *bugs*.
 
-    The repository has an identity of its own, so that a commit works on a machine where git was never set up.
+    The repository has an identity of its own, so that a commit works on a machine where git was
+    never set up.
 
     Raises:
         UsageError: *directory* exists and holds something, or cannot be written.
         EnvironmentLacks: git is not installed.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{str(directory)!r} exists and is not empty; name a new directory for the demo")
+        raise UsageError(
+            f"{str(directory)!r} exists and is not empty; name a new directory for the demo"
+        )
     if shutil.which("git") is None:
-        raise EnvironmentLacks("git is not installed; the demo is a git repository (on Debian: apt-get install git)")
+        raise EnvironmentLacks(
+            "git is not installed; the demo is a git repository (on Debian: apt-get install git)"
+        )
     files = dict(FILES)
     for bug in bugs:
         files[bug.path] = files[bug.path].replace(bug.right, bug.wrong)
@@ -63,7 +82,9 @@ def write_demo(directory: Path, bugs: Iterable[Bug] = BUGS) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text.encode())
     except OSError as exc:
-        raise UsageError(f"cannot write {str(directory)!r}: {exc.strerror}; name another directory") from exc
+        raise UsageError(
+            f"cannot write {str(directory)!r}: {exc.strerror}; name another directory"
+        ) from exc
     _git(directory, "init", "--quiet", "--template=", "--initial-branch=main")
     _git(directory, "config", "user.name", _AUTHOR[0])
     _git(directory, "config", "user.email", _AUTHOR[1])
@@ -72,9 +93,18 @@ def write_demo(directory: Path, bugs: Iterable[Bug] = BUGS) -> None:
 
 
 def _git(directory: Path, *words: str) -> None:
-    """Run git without the person's own settings: neither hooks nor signing nor line endings may change the commit."""
+    """Run git without the person's own settings: neither hooks nor signing nor line endings may
+    change the commit.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": _DATE, "GIT_COMMITTER_DATE": _DATE}
-    done = subprocess.run(["git", *words], cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    environment |= {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_DATE": _DATE,
+        "GIT_COMMITTER_DATE": _DATE,
+    }
+    done = subprocess.run(
+        ["git", *words], cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise UncagedError(f"git {words[0]} failed in {str(directory)!r}: {done.stderr.strip()}")

@@ -1,4 +1,6 @@
-"""Every recipe that lies in ``samples`` is a shipped flow under its own name; one file, one flow."""
+"""Every recipe that lies in ``samples`` is a shipped flow under its own name; one file, one
+flow.
+"""
 
 from __future__ import annotations
 

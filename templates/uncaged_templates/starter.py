@@ -1,4 +1,6 @@
-"""What `init` writes is a whole flow to start from: a definition, its tests, and answers that stand in for a model."""
+"""What `init` writes is a whole flow to start from: a definition, its tests, and answers that stand
+in for a model.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,8 @@ def write_starter(directory: Path) -> tuple[Path, ...]:
     """Write the files into *directory*, which is made if need be, and return their paths.
 
     Raises:
-        UsageError: one of the files is there already, and nothing is written then; or the directory cannot be written.
+        UsageError: one of the files is there already, and nothing is written then; or the directory
+            cannot be written.
     """
     paths = tuple(directory / name for name in FILES)
     if there := [str(path) for path in paths if path.exists()]:
@@ -145,5 +148,7 @@ def write_starter(directory: Path) -> tuple[Path, ...]:
         for path in paths:
             path.write_text(FILES[path.name], encoding="utf-8")
     except OSError as exc:
-        raise UsageError(f"cannot write {str(directory)!r}: {exc.strerror}; name another directory") from exc
+        raise UsageError(
+            f"cannot write {str(directory)!r}: {exc.strerror}; name another directory"
+        ) from exc
     return paths

@@ -1,4 +1,6 @@
-"""Conversations with a real agent of the protocol: what it says, asks for, is refused, and leaves behind."""
+"""Conversations with a real agent of the protocol: what it says, asks for, is refused, and leaves
+behind.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def sleepers(bench: Bench) -> list[int]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if process.environ().get("MARKS") == str(bench.marks) and process.status() != psutil.STATUS_ZOMBIE:
+            if (
+                process.environ().get("MARKS") == str(bench.marks)
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
                 found.append(process.pid)
     return found
 
@@ -51,22 +56,41 @@ def left_by(text: str) -> int:
 
 
 def test_what_it_says_after_its_last_work_is_the_answer(bench: Bench) -> None:
-    """Words on the way and thoughts are no part of it; usage and cost are; the view shows tool, file, text and tokens as they come."""
+    """Words on the way and thoughts are no part of it; usage and cost are; the view shows tool,
+    file, text and tokens as they come.
+    """
     answer = bench.ask(
-        "say:First I look.", "think:hm", "write:src/a.py=x = 1\\n", "say:It is done.", 'block:{"status": "done"}', "cost:500=0.25"
+        "say:First I look.",
+        "think:hm",
+        "write:src/a.py=x = 1\\n",
+        "say:It is done.",
+        'block:{"status": "done"}',
+        "cost:500=0.25",
     )
     assert answer.text == 'It is done.\n```json\n{"status": "done"}\n```'
-    assert answer.usage == {"inputTokens": 130, "outputTokens": 50, "cachedTokens": 30, "cost": 0.25}
+    assert answer.usage == {
+        "inputTokens": 130,
+        "outputTokens": 50,
+        "cachedTokens": 30,
+        "cost": 0.25,
+    }
     assert answer.session == "session-1"
     assert (bench.worktree / "src" / "a.py").read_text() == "x = 1\n"
     last = bench.told[-1]
-    assert (last["tool"], last["file"], last["text"], last["tokens"]) == ("Write src/a.py", "src/a.py", "```", 500)
+    assert (last["tool"], last["file"], last["text"], last["tokens"]) == (
+        "Write src/a.py",
+        "src/a.py",
+        "```",
+        500,
+    )
     assert last["usage"] == {"cost": 0.25}
     assert bench.remarks == ["agent test-agent 7", "edit: Write src/a.py"]
 
 
 def test_paths_outside_are_refused_however_they_are_spelled(bench: Bench) -> None:
-    """Dots, absolute paths and links that lead out; git's own files; asked for politely or not. The agent hears why and goes on."""
+    """Dots, absolute paths and links that lead out; git's own files; asked for politely or not. The
+    agent hears why and goes on.
+    """
     (bench.root / "outside").write_text("secret")
     (bench.worktree / "link").symlink_to(bench.root / "outside")
     (bench.worktree / "way").symlink_to(bench.root)
@@ -74,7 +98,17 @@ def test_paths_outside_are_refused_however_they_are_spelled(bench: Bench) -> Non
     text = bench.text(
         *(f"force:{path}=x" for path in ("../outside", "link", "way/new", ".git/hooks/pre-commit")),
         *(f"read:{path}" for path in ("../outside", "link", "inside=2+2")),
-        *(f"ask:{request}" for request in ("edit=../outside", "read=link", "edit=.git/config", "edit=inside", "execute=", "delete=way/x")),
+        *(
+            f"ask:{request}"
+            for request in (
+                "edit=../outside",
+                "read=link",
+                "edit=.git/config",
+                "edit=inside",
+                "execute=",
+                "delete=way/x",
+            )
+        ),
         "force:new/deep.txt=y",
     )
     assert text.count("leads out of the working tree") == 5
@@ -82,36 +116,61 @@ def test_paths_outside_are_refused_however_they_are_spelled(bench: Bench) -> Non
     assert "[2\n3\n]" in text
     assert "[wrote new/deep.txt]" in text
     asked = [
-        line.partition("]")[0] for line in text.split("[")[1:] if ": " in line and line.startswith(("edit", "read", "execute", "delete"))
+        line.partition("]")[0]
+        for line in text.split("[")[1:]
+        if ": " in line and line.startswith(("edit", "read", "execute", "delete"))
     ]
-    assert asked == ["edit ../outside: ", "read link: ", "edit .git/config: ", "edit inside: yes", "execute : yes", "delete way/x: "]
+    assert asked == [
+        "edit ../outside: ",
+        "read link: ",
+        "edit .git/config: ",
+        "edit inside: yes",
+        "execute : yes",
+        "delete way/x: ",
+    ]
     assert (bench.root / "outside").read_text() == "secret"
     assert not (bench.root / "new").exists()
     assert sum(remark.startswith("refused edit") for remark in bench.remarks) == 2
 
 
 def test_the_policy_says_what_a_role_may_do(bench: Bench) -> None:
-    """A role that reads the workspace changes nothing through us; one with a list of tools gets no others."""
+    """A role that reads the workspace changes nothing through us; one with a list of tools gets no
+    others.
+    """
     (bench.worktree / "a").write_text("a")
     words = ("ask:edit=a", "ask:read=a", "force:a=b", "read:a", "run:echo ran")
-    text = bench.text(*words, writable=False, rights=Rights(tools=frozenset({"read", "search"}), ask=True))
+    text = bench.text(
+        *words, writable=False, rights=Rights(tools=frozenset({"read", "search"}), ask=True)
+    )
     allowed = "the flow's policy allows read, search"
-    assert text == f"[edit a: ]\n\n[read a: yes][{allowed}, not 'edit'][a][{allowed}, not 'execute']"
-    assert "[edit a: ]\n\n[read a: yes][the flow's policy lets this role read" in bench.text(*words[:3], writable=False)
+    assert (
+        text == f"[edit a: ]\n\n[read a: yes][{allowed}, not 'edit'][a][{allowed}, not 'execute']"
+    )
+    assert "[edit a: ]\n\n[read a: yes][the flow's policy lets this role read" in bench.text(
+        *words[:3], writable=False
+    )
 
 
 def test_what_a_role_needs_for_each_kind_of_call(bench: Bench) -> None:
-    """Deleting takes write, committing a command, fetching the network; thinking is free, and of what is unknown nothing is allowed."""
+    """Deleting takes write, committing a command, fetching the network; thinking is free, and of
+    what is unknown nothing is allowed.
+    """
     asked = ("delete=a", "execute=", "fetch=", "think=", "other=", "edit=a")
     words = [f"ask:{request}" for request in asked]
     yes = [
         text.partition(":")[0]
-        for text in bench.text(*words, rights=Rights(tools=frozenset({"write", "commit"}))).split("[")
+        for text in bench.text(*words, rights=Rights(tools=frozenset({"write", "commit"}))).split(
+            "["
+        )
         if ": yes" in text
     ]
     assert yes == ["delete a", "execute ", "think ", "edit a"]
     only = bench.text(*words, rights=Rights(tools=frozenset({"edit"}), network=True))
-    assert [text.partition(":")[0] for text in only.split("[") if ": yes" in text] == ["fetch ", "think ", "edit a"]
+    assert [text.partition(":")[0] for text in only.split("[") if ": yes" in text] == [
+        "fetch ",
+        "think ",
+        "edit a",
+    ]
     every = bench.text(*words)
     assert [text.partition(":")[0] for text in every.split("[") if ": yes" in text] == [
         "delete a",
@@ -134,7 +193,9 @@ def test_a_command_of_a_role_that_reads_cannot_write(bench: Bench) -> None:
 
 
 def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
-    """The turn ends, the thread can wait; a yes and a no are told in the same session, and neither is asked about twice."""
+    """The turn ends, the thread can wait; a yes and a no are told in the same session, and neither
+    is asked about twice.
+    """
     outside = str(bench.root / "outside")
     with pytest.raises(AgentWaits) as caught:
         bench.ask("ask:edit=inside", f"ask:read={outside}", "say:never", rights=ASK)
@@ -146,20 +207,33 @@ def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
     with pytest.raises(AgentWaits) as caught:
         bench.ask("heard", f"ask:read={outside}", "ask:read=../other", rights=ASK, reply="yes")
     assert "../other" in str(caught.value.details["question"])
-    words = ("heard", f"ask:read={outside}", "ask:read=../other", "ask:read=../other", "ask:edit=.git/config", "say:end")
+    words = (
+        "heard",
+        f"ask:read={outside}",
+        "ask:read=../other",
+        "ask:read=../other",
+        "ask:edit=.git/config",
+        "say:end",
+    )
     with pytest.raises(AgentWaits):
         bench.ask(*words, rights=ASK, reply="no")
     text = bench.text(*words, rights=ASK, reply="no")
-    assert text.startswith("heard The person did not allow what you asked for: edit .git/config. Go on with your task")
+    assert text.startswith(
+        "heard The person did not allow what you asked for: edit .git/config. Go on with your task"
+    )
     assert "in session-1, which has 4 prompts" in text
     assert f"[read {outside}: yes]" in text
     assert text.count("[read ../other: ]") == 2
     assert "[edit .git/config: ]" in text
-    assert bench.text(f"ask:read={outside}") == f"[read {outside}: ]"  # another try knows nothing of it
+    assert (
+        bench.text(f"ask:read={outside}") == f"[read {outside}: ]"
+    )  # another try knows nothing of it
 
 
 def test_terminals_run_in_the_worktree_and_end_with_the_turn(bench: Bench) -> None:
-    """A line for the shell or a list of words, with the agent's own variables; the last part of long output; all of it is ended."""
+    """A line for the shell or a list of words, with the agent's own variables; the last part of
+    long output; all of it is ended.
+    """
     text = bench.text(
         "run:echo $MINE; pwd; echo oops >&2; exit 3",
         'argv:["printf", "%s", "$HOME 0123456789012345678901234"]',
@@ -168,7 +242,9 @@ def test_terminals_run_in_the_worktree_and_end_with_the_turn(bench: Bench) -> No
         "run:exec no-such-program",
         'run:sleep 602 & echo "$!"',
     )
-    first, second, third, fourth, fifth, sixth = (part.removesuffix("]") for part in text.split("[")[1:])
+    first, second, third, fourth, fifth, sixth = (
+        part.removesuffix("]") for part in text.split("[")[1:]
+    )
     assert first == f"3: m\n{bench.worktree}\noops"
     assert second == "56789012345678901234|True"
     assert (third, fourth) == ("SIGKILL", "terminal-4")
@@ -178,13 +254,18 @@ def test_terminals_run_in_the_worktree_and_end_with_the_turn(bench: Bench) -> No
 
 
 def test_a_terminal_of_a_role_with_sandbox_is_locked_in(bench: Bench) -> None:
-    """It writes to the worktree and nowhere else; the agent itself runs as the person, which the documentation says."""
+    """It writes to the worktree and nowhere else; the agent itself runs as the person, which the
+    documentation says.
+    """
     choose()
     (bench.worktree / ".git").rmdir()
     subprocess.run(["git", "init", "--quiet", str(bench.worktree)], check=True)
     outside = bench.root / "outside"
     text = bench.text(
-        "run:echo in > inside; cat inside; echo $MINE", f"run:echo out > {outside}", "killed:sleep 600", rights=Rights(sandbox=True)
+        "run:echo in > inside; cat inside; echo $MINE",
+        f"run:echo out > {outside}",
+        "killed:sleep 600",
+        rights=Rights(sandbox=True),
     )
     assert text.startswith("[0: in\nm]")
     assert re.search(r"\[SIG(KILL|TERM)\]$", text)
@@ -193,34 +274,68 @@ def test_a_terminal_of_a_role_with_sandbox_is_locked_in(bench: Bench) -> None:
 
 
 def test_a_session_goes_on(bench: Bench) -> None:
-    """A later turn and a repair take it up; what the agent tells again of it is no answer; one that is gone makes place for a new one."""
+    """A later turn and a repair take it up; what the agent tells again of it is no answer; one that
+    is gone makes place for a new one.
+    """
     assert bench.text("heard") == "heard Do it. in session-1, which has 1 prompts"
     again = bench.ask("heard", prompt="More.", session="session-1")
-    assert (again.text, again.session) == ("heard More. in session-1, which has 2 prompts", "session-1")
-    assert again.usage == {"inputTokens": 130, "outputTokens": 50, "cachedTokens": 30}  # what the session cost before is not known
+    assert (again.text, again.session) == (
+        "heard More. in session-1, which has 2 prompts",
+        "session-1",
+    )
+    assert again.usage == {
+        "inputTokens": 130,
+        "outputTokens": 50,
+        "cachedTokens": 30,
+    }  # what the session cost before is not known
     repair = Repair(answer="", problem="no block", wording="Put it right.")
-    assert bench.text("heard", session="session-1", repair=repair) == "heard Put it right. in session-1, which has 3 prompts"
-    assert bench.text("heard", session="session-9", repair=repair) == "heard Do it. in session-2, which has 1 prompts"
+    assert (
+        bench.text("heard", session="session-1", repair=repair)
+        == "heard Put it right. in session-1, which has 3 prompts"
+    )
+    assert (
+        bench.text("heard", session="session-9", repair=repair)
+        == "heard Do it. in session-2, which has 1 prompts"
+    )
     assert "session session-9 is gone (Resource not found); a new one begins" in bench.remarks
-    assert bench.text("heard", "forgetful", session="session-1", repair=repair) == "heard Do it. in session-3, which has 1 prompts"
+    assert (
+        bench.text("heard", "forgetful", session="session-1", repair=repair)
+        == "heard Do it. in session-3, which has 1 prompts"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["old"], f"{AGENT} speaks version 0 of the Agent Client Protocol, but version 1 is needed; bring it up to date, then resume"),
-        (["locked"], f"{AGENT} is not logged in (Authentication required: no key); log in with its own command, then resume"),
-        (["unlocked"], f"{AGENT} is not logged in (Authentication required); log in with its own command, then resume"),
-        (["broken"], f"{AGENT} cannot begin: Internal error: no model is configured; if it is too old"),
+        (
+            ["old"],
+            f"{AGENT} speaks version 0 of the Agent Client Protocol, but version 1 is needed; bring it up to date, then resume",
+        ),
+        (
+            ["locked"],
+            f"{AGENT} is not logged in (Authentication required: no key); log in with its own command, then resume",
+        ),
+        (
+            ["unlocked"],
+            f"{AGENT} is not logged in (Authentication required); log in with its own command, then resume",
+        ),
+        (
+            ["broken"],
+            f"{AGENT} cannot begin: Internal error: no model is configured; if it is too old",
+        ),
     ],
 )
-def test_what_a_person_can_mend_is_a_lack_of_the_machine(bench: Bench, words: list[str], expected: str) -> None:
+def test_what_a_person_can_mend_is_a_lack_of_the_machine(
+    bench: Bench, words: list[str], expected: str
+) -> None:
     """Too old, not logged in, not set up: the thread waits for it, and the step has not failed."""
     assert bench.lack(*words).startswith(expected)
 
 
 def test_what_is_no_agent_is_a_lack_of_the_machine(tmp_path: Path) -> None:
-    """Not there, cannot run, does not know the protocol, or waits for a person at its own prompt."""
+    """Not there, cannot run, does not know the protocol, or waits for a person at its own
+    prompt.
+    """
     (tmp_path / "scratch").mkdir()
     for settings, expected in (
         ({"argv": ["no-such-agent"]}, "'no-such-agent' is not on PATH"),
@@ -229,10 +344,27 @@ def test_what_is_no_agent_is_a_lack_of_the_machine(tmp_path: Path) -> None:
             {"argv": ["sh", "-c", "echo unknown option --acp >&2; exit 2"]},
             "sh cannot begin: it ended with exit code 2; it said last: unknown option",
         ),
-        ({"argv": ["sleep", "600"], "startSeconds": 0.2}, "sleep did not take part in the Agent Client Protocol within 0.2 s"),
-        ({"argv": ["sh", "-c", 'read x; echo \'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":{}}}\'; sleep 600']}, "protocolVersion"),
+        (
+            {"argv": ["sleep", "600"], "startSeconds": 0.2},
+            "sleep did not take part in the Agent Client Protocol within 0.2 s",
+        ),
+        (
+            {
+                "argv": [
+                    "sh",
+                    "-c",
+                    'read x; echo \'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":{}}}\'; sleep 600',
+                ]
+            },
+            "protocolVersion",
+        ),
     ):
-        asked = request(tmp_path, key=f"{tmp_path.name}/1", scratch=tmp_path / "scratch", environment={"PATH": os.environ["PATH"]})
+        asked = request(
+            tmp_path,
+            key=f"{tmp_path.name}/1",
+            scratch=tmp_path / "scratch",
+            environment={"PATH": os.environ["PATH"]},
+        )
         with pytest.raises(EnvironmentLacks, match=expected):
             AcpAgent(settings).answer(asked)
 
@@ -244,10 +376,20 @@ def test_an_agent_that_can_log_in_by_itself_is_asked_to(bench: Bench) -> None:
     program.write_text(f'#!/bin/sh\nexec {" ".join(argv())} "$@"\n')
     program.chmod(0o755)
     environment = {"PATH": f"{bench.root}:{os.environ['PATH']}", "HOME": str(bench.root)}
-    asked = request(bench.root, key=f"{bench.thread}/1", scratch=bench.root / "scratch", worktree=bench.worktree, environment=environment)
-    with pytest.raises(EnvironmentLacks, match="Cursor cannot begin: Invalid params: cursor_login") as caught:
+    asked = request(
+        bench.root,
+        key=f"{bench.thread}/1",
+        scratch=bench.root / "scratch",
+        worktree=bench.worktree,
+        environment=environment,
+    )
+    with pytest.raises(
+        EnvironmentLacks, match="Cursor cannot begin: Invalid params: cursor_login"
+    ) as caught:
         agent.answer(asked)
-    assert "run `cursor-agent login`, or set CURSOR_API_KEY and name it under environment" in str(caught.value)
+    assert "run `cursor-agent login`, or set CURSOR_API_KEY and name it under environment" in str(
+        caught.value
+    )
     program.write_text(f'#!/bin/sh\nexec {" ".join(argv())} "$@" method:cursor_login\n')
     assert agent.answer(asked).text == "in"
 
@@ -255,14 +397,32 @@ def test_an_agent_that_can_log_in_by_itself_is_asked_to(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("word", "message", "more"),
     [
-        ("die:3", f"{AGENT} gave no answer: it ended with exit code 3; it said last: my last words", {"exitCode": 3}),
-        ("die:kill", f"{AGENT} gave no answer: it was ended by signal 9; it said last: my last words", {"signal": 9}),
+        (
+            "die:3",
+            f"{AGENT} gave no answer: it ended with exit code 3; it said last: my last words",
+            {"exitCode": 3},
+        ),
+        (
+            "die:kill",
+            f"{AGENT} gave no answer: it was ended by signal 9; it said last: my last words",
+            {"signal": 9},
+        ),
         ("stop:refusal", f"{AGENT} gave no answer: it refused to go on", {"stopReason": "refusal"}),
-        ("stop:max_tokens", f"{AGENT} gave no answer: its answer reached the limit of tokens", {"stopReason": "max_tokens"}),
-        ("error:the model is gone", f"{AGENT} gave no answer: Internal error: the model is gone", {}),
+        (
+            "stop:max_tokens",
+            f"{AGENT} gave no answer: its answer reached the limit of tokens",
+            {"stopReason": "max_tokens"},
+        ),
+        (
+            "error:the model is gone",
+            f"{AGENT} gave no answer: Internal error: the model is gone",
+            {},
+        ),
     ],
 )
-def test_an_agent_that_gives_up_has_failed(bench: Bench, word: str, message: str, more: dict[str, object]) -> None:
+def test_an_agent_that_gives_up_has_failed(
+    bench: Bench, word: str, message: str, more: dict[str, object]
+) -> None:
     """The step fails with the reason, the end of its standard error, and what it had cost."""
     failed = bench.failure("cost:10=0.5", word)
     assert (str(failed), failed.kind) == (message, "agent")
@@ -280,23 +440,32 @@ def test_an_agent_whose_service_is_away_is_told_from_one_that_gives_up(bench: Be
 def test_an_agent_that_closes_its_output_or_lets_others_hold_it_has_failed(bench: Bench) -> None:
     """Nobody waits for a pipe that only a leftover keeps open."""
     assert str(bench.failure("deaf")) == f"{AGENT} gave no answer: it closed its output"
-    assert str(bench.failure("hold", "die:0")).startswith(f"{AGENT} gave no answer: it ended with exit code 0")
+    assert str(bench.failure("hold", "die:0")).startswith(
+        f"{AGENT} gave no answer: it ended with exit code 0"
+    )
 
 
 def test_an_agent_that_hangs_is_over_time(bench: Bench) -> None:
     """The step's time limit holds, whatever the agent does about it."""
     failed = bench.failure("endless:sleep 604", "hang", timeout_s=5.0)
-    assert (failed.kind, str(failed)) == ("timeout", f"{AGENT} gave no answer within 5 s and was stopped")
+    assert (failed.kind, str(failed)) == (
+        "timeout",
+        f"{AGENT} gave no answer within 5 s and was stopped",
+    )
     assert not sleepers(bench)
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
 def test_a_kill_tells_the_agent_and_then_ends_it(bench: Bench, stubborn: bool) -> None:
-    """It hears that its turn is cancelled; one that does not care is ended all the same, with its terminals and children."""
+    """It hears that its turn is cancelled; one that does not care is ended all the same, with its
+    terminals and children.
+    """
     cancel, heard = Cancel(), []
 
     def stop() -> None:
-        with os.fdopen(os.open(bench.marks, os.O_RDWR)) as marks:  # blocks until the agent says that it hangs
+        with os.fdopen(
+            os.open(bench.marks, os.O_RDWR)
+        ) as marks:  # blocks until the agent says that it hangs
             heard.append(marks.readline())
             cancel.request()
             heard.append(marks.readline())
@@ -312,14 +481,19 @@ def test_a_kill_tells_the_agent_and_then_ends_it(bench: Bench, stubborn: bool) -
 
 
 def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(bench: Bench) -> None:
-    """What it cost when it was done stops the thread behind it; its answer was paid for and is kept."""
+    """What it cost when it was done stops the thread behind it; its answer was paid for and is
+    kept.
+    """
     cancel = Cancel()
 
     def progress(fields: Mapping[str, object]) -> None:
         if "usage" in fields:
             cancel.request()
 
-    assert bench.text("say:It is done.", "cost:500=0.25", "late", cancel=cancel, progress=progress) == "It is done."
+    assert (
+        bench.text("say:It is done.", "cost:500=0.25", "late", cancel=cancel, progress=progress)
+        == "It is done."
+    )
     assert cancel.requested
 
 
@@ -334,12 +508,20 @@ def test_a_kill_before_it_has_begun_ends_it(bench: Bench) -> None:
     ("words", "problem"),
     [
         (["flood:line"], "it wrote a line of more than 8388608 bytes, and was stopped"),
-        (["flood:noise"], "it wrote more than 1048576 bytes that are no messages of the protocol, and was stopped"),
+        (
+            ["flood:noise"],
+            "it wrote more than 1048576 bytes that are no messages of the protocol, and was stopped",
+        ),
         (["flood:text"], "its answer is longer than 1048576 characters, and was stopped"),
-        (["flood:requests"], "it (left more than 16777216 bytes of answers unread|asked more than 256 things at once), and was stopped"),
+        (
+            ["flood:requests"],
+            "it (left more than 16777216 bytes of answers unread|asked more than 256 things at once), and was stopped",
+        ),
     ],
 )
-def test_an_agent_that_floods_us_is_ended_within_bounds(bench: Bench, words: list[str], problem: str) -> None:
+def test_an_agent_that_floods_us_is_ended_within_bounds(
+    bench: Bench, words: list[str], problem: str
+) -> None:
     """However much it writes, little of it is kept, and it does not go on for long."""
     (bench.worktree / "big").write_text("x" * 200_000)
     before = psutil.Process().memory_info().rss
@@ -354,10 +536,16 @@ def test_what_it_leaves_running_is_ended(bench: Bench) -> None:
         assert await_end(left_by(bench.text(f"leave:{way}", "say:done")))
 
 
-def test_messages_that_nobody_knows_do_no_harm(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
-    """Newer kinds of updates, nonsense and wrong requests: the turn goes on, and our log does not fill with traces."""
+def test_messages_that_nobody_knows_do_no_harm(
+    bench: Bench, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Newer kinds of updates, nonsense and wrong requests: the turn goes on, and our log does not
+    fill with traces.
+    """
     text = bench.text("strange", "wrong", "say:ok")
-    assert text == "[Invalid params; Invalid params; Method not found; there is no terminal 'none']ok"
+    assert (
+        text == "[Invalid params; Invalid params; Method not found; there is no terminal 'none']ok"
+    )
     assert "Traceback" not in capfd.readouterr().err
 
 

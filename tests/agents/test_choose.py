@@ -12,31 +12,61 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings
 from uncaged_engine.settings.keys import put
 
-AGENTS = {name: AgentSettings(use="command", settings={"argv": [name]}) for name in ("a", "b", "c", "d", "e", "f")}
+AGENTS = {
+    name: AgentSettings(use="command", settings={"argv": [name]})
+    for name in ("a", "b", "c", "d", "e", "f")
+}
 
 
-def bound(config: Config, *roles: str, asked: dict[str, str] | None = None, **more: Any) -> tuple[str, dict[str, str]]:
+def bound(
+    config: Config, *roles: str, asked: dict[str, str] | None = None, **more: Any
+) -> tuple[str, dict[str, str]]:
     """The name of the default agent ("" if the record names none), and of the others by role."""
     usual: dict[str, Any] = {"flow": "fix", "environment": {"PATH": ""}, "directory": Path("/here")}
-    said = cast("dict[str, Any]", bind(config, roles=roles or ("coder", "reviewer"), asked=asked or {}, **(usual | more)))
-    return said["default"]["name"] if "default" in said else "", {role: choice["name"] for role, choice in said["roles"].items()}
+    said = cast(
+        "dict[str, Any]",
+        bind(config, roles=roles or ("coder", "reviewer"), asked=asked or {}, **(usual | more)),
+    )
+    return said["default"]["name"] if "default" in said else "", {
+        role: choice["name"] for role, choice in said["roles"].items()
+    }
 
 
 def test_the_special_goes_before_the_general_and_words_before_files() -> None:
-    """Asked for the role, asked for all, the flow's role, the flow, the role, the default: each step shows when those above are gone."""
-    full = Config(agents=AGENTS, agent="e", roles={"coder": "d"}, flows={"fix": FlowSettings(agent="f", roles={"coder": "c"})})
+    """Asked for the role, asked for all, the flow's role, the flow, the role, the default: each
+    step shows when those above are gone.
+    """
+    full = Config(
+        agents=AGENTS,
+        agent="e",
+        roles={"coder": "d"},
+        flows={"fix": FlowSettings(agent="f", roles={"coder": "c"})},
+    )
     assert bound(full, asked={"coder": "a", "": "b"}) == ("b", {"coder": "a"})
     assert bound(full, asked={"": "b"}) == ("b", {})
     assert bound(full) == ("f", {"coder": "c"})
-    assert bound(Config(agents=AGENTS, agent="e", roles={"coder": "d"}, flows={"fix": FlowSettings(agent="f")})) == ("f", {})
+    assert bound(
+        Config(
+            agents=AGENTS, agent="e", roles={"coder": "d"}, flows={"fix": FlowSettings(agent="f")}
+        )
+    ) == ("f", {})
     assert bound(Config(agents=AGENTS, agent="e", roles={"coder": "d"})) == ("e", {"coder": "d"})
     assert bound(full, flow="other") == ("e", {"coder": "d"})
 
 
 def test_the_record_says_which_and_why_and_keeps_secrets_by_name() -> None:
-    """What goes into the start record: name, kind, settings with ``secret:NAME`` as it stands, reason."""
-    config = Config(agents={"mine": AgentSettings(use="command", settings={"argv": ["x"], "env": {"K": "secret:K"}})}, agent="mine")
-    said = bind(config, flow="fix", roles=["coder"], asked={}, environment={}, directory=Path("/here"))
+    """What goes into the start record: name, kind, settings with ``secret:NAME`` as it stands,
+    reason.
+    """
+    config = Config(
+        agents={
+            "mine": AgentSettings(use="command", settings={"argv": ["x"], "env": {"K": "secret:K"}})
+        },
+        agent="mine",
+    )
+    said = bind(
+        config, flow="fix", roles=["coder"], asked={}, environment={}, directory=Path("/here")
+    )
     assert said == {
         "default": {
             "name": "mine",
@@ -50,28 +80,66 @@ def test_the_record_says_which_and_why_and_keeps_secrets_by_name() -> None:
 
 def test_nobody_configured_means_the_built_in_repair(tmp_path: Path) -> None:
     """A program on PATH is named in the reason, but never used unasked."""
-    plain = choose(Config(), flow="fix", role=None, asked={}, environment={"PATH": str(tmp_path)}, directory=tmp_path)
-    assert (plain.name, plain.reason) == ("repair", "no agent is configured, so the built-in repair answers")
+    plain = choose(
+        Config(),
+        flow="fix",
+        role=None,
+        asked={},
+        environment={"PATH": str(tmp_path)},
+        directory=tmp_path,
+    )
+    assert (plain.name, plain.reason) == (
+        "repair",
+        "no agent is configured, so the built-in repair answers",
+    )
     write(tmp_path, {"claude": "#!/bin/sh\n"})
     (tmp_path / "claude").chmod(0o755)
-    found = choose(Config(), flow="fix", role=None, asked={}, environment={"PATH": str(tmp_path)}, directory=tmp_path)
+    found = choose(
+        Config(),
+        flow="fix",
+        role=None,
+        asked={},
+        environment={"PATH": str(tmp_path)},
+        directory=tmp_path,
+    )
     assert found.name == "repair"
-    assert "'claude' is on PATH: to use it, run with --agent claude, or name it in config.yaml" in found.reason
+    assert (
+        "'claude' is on PATH: to use it, run with --agent claude, or name it in config.yaml"
+        in found.reason
+    )
     refused = Config(consent=("not claude",))
-    assert choose(refused, flow="fix", role=None, asked={}, environment={"PATH": str(tmp_path)}, directory=tmp_path).reason == plain.reason
+    assert (
+        choose(
+            refused,
+            flow="fix",
+            role=None,
+            asked={},
+            environment={"PATH": str(tmp_path)},
+            directory=tmp_path,
+        ).reason
+        == plain.reason
+    )
 
 
 def test_nobody_for_a_role_is_said_before_a_thread_starts() -> None:
     """Only who asked for the built-in repair by name gets it for a role that it does not play."""
-    with pytest.raises(EnvironmentLacks, match=r"no agent .* answer for 'poet' in 'fix'; .* plays only planner.*--agent") as caught:
+    with pytest.raises(
+        EnvironmentLacks,
+        match=r"no agent .* answer for 'poet' in 'fix'; .* plays only planner.*--agent",
+    ) as caught:
         bound(Config(), "coder", "poet")
     assert caught.value.exit_code == 4
     assert bound(Config(), "coder", "reviewer") == ("repair", {})
     assert bound(Config(), "poet", asked={"": "repair"}) == ("repair", {})
-    assert bound(Config(agents=AGENTS), "coder", "poet", asked={"poet": "a"}) == ("repair", {"poet": "a"})
+    assert bound(Config(agents=AGENTS), "coder", "poet", asked={"poet": "a"}) == (
+        "repair",
+        {"poet": "a"},
+    )
 
 
-def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repair(tmp_path: Path) -> None:
+def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repair(
+    tmp_path: Path,
+) -> None:
     """A key was put there to be used; a program on PATH needs a yes."""
     write(tmp_path, {"claude": "#!/bin/sh\n"})
     (tmp_path / "claude").chmod(0o755)
@@ -84,17 +152,28 @@ def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repa
         (Config(), {}, "repair"),
     ):
         environment = {"PATH": str(tmp_path), **variables}
-        chosen = choose(config, flow="fix", role=None, asked={}, environment=environment, directory=tmp_path)
+        chosen = choose(
+            config, flow="fix", role=None, asked={}, environment=environment, directory=tmp_path
+        )
         assert chosen.name == expected
 
 
 def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
-    """Whoever said `keys set ANTHROPIC_API_KEY` did so to use it; a variable goes first, a key of another name means nothing."""
+    """Whoever said `keys set ANTHROPIC_API_KEY` did so to use it; a variable goes first, a key of
+    another name means nothing.
+    """
     put(tmp_path, "ANTHROPIC_API_KEY", "x")
     put(tmp_path, "WORK", "x")
 
     def chosen(config: Config, **variables: str) -> tuple[str, str]:
-        found = choose(config, flow="fix", role=None, asked={}, environment={"PATH": "", **variables}, directory=tmp_path)
+        found = choose(
+            config,
+            flow="fix",
+            role=None,
+            asked={},
+            environment={"PATH": "", **variables},
+            directory=tmp_path,
+        )
         return found.name, found.reason
 
     config = Config(keys=tmp_path)
@@ -109,7 +188,11 @@ def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
     [
         ("scripted:demo.yaml", "scripted", {"file": "/here/demo.yaml"}),
         ("scripted:/abs/demo.yaml", "scripted", {"file": "/abs/demo.yaml"}),
-        ("command:./agent.sh -q 'two words'", "command", {"argv": ["/here/agent.sh", "-q", "two words"]}),
+        (
+            "command:./agent.sh -q 'two words'",
+            "command",
+            {"argv": ["/here/agent.sh", "-q", "two words"]},
+        ),
         ("command:claude -p", "command", {"argv": ["claude", "-p"]}),
         ("repair", "repair", {}),
         ("a", "command", {"argv": ["a"]}),
@@ -117,22 +200,39 @@ def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
 )
 def test_an_agent_can_be_said_in_one_word(word: str, use: str, settings: dict[str, object]) -> None:
     """Paths start at the caller's directory, since the worker runs elsewhere."""
-    choice = choose(Config(agents=AGENTS), flow="fix", role=None, asked={"": word}, environment={}, directory=Path("/here"))
+    choice = choose(
+        Config(agents=AGENTS),
+        flow="fix",
+        role=None,
+        asked={"": word},
+        environment={},
+        directory=Path("/here"),
+    )
     assert (choice.use, dict(choice.settings), choice.reason) == (use, settings, "asked for")
 
 
 def test_paths_in_config_start_at_the_config(tmp_path: Path) -> None:
     """Wherever the person is when they run the flow."""
-    config = Config(path=tmp_path / "config.yaml", agents={"s": AgentSettings(use="scripted", settings={"file": "s.yaml"})}, agent="s")
-    choice = choose(config, flow="fix", role=None, asked={}, environment={}, directory=Path("/elsewhere"))
+    config = Config(
+        path=tmp_path / "config.yaml",
+        agents={"s": AgentSettings(use="scripted", settings={"file": "s.yaml"})},
+        agent="s",
+    )
+    choice = choose(
+        config, flow="fix", role=None, asked={}, environment={}, directory=Path("/elsewhere")
+    )
     assert choice.settings == {"file": str(tmp_path / "s.yaml")}
 
 
 def test_slips_are_found_before_a_thread_starts() -> None:
-    """An unknown agent or role names the nearest; wrong settings and broken quotes are the person's words."""
+    """An unknown agent or role names the nearest; wrong settings and broken quotes are the person's
+    words.
+    """
     with pytest.raises(NotFoundError, match="there is no agent 'scriptd' \\(known: scripted"):
         bound(Config(), asked={"": "scriptd"})
-    with pytest.raises(NotFoundError, match="the flow 'fix' has no role 'codr' \\(its roles: coder"):
+    with pytest.raises(
+        NotFoundError, match="the flow 'fix' has no role 'codr' \\(its roles: coder"
+    ):
         bound(Config(agents=AGENTS), asked={"": "a", "codr": "a"})
     with pytest.raises(UsageError, match="needs file: text"):
         bound(Config(), asked={"": "scripted"})
@@ -141,10 +241,29 @@ def test_slips_are_found_before_a_thread_starts() -> None:
 
 
 def test_a_start_record_names_no_agent_that_is_never_asked() -> None:
-    """The default is neither checked nor recorded if every role has an agent of its own, and nothing is recorded without roles."""
+    """The default is neither checked nor recorded if every role has an agent of its own, and
+    nothing is recorded without roles.
+    """
     config = Config(agents={**AGENTS, "broken": AgentSettings(use="command")}, agent="broken")
     assert bound(config, "coder", asked={"coder": "a"}) == ("", {"coder": "a"})
     assert bound(Config(agents=AGENTS), "poet", asked={"poet": "a"}) == ("", {"poet": "a"})
-    assert bind(Config(), flow="fix", roles=(), asked={"": "repair"}, environment={}, directory=Path("/here")) == {}
+    assert (
+        bind(
+            Config(),
+            flow="fix",
+            roles=(),
+            asked={"": "repair"},
+            environment={},
+            directory=Path("/here"),
+        )
+        == {}
+    )
     with pytest.raises(UsageError, match="needs file: text"):
-        bind(Config(), flow="fix", roles=(), asked={"": "scripted"}, environment={}, directory=Path("/here"))
+        bind(
+            Config(),
+            flow="fix",
+            roles=(),
+            asked={"": "scripted"},
+            environment={},
+            directory=Path("/here"),
+        )

@@ -33,24 +33,38 @@ def failure(agent: CommandAgent, tmp_path: Path, **more: Any) -> AgentFailed:
 
 
 def test_prompt_in_answer_out(tmp_path: Path) -> None:
-    """The prompt on standard input, the answer on standard output, the worktree around it, its files changed."""
-    text = answer(shell("cat; pwd; echo changed > file; echo noise >&2"), tmp_path, prompt="Grüße\n")
+    """The prompt on standard input, the answer on standard output, the worktree around it, its
+    files changed.
+    """
+    text = answer(
+        shell("cat; pwd; echo changed > file; echo noise >&2"), tmp_path, prompt="Grüße\n"
+    )
     assert text == f"Grüße\n{tmp_path}\n"
     assert (tmp_path / "file").read_text("utf-8") == "changed\n"
 
 
 def test_no_shell_reads_the_words(tmp_path: Path) -> None:
     """Arguments arrive as they stand in the config."""
-    agent = CommandAgent({"argv": [sys.executable, "-c", "import sys; print(sys.argv[1:])", "$HOME; rm *", "a b"]})
+    agent = CommandAgent(
+        {"argv": [sys.executable, "-c", "import sys; print(sys.argv[1:])", "$HOME; rm *", "a b"]}
+    )
     assert answer(agent, tmp_path) == "['$HOME; rm *', 'a b']\n"
 
 
-def test_the_environment_is_the_given_one_and_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_the_given_one_and_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing of the worker's own environment reaches an agent."""
     monkeypatch.setenv("WORKER_SECRET", "x")
-    text = answer(shell("env", env={"MINE": "m"}), tmp_path, environment={**ENVIRONMENT, "GIVEN": "g"})
+    text = answer(
+        shell("env", env={"MINE": "m"}), tmp_path, environment={**ENVIRONMENT, "GIVEN": "g"}
+    )
     names = {line.partition("=")[0] for line in text.splitlines()}
-    assert {"PATH", "GIVEN", "MINE"} <= names <= {"PATH", "GIVEN", "MINE", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert (
+        {"PATH", "GIVEN", "MINE"}
+        <= names
+        <= {"PATH", "GIVEN", "MINE", "PWD", "SHLVL", "_", "OLDPWD"}
+    )
 
 
 def test_without_a_worktree_it_runs_in_an_empty_directory(tmp_path: Path) -> None:
@@ -103,7 +117,10 @@ def test_a_kill_ends_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("program", "words"),
-    [("no-such-agent", "'no-such-agent' is not on PATH; install it, or set argv"), ("/no/agent", "'/no/agent' is not at that path")],
+    [
+        ("no-such-agent", "'no-such-agent' is not on PATH; install it, or set argv"),
+        ("/no/agent", "'/no/agent' is not at that path"),
+    ],
 )
 def test_no_such_program_is_a_lack_of_the_machine(tmp_path: Path, program: str, words: str) -> None:
     """Install it, then resume: the step has not failed."""

@@ -23,17 +23,25 @@ def programs(directory: Path, *names: str) -> dict[str, str]:
 
 
 def chosen(config: Config, environment: dict[str, str]) -> tuple[str, str]:
-    choice = choose(config, flow="fix", role=None, asked={}, environment=environment, directory=Path("/here"))
+    choice = choose(
+        config, flow="fix", role=None, asked={}, environment=environment, directory=Path("/here")
+    )
     return choice.name, choice.reason
 
 
-def asks(config: Config, environment: dict[str, str], asked: dict[str, str] | None = None) -> str | None:
-    row = question(config, flow="fix", roles=["coder", "reviewer"], asked=asked or {}, environment=environment)
+def asks(
+    config: Config, environment: dict[str, str], asked: dict[str, str] | None = None
+) -> str | None:
+    row = question(
+        config, flow="fix", roles=["coder", "reviewer"], asked=asked or {}, environment=environment
+    )
     return None if row is None else row.name
 
 
 def test_each_row_of_the_table_is_whole() -> None:
-    """It can be made into a command, its placeholders are known, and the program rows can come to an answer."""
+    """It can be made into a command, its placeholders are known, and the program rows can come to
+    an answer.
+    """
     for row in table().values():
         words = {word for word in row.arguments if word.startswith("{")}
         assert words <= {"{rights}", "{schema}", "{continue}", "{prompt}", "{more}"}, row.name
@@ -48,7 +56,9 @@ def test_each_row_of_the_table_is_whole() -> None:
 
 
 def test_a_program_is_used_after_a_yes_and_not_before(tmp_path: Path) -> None:
-    """Yes and no are both kept; a yes to a program that is gone is no choice; of two the first in the config counts."""
+    """Yes and no are both kept; a yes to a program that is gone is no choice; of two the first in
+    the config counts.
+    """
     environment = programs(tmp_path / "bin", "claude", "gemini")
     assert [row.name for row in present(environment)] == ["claude", "gemini"]
     assert chosen(Config(), environment)[0] == "repair"
@@ -59,7 +69,10 @@ def test_a_program_is_used_after_a_yes_and_not_before(tmp_path: Path) -> None:
     assert asks(Config(consent=("not claude", "gemini")), environment) is None
     assert asks(Config(consent=("gemini",)), environment) is None
     name, reason = chosen(Config(consent=("gemini", "claude")), environment)
-    assert (name, reason) == ("gemini", "Gemini CLI is on PATH, and you said yes to it (config.yaml: consent)")
+    assert (name, reason) == (
+        "gemini",
+        "Gemini CLI is on PATH, and you said yes to it (config.yaml: consent)",
+    )
     assert chosen(Config(consent=("codex", "nonsense")), environment)[0] == "repair"
 
 
@@ -70,7 +83,9 @@ def test_nobody_is_asked_when_nothing_depends_on_it(tmp_path: Path) -> None:
     assert asks(Config(), environment, {"": "repair"}) is None
     assert asks(Config(), environment, {"coder": "repair", "reviewer": "repair"}) is None
     assert asks(Config(), environment, {"coder": "repair"}) == "claude"
-    assert asks(Config(), environment, {"codr": "repair"}) is None, "a slip: the run is refused, and no answer must be kept for it"
+    assert asks(Config(), environment, {"codr": "repair"}) is None, (
+        "a slip: the run is refused, and no answer must be kept for it"
+    )
     assert asks(Config(), {**environment, "ANTHROPIC_API_KEY": "sk-test"}) is None
     assert asks(Config(), programs(tmp_path / "empty")) is None
 
@@ -82,7 +97,14 @@ def test_the_names_of_the_table_need_no_config() -> None:
         ("gemini", "acp", {"row": "gemini"}),
         ("acp:./mine --fast", "acp", {"argv": ["/here/mine", "--fast"]}),
     ):
-        choice = choose(Config(), flow="fix", role=None, asked={"": word}, environment={}, directory=Path("/here"))
+        choice = choose(
+            Config(),
+            flow="fix",
+            role=None,
+            asked={"": word},
+            environment={},
+            directory=Path("/here"),
+        )
         assert (choice.use, dict(choice.settings)) == (use, settings)
 
 
@@ -91,14 +113,22 @@ def test_the_names_of_the_table_need_no_config() -> None:
     [
         (b"", b"consent: [claude]\n"),
         (b"agent: repair", b"agent: repair\nconsent: [claude]\n"),
-        (b"# mine\nconsent: [not codex]\nagent: repair\n", b"# mine\nconsent: [not codex, claude]\nagent: repair\n"),
+        (
+            b"# mine\nconsent: [not codex]\nagent: repair\n",
+            b"# mine\nconsent: [not codex, claude]\nagent: repair\n",
+        ),
         (b"consent: []\n", b"consent: [claude]\n"),
         (b"consent: [not codex]  # asked\n", b"consent: [not codex, claude]  # asked\n"),
-        (b"# mine\nconsent:\n  - codex\nagent: repair  # ours\n", b"# mine\nconsent: [codex, claude]\nagent: repair  # ours\n"),
+        (
+            b"# mine\nconsent:\n  - codex\nagent: repair  # ours\n",
+            b"# mine\nconsent: [codex, claude]\nagent: repair  # ours\n",
+        ),
         (b"{agent: repair}\n", b"{agent: repair, consent: [claude]}\n"),
     ],
 )
-def test_the_answer_is_added_and_nothing_else_changes(tmp_path: Path, before: bytes, after: bytes) -> None:
+def test_the_answer_is_added_and_nothing_else_changes(
+    tmp_path: Path, before: bytes, after: bytes
+) -> None:
     """Comments and order of the file stay."""
     path = tmp_path / "config.yaml"
     path.write_bytes(before)

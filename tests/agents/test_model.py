@@ -38,10 +38,24 @@ def repository(tmp_path: Path) -> Path:
 def asked(tmp_path: Path, repository: Path) -> AgentRequest:
     """What a coder is asked, as the role effect would ask it."""
     role = role_spec()
-    prompt = build_prompt(role=role, task="Mend add().", params={}, steps=[], extra=None, note=None, max_history_characters=1000)
+    prompt = build_prompt(
+        role=role,
+        task="Mend add().",
+        params={},
+        steps=[],
+        extra=None,
+        note=None,
+        max_history_characters=1000,
+    )
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    return request(repository, role=role, prompt=prompt, scratch=scratch, environment={"PATH": os.environ["PATH"]})
+    return request(
+        repository,
+        role=role,
+        prompt=prompt,
+        scratch=scratch,
+        environment={"PATH": os.environ["PATH"]},
+    )
 
 
 @pytest.fixture(params=WIRES)
@@ -61,8 +75,12 @@ def texts(server: ModelServer, wire: Wire, number: int = 0) -> tuple[str, str]:
     return system, last if isinstance(last, str) else last[-1]["text"]
 
 
-def test_it_works_in_the_worktree_and_answers(asked: AgentRequest, repository: Path, wire: Wire) -> None:
-    """Read, edit, check, answer: four requests, one answer, the file changed, every token counted."""
+def test_it_works_in_the_worktree_and_answers(
+    asked: AgentRequest, repository: Path, wire: Wire
+) -> None:
+    """Read, edit, check, answer: four requests, one answer, the file changed, every token
+    counted.
+    """
     check = "python3 -c 'import add; print(add.add(2, 3))'"
     script = [
         calls(("read", {"path": "add.py"})),
@@ -79,11 +97,15 @@ def test_it_works_in_the_worktree_and_answers(asked: AgentRequest, repository: P
     assert answer.usage["turns"] == 4
     assert answer.usage["inputTokens"] == 400
     assert [event["tool"] for event in heard if "tool" in event] == ["read", "edit", "run"]
-    assert {"file": "add.py"}.items() <= next(event for event in heard if event.get("tool") == "edit").items()
+    assert {"file": "add.py"}.items() <= next(
+        event for event in heard if event.get("tool") == "edit"
+    ).items()
     assert KEY not in str(heard)
 
 
-def test_the_role_is_the_system_prompt_and_the_rest_is_said_to_it(asked: AgentRequest, wire: Wire) -> None:
+def test_the_role_is_the_system_prompt_and_the_rest_is_said_to_it(
+    asked: AgentRequest, wire: Wire
+) -> None:
     """Nothing of the prompt is lost and nothing stands twice."""
     with serving([says(DONE)]) as server:
         agent_for(server, wire).answer(asked)
@@ -93,16 +115,23 @@ def test_the_role_is_the_system_prompt_and_the_rest_is_said_to_it(asked: AgentRe
     assert prompt.startswith("# The task\n\nMend add().")
     assert "You are the coder." not in prompt
     assert "exactly one fenced block" in prompt
-    assert f"{system.partition('# Your role')[1]}{system.partition('# Your role')[2]}\n\n{prompt}" == asked.prompt
+    assert (
+        f"{system.partition('# Your role')[1]}{system.partition('# Your role')[2]}\n\n{prompt}"
+        == asked.prompt
+    )
 
 
-def test_a_good_answer_costs_one_request_and_a_bad_one_goes_on_in_the_same_conversation(asked: AgentRequest, wire: Wire) -> None:
+def test_a_good_answer_costs_one_request_and_a_bad_one_goes_on_in_the_same_conversation(
+    asked: AgentRequest, wire: Wire
+) -> None:
     """A repair hears only what was wrong; the file of the conversation is the thread's own."""
     with serving([says("All is well.\n", DONE)]) as server:
         first = ask(agent_for(server, wire), asked, checker(SCHEMA), lambda _: None)
         assert (first.meta, first.calls, len(server.asked)) == ({"status": "done"}, 1, 1)
     attempts: list[Any] = []
-    with serving([calls(("list", {})), says('```json\n{"status": "finished"}\n```'), says("Sorry.\n", DONE)]) as server:
+    with serving(
+        [calls(("list", {})), says('```json\n{"status": "finished"}\n```'), says("Sorry.\n", DONE)]
+    ) as server:
         mended = ask(agent_for(server, wire), asked, checker(SCHEMA), attempts.append)
         assert mended.meta == {"status": "done"}
         assert len(server.asked) == 3
@@ -111,18 +140,28 @@ def test_a_good_answer_costs_one_request_and_a_bad_one_goes_on_in_the_same_conve
         assert "Mend add()" not in texts(server, wire, 2)[1]
     assert mended.usage["turns"] == 3
     assert mended.usage["inputTokens"] == 300
-    assert [attempt["problem"] for attempt in attempts] == ["status: 'finished' is not one of ['done', 'stuck']"]
-    assert [path.stat().st_mode & 0o777 for path in (asked.scratch / "conversations").iterdir()] == [0o600]
+    assert [attempt["problem"] for attempt in attempts] == [
+        "status: 'finished' is not one of ['done', 'stuck']"
+    ]
+    assert [
+        path.stat().st_mode & 0o777 for path in (asked.scratch / "conversations").iterdir()
+    ] == [0o600]
 
 
 def test_a_repair_is_forced_into_the_schema_where_the_endpoint_can(asked: AgentRequest) -> None:
-    """The first answer is free to say more than its data; one that had to be put right is the data alone."""
+    """The first answer is free to say more than its data; one that had to be put right is the data
+    alone.
+    """
     with serving([says("no block"), says('{"status": "done"}')]) as server:
         mended = ask(agent_for(server, "anthropic"), asked, checker(SCHEMA), lambda _: None)
         assert (mended.meta, mended.content) == ({"status": "done"}, '{"status": "done"}')
         assert "output_config" not in server.asked[0]
         form = server.asked[1]["output_config"]["format"]
-        assert (form["type"], form["schema"]["required"], form["schema"]["additionalProperties"]) == ("json_schema", ["status"], False)
+        assert (
+            form["type"],
+            form["schema"]["required"],
+            form["schema"]["additionalProperties"],
+        ) == ("json_schema", ["status"], False)
     with serving([says("no block"), says(DONE)]) as server:
         ask(agent_for(server, "openai"), asked, checker(SCHEMA), lambda _: None)
         assert not any("response_format" in body for body in server.asked)
@@ -139,7 +178,9 @@ def test_a_conversation_that_is_lost_is_told_again(asked: AgentRequest, wire: Wi
             path.unlink()
 
     with serving([says("nothing"), says(DONE)]) as server:
-        assert ask(agent_for(server, wire), asked, checker(SCHEMA), forget).meta == {"status": "done"}
+        assert ask(agent_for(server, wire), asked, checker(SCHEMA), forget).meta == {
+            "status": "done"
+        }
         assert "Mend add()" in texts(server, wire, 1)[1]
 
 
@@ -155,14 +196,21 @@ def test_without_a_workspace_it_only_talks(asked: AgentRequest, wire: Wire) -> N
 def test_a_role_gets_what_its_policy_names(asked: AgentRequest, wire: Wire) -> None:
     """The tools by name, and the network for its commands if that is named."""
     with serving([says(DONE)]) as server:
-        agent_for(server, wire).answer(replace(asked, rights=Rights(tools=frozenset({"read", "run"}), network=True)))
-        described = [tool["name"] if wire == "anthropic" else tool["function"]["name"] for tool in server.asked[0]["tools"]]
+        agent_for(server, wire).answer(
+            replace(asked, rights=Rights(tools=frozenset({"read", "run"}), network=True))
+        )
+        described = [
+            tool["name"] if wire == "anthropic" else tool["function"]["name"]
+            for tool in server.asked[0]["tools"]
+        ]
         assert described == ["read", "run"]
         assert "Commands may use the network." in texts(server, wire)[0]
 
 
 @pytest.mark.parametrize("network", [True, False])
-def test_commands_of_a_role_have_a_network_only_by_its_policy(asked: AgentRequest, network: bool) -> None:
+def test_commands_of_a_role_have_a_network_only_by_its_policy(
+    asked: AgentRequest, network: bool
+) -> None:
     """The server of the model itself is reached from a command with it, and not without."""
 
     def script(seen: Seen) -> Turn:
@@ -172,16 +220,23 @@ def test_commands_of_a_role_have_a_network_only_by_its_policy(asked: AgentReques
         return calls(("run", {"command": f'python3 -c "{program}"'}))
 
     with serving(script) as server:
-        agent_for(server, "anthropic").answer(replace(asked, rights=Rights(tools=frozenset({"run"}), network=network)))
+        agent_for(server, "anthropic").answer(
+            replace(asked, rights=Rights(tools=frozenset({"run"}), network=network))
+        )
         assert ("[exit code 0]\\n200" in json.dumps(server.asked[1]["messages"])) is network
 
 
 @pytest.mark.parametrize(
     ("turn", "kind"),
-    [(says("I", stop="refusal"), "refusal"), (fails(400, "invalid_request_error", "nonsense"), "model")],
+    [
+        (says("I", stop="refusal"), "refusal"),
+        (fails(400, "invalid_request_error", "nonsense"), "model"),
+    ],
     ids=["refusal", "model"],
 )
-def test_a_failure_says_its_kind_and_what_was_used(asked: AgentRequest, wire: Wire, turn: Turn, kind: str) -> None:
+def test_a_failure_says_its_kind_and_what_was_used(
+    asked: AgentRequest, wire: Wire, turn: Turn, kind: str
+) -> None:
     """Tokens of the turns before it are not lost."""
     with serving([calls(("list", {})), turn]) as server, pytest.raises(AgentFailed) as caught:
         agent_for(server, wire).answer(asked)
@@ -192,25 +247,53 @@ def test_a_failure_says_its_kind_and_what_was_used(asked: AgentRequest, wire: Wi
     assert usage["turns"] == 2
 
 
-def test_what_repairs_use_up_is_added_while_they_run_and_when_they_fail(asked: AgentRequest, wire: Wire) -> None:
-    """A limit that is watched while a model answers sees the whole step, and a failure loses no token of it."""
+def test_what_repairs_use_up_is_added_while_they_run_and_when_they_fail(
+    asked: AgentRequest, wire: Wire
+) -> None:
+    """A limit that is watched while a model answers sees the whole step, and a failure loses no
+    token of it.
+    """
     heard: list[Any] = []
-    with serving([says("no block"), fails(400, "invalid_request_error", "nonsense")]) as server, pytest.raises(AgentFailed) as caught:
-        ask(agent_for(server, wire), replace(asked, progress=heard.append), checker(SCHEMA), lambda _: None)
+    with (
+        serving([says("no block"), fails(400, "invalid_request_error", "nonsense")]) as server,
+        pytest.raises(AgentFailed) as caught,
+    ):
+        ask(
+            agent_for(server, wire),
+            replace(asked, progress=heard.append),
+            checker(SCHEMA),
+            lambda _: None,
+        )
     usage = caught.value.more["usage"]
     assert isinstance(usage, dict)
-    assert (usage["inputTokens"], usage["outputTokens"], usage["turns"], usage["model"]) == (100, 10, 2, "tiny")
+    assert (usage["inputTokens"], usage["outputTokens"], usage["turns"], usage["model"]) == (
+        100,
+        10,
+        2,
+        "tiny",
+    )
     with serving([says("no block"), says(DONE)]) as server:
-        ask(agent_for(server, wire), replace(asked, progress=heard.append), checker(SCHEMA), lambda _: None)
+        ask(
+            agent_for(server, wire),
+            replace(asked, progress=heard.append),
+            checker(SCHEMA),
+            lambda _: None,
+        )
     assert [event["usage"]["inputTokens"] for event in heard if "usage" in event][-1] == 200
 
 
 def test_its_turns_and_its_time_have_bounds(asked: AgentRequest, wire: Wire) -> None:
     """Both are settings."""
-    with serving(lambda _: calls(("list", {}))) as server, pytest.raises(AgentFailed, match="within 2 turns; raise maxTurns"):
+    with (
+        serving(lambda _: calls(("list", {}))) as server,
+        pytest.raises(AgentFailed, match="within 2 turns; raise maxTurns"),
+    ):
         agent_for(server, wire, maxTurns=2).answer(asked)
     slow = calls(("run", {"command": "sleep 60"}))
-    with serving([slow]) as server, pytest.raises(AgentFailed, match=r"no answer within 0\.5 s") as caught:
+    with (
+        serving([slow]) as server,
+        pytest.raises(AgentFailed, match=r"no answer within 0\.5 s") as caught,
+    ):
         agent_for(server, wire).answer(replace(asked, timeout_s=0.5))
     assert caught.value.kind == "timeout"
 
@@ -226,14 +309,19 @@ def test_settings_are_checked_before_anything_starts(wire: Wire) -> None:
 
 def test_a_wrong_key_is_a_lack(asked: AgentRequest, wire: Wire) -> None:
     """It pauses the thread; the key is not in the words."""
-    with serving([fails(401, "authentication_error", "invalid x-api-key")]) as server, pytest.raises(EnvironmentLacks) as caught:
+    with (
+        serving([fails(401, "authentication_error", "invalid x-api-key")]) as server,
+        pytest.raises(EnvironmentLacks) as caught,
+    ):
         agent_for(server, wire).answer(asked)
     assert "then resume" in str(caught.value)
     assert KEY not in str(caught.value)
 
 
 def test_a_model_server_on_loopback_is_found_by_asking() -> None:
-    """The first of its models that can talk; ports where nobody, or somebody else, answers are passed over."""
+    """The first of its models that can talk; ports where nobody, or somebody else, answers are
+    passed over.
+    """
     with serving([]) as server, serving([]) as other:
         other.models = ["only-embeddings"]
         closed = 1  # nobody listens there

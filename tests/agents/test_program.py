@@ -1,4 +1,6 @@
-"""Coding programs by their rows of the table, against stand-ins on PATH that speak the same formats, well and badly."""
+"""Coding programs by their rows of the table, against stand-ins on PATH that speak the same
+formats, well and badly.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ pytestmark = pytest.mark.slow  # each starts a Python or two
 FAKES = Path(__file__).parents[1] / "testbed" / "fake_programs"
 STRICT = {
     "type": "object",
-    "properties": {"status": {"type": "string"}, "files": {"type": "array", "items": {"type": "string"}}},
+    "properties": {
+        "status": {"type": "string"},
+        "files": {"type": "array", "items": {"type": "string"}},
+    },
     "required": ["status", "files"],
     "additionalProperties": False,
 }
@@ -68,7 +73,9 @@ class Stage:
         }
         return agent.answer(request(self.root, **(usual | more)))
 
-    def failure(self, row: str, part: Mapping[str, object] | None = None, **more: Any) -> AgentFailed:
+    def failure(
+        self, row: str, part: Mapping[str, object] | None = None, **more: Any
+    ) -> AgentFailed:
         with pytest.raises(AgentFailed) as caught:
             self.ask(row, part, **more)
         return caught.value
@@ -92,10 +99,18 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def test_claude_answers_with_usage_cost_and_session(stage: Stage) -> None:
-    """The prompt on standard input; cached tokens are a part of the input; tool, file and text are told as they come."""
+    """The prompt on standard input; cached tokens are a part of the input; tool, file and text are
+    told as they come.
+    """
     answer = stage.ask("claude", {"files": {"new": "x"}}, prompt="Grüße")
     assert (answer.text, answer.session) == ("Done.", "s-2")
-    assert answer.usage == {"inputTokens": 100, "cachedTokens": 70, "outputTokens": 5, "turns": 3, "cost": 0.125}
+    assert answer.usage == {
+        "inputTokens": 100,
+        "cachedTokens": 70,
+        "outputTokens": 5,
+        "turns": 3,
+        "cost": 0.125,
+    }
     assert stage.told == [{"text": "I edit it.", "tool": "Edit", "file": "add.py"}]
     assert (stage.worktree / "new").read_text() == "x"
     call = stage.calls[0]
@@ -108,7 +123,12 @@ def test_rights_follow_the_workspace_and_arguments_the_config(stage: Stage) -> N
     stage.ask("claude", writable=False)
     stage.ask("claude", settings={"rights": ["--mine"], "arguments": ["--model", "haiku"]})
     first, second = (call["argv"][4:] for call in stage.calls)
-    assert first == ["--allowedTools", "Read,Glob,Grep", "--disallowedTools", "Edit,Write,NotebookEdit"]
+    assert first == [
+        "--allowedTools",
+        "Read,Glob,Grep",
+        "--disallowedTools",
+        "Edit,Write,NotebookEdit",
+    ]
     assert second == ["--mine", "--model", "haiku"]
 
 
@@ -128,7 +148,12 @@ def test_rights_follow_the_workspace_and_arguments_the_config(stage: Stage) -> N
             "claude",
             Rights(network=True),
             {"writable": False},
-            ["--allowedTools", "Glob,Read,Grep,WebFetch,WebSearch", "--disallowedTools", "Edit,NotebookEdit,Write,Bash"],
+            [
+                "--allowedTools",
+                "Glob,Read,Grep,WebFetch,WebSearch",
+                "--disallowedTools",
+                "Edit,NotebookEdit,Write,Bash",
+            ],
         ),
         (
             "claude",
@@ -142,14 +167,31 @@ def test_rights_follow_the_workspace_and_arguments_the_config(stage: Stage) -> N
             {},
             ["--approval-mode", "default", "--allowed-tools", "replace"],
         ),
-        ("gemini-headless", Rights(tools=frozenset({"read"})), {}, ["--approval-mode", "default", "-p"]),
+        (
+            "gemini-headless",
+            Rights(tools=frozenset({"read"})),
+            {},
+            ["--approval-mode", "default", "-p"],
+        ),
         ("codex", Rights(tools=frozenset({"read", "search"})), {}, ["--sandbox", "read-only"]),
         ("codex", Rights(tools=frozenset({"run"})), {}, ["--sandbox", "danger-full-access"]),
     ],
-    ids=["claude", "claude reads", "claude has nothing", "gemini", "gemini reads", "codex reads", "codex runs"],
+    ids=[
+        "claude",
+        "claude reads",
+        "claude has nothing",
+        "gemini",
+        "gemini reads",
+        "codex reads",
+        "codex runs",
+    ],
 )
-def test_tools_of_a_policy_are_passed_on(stage: Stage, row: str, rights: Rights, more: dict[str, Any], expected: list[str]) -> None:
-    """By the program's own options where it has some; a role that changes and runs nothing gets what a reader gets."""
+def test_tools_of_a_policy_are_passed_on(
+    stage: Stage, row: str, rights: Rights, more: dict[str, Any], expected: list[str]
+) -> None:
+    """By the program's own options where it has some; a role that changes and runs nothing gets
+    what a reader gets.
+    """
     stage.ask(row, rights=rights, **more)
     assert " ".join(expected) in " ".join(stage.calls[0]["argv"])
 
@@ -162,7 +204,9 @@ def test_a_person_s_rights_go_before_the_policy_s_tools(stage: Stage) -> None:
 
 def test_is_error_counts_not_the_exit_code(stage: Stage) -> None:
     """Failures of the service arrive as success with exit 0; what was used up is kept."""
-    failed = stage.failure("claude", {"result": {"is_error": True, "result": "API Error: 529 overloaded"}})
+    failed = stage.failure(
+        "claude", {"result": {"is_error": True, "result": "API Error: 529 overloaded"}}
+    )
     assert str(failed) == "Claude Code failed: API Error: 529 overloaded"
     assert isinstance(failed, AgentAway)
     assert (failed.more["exitCode"], failed.more["usage"]) == (
@@ -174,22 +218,37 @@ def test_is_error_counts_not_the_exit_code(stage: Stage) -> None:
 
 
 def test_a_login_that_is_missing_is_a_lack_of_the_machine(stage: Stage) -> None:
-    """Whichever way a program says it; the message names its own command, and the variable that would do instead."""
-    said = stage.lack("claude", {"result": {"is_error": True, "result": "Invalid API key · Please run /login"}, "exit": 1})
+    """Whichever way a program says it; the message names its own command, and the variable that
+    would do instead.
+    """
+    said = stage.lack(
+        "claude",
+        {"result": {"is_error": True, "result": "Invalid API key · Please run /login"}, "exit": 1},
+    )
     assert said == (
         "Claude Code: Invalid API key · Please run /login; run `claude` once and log in with /login, or set ANTHROPIC_API_KEY and name it"
         " under environment in config.yaml, then resume"
     )
-    assert stage.lack("gemini-headless", {"error": "no auth", "exit": 41}).startswith("Gemini CLI, headless: it is not logged in; run")
-    assert "cursor-agent login" in stage.lack("cursor-agent-headless", {"exit": 1, "stderr": "Error: Authentication required."})
+    assert stage.lack("gemini-headless", {"error": "no auth", "exit": 41}).startswith(
+        "Gemini CLI, headless: it is not logged in; run"
+    )
+    assert "cursor-agent login" in stage.lack(
+        "cursor-agent-headless", {"exit": 1, "stderr": "Error: Authentication required."}
+    )
     assert "codex login" in stage.lack("codex", {"failed": "unexpected status 401 Unauthorized"})
 
 
 def test_what_is_missing_or_too_old_is_a_lack_of_the_machine(stage: Stage) -> None:
-    """The message says how it is installed; a program that does not know our options is not asked twice."""
+    """The message says how it is installed; a program that does not know our options is not asked
+    twice.
+    """
     said = stage.lack("claude", environment={"PATH": "/usr/bin:/bin", MARK: stage.key})
-    assert said.startswith("Claude Code is not installed: 'claude' is not on PATH; install it (npm install -g @anthropic-ai/claude-code)")
-    said = stage.lack("hermes-headless", {"exit": 2, "stderr": "hermes: error: unrecognized arguments: --quiet"})
+    assert said.startswith(
+        "Claude Code is not installed: 'claude' is not on PATH; install it (npm install -g @anthropic-ai/claude-code)"
+    )
+    said = stage.lack(
+        "hermes-headless", {"exit": 2, "stderr": "hermes: error: unrecognized arguments: --quiet"}
+    )
     assert said.startswith("Hermes Agent, headless does not know what we ask of it (")
 
 
@@ -199,8 +258,20 @@ def test_codex_answers_with_its_last_message(stage: Stage) -> None:
     assert (answer.text, answer.session) == ("Last.", "t-0")
     assert answer.usage == {"inputTokens": 100, "cachedTokens": 60, "outputTokens": 7}
     assert stage.told[0] == {"tool": "pytest -q"}
-    assert stage.calls[0]["argv"] == ["exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access", "resume", "t-0", "-"]
-    assert str(stage.failure("codex", {"failed": "stream disconnected"})) == "OpenAI Codex failed with exit code 1: stream disconnected"
+    assert stage.calls[0]["argv"] == [
+        "exec",
+        "--json",
+        "--skip-git-repo-check",
+        "--sandbox",
+        "danger-full-access",
+        "resume",
+        "t-0",
+        "-",
+    ]
+    assert (
+        str(stage.failure("codex", {"failed": "stream disconnected"}))
+        == "OpenAI Codex failed with exit code 1: stream disconnected"
+    )
 
 
 def test_a_strict_schema_is_handed_over_and_no_other(stage: Stage) -> None:
@@ -215,10 +286,15 @@ def test_gemini_adds_up_its_models(stage: Stage) -> None:
     answer = stage.ask("gemini-headless", session="g-0", prompt="Do this.")
     assert (answer.text, answer.session) == ("Done.", "g-1")
     assert answer.usage == {"inputTokens": 101, "cachedTokens": 40, "outputTokens": 11, "turns": 3}
-    assert (stage.calls[0]["prompt"], stage.calls[0]["session"]) == ("Do this.\n\nDo what stands above.", "g-0")
+    assert (stage.calls[0]["prompt"], stage.calls[0]["session"]) == (
+        "Do this.\n\nDo what stands above.",
+        "g-0",
+    )
 
 
-@pytest.mark.parametrize(("code", "words"), [(42, "it refused its input"), (53, "it reached its limit of turns")])
+@pytest.mark.parametrize(
+    ("code", "words"), [(42, "it refused its input"), (53, "it reached its limit of turns")]
+)
 def test_exit_codes_have_the_meaning_of_the_table(stage: Stage, code: int, words: str) -> None:
     """42 and 53 are the prompt's and the limit's, not the machine's."""
     failed = stage.failure("gemini-headless", {"error": "no", "exit": code})
@@ -237,7 +313,9 @@ def test_cursor_and_hermes_get_the_prompt_as_an_argument(stage: Stage) -> None:
     assert Path(long.split()[3]).read_text() == "x" * (MAX_ARGUMENT_BYTES + 1)
 
 
-def test_a_session_that_goes_on_hears_less_and_one_that_is_gone_hears_everything(stage: Stage) -> None:
+def test_a_session_that_goes_on_hears_less_and_one_that_is_gone_hears_everything(
+    stage: Stage,
+) -> None:
     """A repair in its own session is a short question; without it, the whole prompt."""
     repair = Repair(answer="a", problem="no block", wording="Put it right.")
     stage.ask("claude", prompt="Everything.", session="s-1", repair=repair)
@@ -248,14 +326,21 @@ def test_a_session_that_goes_on_hears_less_and_one_that_is_gone_hears_everything
         ("Put it right.", "s-1"),
         ("Everything.", None),
     ]
-    assert stage.remarks == ["stderr: No conversation found with session ID: s-1", "session s-1 is gone; a new one begins"]
+    assert stage.remarks == [
+        "stderr: No conversation found with session ID: s-1",
+        "session s-1 is gone; a new one begins",
+    ]
 
 
 @pytest.mark.parametrize(
     ("row", "part", "message"),
     [
         ("claude", {"no_result": True}, "Claude Code ended without a result: "),
-        ("claude", {"plain": True, "stdout": "{no json\n"}, "Claude Code ended without a result: what it printed cannot be read: {no json"),
+        (
+            "claude",
+            {"plain": True, "stdout": "{no json\n"},
+            "Claude Code ended without a result: what it printed cannot be read: {no json",
+        ),
         ("claude", {"plain": True}, "Claude Code ended without a result: it said nothing"),
         ("claude", {"result": {"result": 7}}, "Claude Code ended without a result: success"),
         ("claude", {"exit": 3, "stderr": "crash\n"}, "Claude Code failed with exit code 3: Done."),
@@ -265,7 +350,11 @@ def test_a_session_that_goes_on_hears_less_and_one_that_is_gone_hears_everything
             {"plain": True, "stdout": '{"response": "Do'},
             "Gemini CLI, headless ended without a result: what it pri",
         ),
-        ("gemini-headless", {"plain": True, "stdout": '{"response": null}'}, "Gemini CLI, headless ended without a result: "),
+        (
+            "gemini-headless",
+            {"plain": True, "stdout": '{"response": null}'},
+            "Gemini CLI, headless ended without a result: ",
+        ),
         (
             "cursor-agent-headless",
             {"exit": 1, "stderr": "network down\n"},
@@ -273,7 +362,9 @@ def test_a_session_that_goes_on_hears_less_and_one_that_is_gone_hears_everything
         ),
     ],
 )
-def test_what_is_no_answer_is_a_failure(stage: Stage, row: str, part: dict[str, object], message: str) -> None:
+def test_what_is_no_answer_is_a_failure(
+    stage: Stage, row: str, part: dict[str, object], message: str
+) -> None:
     """Output that breaks off, is no JSON, or lacks the answer is never taken for one."""
     assert str(stage.failure(row, part)).startswith(message)
 
@@ -283,7 +374,10 @@ def test_a_program_over_time_is_ended(stage: Stage) -> None:
     os.mkfifo(stage.root / "up")
     with os.fdopen(os.open(stage.root / "up", os.O_RDWR)):
         failed = stage.failure("claude", {"hang": True, "no_result": True}, timeout_s=1.5)
-    assert (failed.kind, str(failed)) == ("timeout", "Claude Code gave no answer within 1.5 s and was stopped")
+    assert (failed.kind, str(failed)) == (
+        "timeout",
+        "Claude Code gave no answer within 1.5 s and was stopped",
+    )
 
 
 def test_a_kill_ends_it(stage: Stage) -> None:
@@ -304,7 +398,10 @@ def test_a_kill_ends_it(stage: Stage) -> None:
 
 def test_a_program_that_floods_us_is_ended(stage: Stage) -> None:
     """A line without end is not collected."""
-    assert str(stage.failure("claude", {"flood": True})) == "Claude Code was stopped: it printed more than 16777216 bytes without an end"
+    assert (
+        str(stage.failure("claude", {"flood": True}))
+        == "Claude Code was stopped: it printed more than 16777216 bytes without an end"
+    )
 
 
 def test_what_it_leaves_running_is_ended(stage: Stage) -> None:
@@ -329,7 +426,11 @@ def test_what_it_leaves_running_is_ended(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "words"),
-    [({}, "needs row"), ({"row": "gemini"}, "no row 'gemini'"), ({"row": "claude", "argument": []}, "did you mean 'arguments'")],
+    [
+        ({}, "needs row"),
+        ({"row": "gemini"}, "no row 'gemini'"),
+        ({"row": "claude", "argument": []}, "did you mean 'arguments'"),
+    ],
 )
 def test_settings_are_checked_before_anything_runs(settings: dict[str, object], words: str) -> None:
     """A slip is told at once, with what would be right."""

@@ -32,7 +32,9 @@ MakeDesk = Callable[..., Desk]
 
 
 def shell(script: str, **settings: object) -> AgentSettings:
-    return AgentSettings(use="command", settings={"argv": ["sh", "-c", script], "graceSeconds": 0.2, **settings})
+    return AgentSettings(
+        use="command", settings={"argv": ["sh", "-c", script], "graceSeconds": 0.2, **settings}
+    )
 
 
 @pytest.fixture
@@ -44,27 +46,53 @@ def repository(tmp_path: Path) -> Path:
 def make_desk(store: Store, repository: Path) -> MakeDesk:
     """A thread whose agents are shell scripts by role ("" for all), with or without a workspace."""
 
-    def make(bundle: Bundle | None = None, directory: Path = repository, config: Config | None = None, **scripts: str) -> Desk:
+    def make(
+        bundle: Bundle | None = None,
+        directory: Path = repository,
+        config: Config | None = None,
+        **scripts: str,
+    ) -> Desk:
         chosen = bundle or role_bundle()
         default = scripts.pop("default", DONE)
-        agents = {"default": shell(default), **{name: shell(script) for name, script in scripts.items()}}
-        settings = config or Config(agents=agents, agent="default", roles={role: role for role in scripts})
+        agents = {
+            "default": shell(default),
+            **{name: shell(script) for name, script in scripts.items()},
+        }
+        settings = config or Config(
+            agents=agents, agent="default", roles={role: role for role in scripts}
+        )
         start: dict[str, object] = {
             "parameters": {"prompt": "Mend add().", "params": {"depth": 1}, "options": {}},
-            "agents": bind(settings, flow="demo", roles=chosen.descriptor.roles, asked={}, environment=os.environ, directory=repository),
+            "agents": bind(
+                settings,
+                flow="demo",
+                roles=chosen.descriptor.roles,
+                asked={},
+                environment=os.environ,
+                directory=repository,
+            ),
             "testCommand": "make check",
         }
         if "workspace" in chosen.descriptor.policy.limits.get("role", {}):
             start["workspace"] = inspect(
-                directory, flow="demo", thread_id=THREAD, include_changes=False, environment=os.environ, now_ms=1000
+                directory,
+                flow="demo",
+                thread_id=THREAD,
+                include_changes=False,
+                environment=os.environ,
+                now_ms=1000,
             )
-        return Desk(store=store, bundle=chosen, start=start, environment=dict(os.environ), config=settings)
+        return Desk(
+            store=store, bundle=chosen, start=start, environment=dict(os.environ), config=settings
+        )
 
     return make
 
 
 def perform(desk: Desk, seq: int = 1, body: object = None, **more: Any) -> Outcome:
-    return RoleHandler().perform({"name": "coder"} if body is None else body, desk.context(seq, **more))
+    return RoleHandler().perform(
+        {"name": "coder"} if body is None else body, desk.context(seq, **more)
+    )
 
 
 def answer(desk: Desk, seq: int = 1, body: object = None, **more: Any) -> dict[str, Any]:
@@ -88,11 +116,18 @@ def worktree(desk: Desk) -> Workspace:
 
 
 def test_an_answer_is_a_step_with_its_snapshot(make_desk: MakeDesk, repository: Path) -> None:
-    """Role first, content without the block, data, the agent's name, and a commit of what it changed; the checkout is untouched."""
+    """Role first, content without the block, data, the agent's name, and a commit of what it
+    changed; the checkout is untouched.
+    """
     desk = make_desk(default=f"cat > prompt.log; echo changed > add.py; {DONE}")
     fields = answer(desk)
     snapshot = fields.pop("snapshot")
-    assert list(fields.items()) == [("role", "coder"), ("content", "Done."), ("meta", {"status": "done"}), ("by", "default")]
+    assert list(fields.items()) == [
+        ("role", "coder"),
+        ("content", "Done."),
+        ("meta", {"status": "done"}),
+        ("by", "default"),
+    ]
     assert git(repository, "show", f"{snapshot}:add.py") == "changed\n"
     assert git(repository, "status", "--porcelain") == ""
     prompt = (worktree(desk).tree / "prompt.log").read_text("utf-8")
@@ -103,14 +138,23 @@ def test_an_answer_is_a_step_with_its_snapshot(make_desk: MakeDesk, repository: 
 
 def test_a_role_without_workspace_gets_none(make_desk: MakeDesk, store: Store) -> None:
     """No git is needed, nothing is snapshotted, and the agent runs in an empty directory."""
-    desk = make_desk(role_bundle(policy=NO_WORKSPACE), default=f'test -z "$(ls -A)" || exit 9; {DONE}')
-    assert answer(desk) == {"role": "coder", "content": "Done.", "meta": {"status": "done"}, "by": "default"}
+    desk = make_desk(
+        role_bundle(policy=NO_WORKSPACE), default=f'test -z "$(ls -A)" || exit 9; {DONE}'
+    )
+    assert answer(desk) == {
+        "role": "coder",
+        "content": "Done.",
+        "meta": {"status": "done"},
+        "by": "default",
+    }
     assert not (store.work / THREAD).exists()
 
 
 def test_a_role_that_only_reads_gets_a_worktree_without_snapshots(make_desk: MakeDesk) -> None:
     """Nothing that it could keep needs keeping."""
-    desk = make_desk(role_bundle(policy={"role": {"workspace": "read"}}), default=f"cat add.py; {DONE}")
+    desk = make_desk(
+        role_bundle(policy={"role": {"workspace": "read"}}), default=f"cat add.py; {DONE}"
+    )
     fields = answer(desk)
     assert fields["content"] == "1\nDone."
     assert "snapshot" not in fields
@@ -131,8 +175,12 @@ printf '%s\n' '"result":"Done.\n```json\n{\"status\": \"done\"}\n```"}'
 """
 
 
-def test_followers_see_files_as_the_worktree_names_them(make_desk: MakeDesk, tmp_path: Path) -> None:
-    """Agents name files from the root of the machine; where a worktree lies says nothing to whoever follows."""
+def test_followers_see_files_as_the_worktree_names_them(
+    make_desk: MakeDesk, tmp_path: Path
+) -> None:
+    """Agents name files from the root of the machine; where a worktree lies says nothing to whoever
+    follows.
+    """
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
     program.write_text(SPEAKS)
@@ -146,26 +194,43 @@ def test_followers_see_files_as_the_worktree_names_them(make_desk: MakeDesk, tmp
 
 def test_the_override_is_called_and_the_default_is_not(make_desk: MakeDesk, tmp_path: Path) -> None:
     """An agent for one role; the others have the default."""
-    desk = make_desk(default=f"touch {tmp_path}/default; {DONE}", coder=f"touch {tmp_path}/coder; {DONE}")
+    desk = make_desk(
+        default=f"touch {tmp_path}/default; {DONE}", coder=f"touch {tmp_path}/coder; {DONE}"
+    )
     assert answer(desk)["by"] == "coder"
     assert (tmp_path / "coder").exists()
     assert not (tmp_path / "default").exists()
     assert answer(desk, 2, {"name": "planner"})["by"] == "default"
 
 
-def test_a_first_reply_that_breaks_the_schema_is_repaired(make_desk: MakeDesk, tmp_path: Path) -> None:
-    """Success with two calls: the first answer stands in an attempt, the step says how many answers it took."""
-    desk = make_desk(default=f"if test -e {tmp_path}/once; then {DONE}; else touch {tmp_path}/once; {BAD}; fi")
+def test_a_first_reply_that_breaks_the_schema_is_repaired(
+    make_desk: MakeDesk, tmp_path: Path
+) -> None:
+    """Success with two calls: the first answer stands in an attempt, the step says how many answers
+    it took.
+    """
+    desk = make_desk(
+        default=f"if test -e {tmp_path}/once; then {DONE}; else touch {tmp_path}/once; {BAD}; fi"
+    )
     fields = answer(desk)
     assert (fields["meta"], fields["usage"]) == ({"status": "done"}, {"calls": 2})
-    assert [attempt["problem"] for attempt in desk.attempts] == ["status: 'finished' is not one of ['done', 'stuck']"]
+    assert [attempt["problem"] for attempt in desk.attempts] == [
+        "status: 'finished' is not one of ['done', 'stuck']"
+    ]
 
 
 def test_three_unusable_answers_fail_the_step(make_desk: MakeDesk, repository: Path) -> None:
-    """The failure has the problems, the attempts have the answers, and the files are snapshotted all the same."""
+    """The failure has the problems, the attempts have the answers, and the files are snapshotted
+    all the same.
+    """
     desk = make_desk(default=f"echo more >> add.py; {BAD}")
     error = failure(desk)
-    assert (error["kind"], error["role"], error["by"], error["calls"]) == ("extraction", "coder", "default", 3)
+    assert (error["kind"], error["role"], error["by"], error["calls"]) == (
+        "extraction",
+        "coder",
+        "default",
+        3,
+    )
     assert len(error["attempts"]) == len(desk.attempts) == 3
     assert "none could be used; the last one: status:" in error["message"]
     assert git(repository, "show", f"{error['snapshot']}:add.py") == "1\nmore\nmore\nmore\n"
@@ -175,19 +240,36 @@ def test_a_failing_agent_fails_the_step_with_one_call(make_desk: MakeDesk, tmp_p
     """Exit code and streams are in the record; nobody is asked twice."""
     desk = make_desk(default=f"echo x >> {tmp_path}/calls; echo broken >&2; exit 7")
     error = failure(desk)
-    assert (error["kind"], error["message"], error["exitCode"]) == ("agent", "default: sh failed with exit code 7: broken", 7)
-    assert (error["calls"], desk.attempts, (tmp_path / "calls").read_text("utf-8")) == (1, [], "x\n")
+    assert (error["kind"], error["message"], error["exitCode"]) == (
+        "agent",
+        "default: sh failed with exit code 7: broken",
+        7,
+    )
+    assert (error["calls"], desk.attempts, (tmp_path / "calls").read_text("utf-8")) == (
+        1,
+        [],
+        "x\n",
+    )
 
 
 @pytest.mark.parametrize("where", ["body", "policy", "config"])
 def test_the_shortest_time_limit_counts(make_desk: MakeDesk, where: str) -> None:
-    """Of the effect, the granted policy and the person's config; too long is a failure of its own kind."""
+    """Of the effect, the granted policy and the person's config; too long is a failure of its own
+    kind.
+    """
     policy = {"role": {"timeout_s": 0.1 if where == "policy" else 600}}
     agents = {"default": shell("sleep 600")}
-    config = Config(agents=agents, agent="default", limits=LimitSettings(agent_s=0.1 if where == "config" else 600))
+    config = Config(
+        agents=agents,
+        agent="default",
+        limits=LimitSettings(agent_s=0.1 if where == "config" else 600),
+    )
     desk = make_desk(role_bundle(policy=policy), config=config)
     error = failure(desk, body={"name": "coder", "timeout_s": 0.1 if where == "body" else 600})
-    assert (error["kind"], error["message"]) == ("timeout", "default: sh gave no answer within 0.1 s and was stopped")
+    assert (error["kind"], error["message"]) == (
+        "timeout",
+        "default: sh gave no answer within 0.1 s and was stopped",
+    )
 
 
 def test_a_kill_is_a_void(make_desk: MakeDesk, tmp_path: Path) -> None:
@@ -206,8 +288,12 @@ def test_a_kill_is_a_void(make_desk: MakeDesk, tmp_path: Path) -> None:
     assert outcome == Void(word="killed", message="killed while default answered for 'coder'")
 
 
-def test_a_further_attempt_starts_from_the_last_snapshot(make_desk: MakeDesk, repository: Path) -> None:
-    """What a killed attempt left in files, index and branch is gone; ignored files stay; what it left running is ended."""
+def test_a_further_attempt_starts_from_the_last_snapshot(
+    make_desk: MakeDesk, repository: Path
+) -> None:
+    """What a killed attempt left in files, index and branch is gone; ignored files stay; what it
+    left running is ended.
+    """
     desk = make_desk(default=f"cat add.py; {DONE}", planner=f"echo planned > add.py; {DONE}")
     answer(desk, 1, {"name": "planner"})
     tree = worktree(desk).tree
@@ -215,7 +301,9 @@ def test_a_further_attempt_starts_from_the_last_snapshot(make_desk: MakeDesk, re
     write(tree, {"add.py": "half", "new": "", "kept.log": ""})
     git(tree, "add", "--all")
     git(tree, "commit", "--quiet", "--message=half")
-    left = subprocess.Popen(["sleep", "600"], env={**os.environ, MARK: f"{THREAD}/2"}, start_new_session=True)
+    left = subprocess.Popen(
+        ["sleep", "600"], env={**os.environ, MARK: f"{THREAD}/2"}, start_new_session=True
+    )
     try:
         assert answer(desk, 2, attempt=2)["content"] == "planned\nDone."
         assert left.wait(10) in {-signal.SIGTERM, 0}
@@ -233,7 +321,9 @@ def test_a_retry_of_the_same_step_starts_from_the_last_snapshot_too(make_desk: M
 
 
 def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_desk: MakeDesk) -> None:
-    """The bundle saw the failure and went on; so do the files, and a restore of the next step leads back to them."""
+    """The bundle saw the failure and went on; so do the files, and a restore of the next step leads
+    back to them.
+    """
     desk = make_desk(default="cat add.py; echo left > add.py; exit 1")
     error = failure(desk, 1)
     desk.steps.append({"seq": 1, "error": error, "timestamp": 0})
@@ -248,10 +338,16 @@ def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_desk: MakeDes
         ({}, "role.name: is missing"),
         ({"name": "codr"}, "role: the descriptor has no role 'codr' (its roles: coder, planner)"),
         ({"name": ["coder"]}, "role.name: must be text, not ['coder']"),
-        ({"name": "coder", "agent": "x"}, "role.agent: unknown key 'agent'; known here: name, prompt, timeout_s"),
+        (
+            {"name": "coder", "agent": "x"},
+            "role.agent: unknown key 'agent'; known here: name, prompt, timeout_s",
+        ),
         ({"name": "coder", "prompt": 3}, "role.prompt: must be text, not 3"),
         ({"name": "coder", "timeout_s": 0}, "role.timeout_s: must be a positive number, not 0"),
-        ({"name": "coder", "timeout_s": True}, "role.timeout_s: must be a positive number, not True"),
+        (
+            {"name": "coder", "timeout_s": True},
+            "role.timeout_s: must be a positive number, not True",
+        ),
     ],
 )
 def test_a_bad_body_is_a_failure(make_desk: MakeDesk, body: object, words: str) -> None:
@@ -269,8 +365,15 @@ def test_writing_roles_do_not_run_side_by_side(make_desk: MakeDesk) -> None:
 
 
 def test_a_resumed_threads_agent_has_the_settings_of_now(make_desk: MakeDesk) -> None:
-    """A person mends a wrong path in the config and resumes; the name stays bound to the same kind of agent."""
-    desk = make_desk(config=Config(agents={"a": AgentSettings(use="command", settings={"argv": ["no-such-agent"]})}, agent="a"))
+    """A person mends a wrong path in the config and resumes; the name stays bound to the same kind
+    of agent.
+    """
+    desk = make_desk(
+        config=Config(
+            agents={"a": AgentSettings(use="command", settings={"argv": ["no-such-agent"]})},
+            agent="a",
+        )
+    )
     with pytest.raises(EnvironmentLacks, match="'no-such-agent' is not on PATH"):
         perform(desk)
     desk.config = Config(agents={"a": shell(DONE)}, agent="a")
@@ -289,32 +392,45 @@ def test_settings_that_are_wrong_by_now_pause_the_thread(make_desk: MakeDesk) ->
 
 
 def test_a_secret_reaches_the_agent_and_nothing_else(make_desk: MakeDesk) -> None:
-    """In the agent's environment it is itself; in answers, attempts and failures it is a name again. Unset, the thread pauses."""
+    """In the agent's environment it is itself; in answers, attempts and failures it is a name
+    again. Unset, the thread pauses.
+    """
     leaking = 'test "${#MY_KEY}" = 14 || exit 9; echo "key $MY_KEY" >&2; echo "key $MY_KEY"'
     secrets = {"K": SecretSource(env="KEY_HERE")}
     for tail, expected in ((DONE, Answer), (BAD, Failure), ("exit 3", Failure)):
         agents = {"a": shell(f"{leaking}; {tail}", env={"MY_KEY": "secret:K"})}
-        desk = make_desk(role_bundle(policy=NO_WORKSPACE), config=Config(agents=agents, agent="a", secrets=secrets))
+        desk = make_desk(
+            role_bundle(policy=NO_WORKSPACE),
+            config=Config(agents=agents, agent="a", secrets=secrets),
+        )
         desk.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
         outcome = perform(desk)
         assert isinstance(outcome, expected)
         assert "hunter22" not in repr((outcome, desk.attempts, desk.progress, desk.start))
         assert "secret:K" in repr((outcome, desk.attempts))
-    desk.config = Config(agents={"a": AgentSettings(use="command", settings={"argv": ["secret:K"]})}, secrets=secrets)
+    desk.config = Config(
+        agents={"a": AgentSettings(use="command", settings={"argv": ["secret:K"]})}, secrets=secrets
+    )
     with pytest.raises(EnvironmentLacks, match="'secret:K' is not on PATH"):
         perform(desk)
     desk.environment = {"PATH": os.environ["PATH"]}
-    with pytest.raises(EnvironmentLacks, match="secret:K comes from the variable KEY_HERE, which is not set"):
+    with pytest.raises(
+        EnvironmentLacks, match="secret:K comes from the variable KEY_HERE, which is not set"
+    ):
         perform(desk)
 
 
 def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_desk: MakeDesk) -> None:
-    """What is wrong with a setting is said with its value, and that may be a secret that was put there by mistake."""
+    """What is wrong with a setting is said with its value, and that may be a secret that was put
+    there by mistake.
+    """
     desk = make_desk(role_bundle(policy=NO_WORKSPACE))
     wrong = AgentSettings(use="command", settings={"argv": ["true"], "timeoutSeconds": "secret:K"})
     desk.config = Config(agents={"default": wrong}, secrets={"K": SecretSource(env="KEY_HERE")})
     desk.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
-    with pytest.raises(EnvironmentLacks, match="needs timeoutSeconds in seconds above 0, not 'secret:K'") as caught:
+    with pytest.raises(
+        EnvironmentLacks, match="needs timeoutSeconds in seconds above 0, not 'secret:K'"
+    ) as caught:
         perform(desk)
     assert "hunter22" not in repr((caught.value.__cause__, caught.value))
 
@@ -329,17 +445,28 @@ def test_a_program_s_path_starts_at_the_config(make_desk: MakeDesk, tmp_path: Pa
 
 
 def test_the_agents_environment_is_the_callers_harmless_part(make_desk: MakeDesk) -> None:
-    """PATH and the like, what config names, and the mark; no credential of the caller, nothing of the worker."""
+    """PATH and the like, what config names, and the mark; no credential of the caller, nothing of
+    the worker.
+    """
     config = Config(agents={"a": shell(f"env; {DONE}")}, agent="a", environment=("EDITOR",))
     desk = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
-    desk.environment = {"PATH": os.environ["PATH"], "EDITOR": "vi", "AWS_SECRET_ACCESS_KEY": "x", "GIT_DIR": "/x"}
+    desk.environment = {
+        "PATH": os.environ["PATH"],
+        "EDITOR": "vi",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "GIT_DIR": "/x",
+    }
     lines = answer(desk)["content"].splitlines()
     assert {"EDITOR=vi", f"{MARK}={THREAD}/1"} <= set(lines)
     assert not any(line.startswith(("AWS_", "GIT_")) for line in lines)
 
 
-def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(make_desk: MakeDesk, tmp_path: Path) -> None:
-    """Two answers for the first step, then the next one; a second attempt of a step gets the same answer again."""
+def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(
+    make_desk: MakeDesk, tmp_path: Path
+) -> None:
+    """Two answers for the first step, then the next one; a second attempt of a step gets the same
+    answer again.
+    """
     script = tmp_path / "script.yaml"
     script.write_text(
         "- {role: planner, meta: {status: finished}}\n"
@@ -348,11 +475,22 @@ def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(make_desk: M
         "- {role: coder, answer: fourth, meta: {status: done}}\n",
         "utf-8",
     )
-    config = Config(agents={"s": AgentSettings(use="scripted", settings={"file": str(script)})}, agent="s")
+    config = Config(
+        agents={"s": AgentSettings(use="scripted", settings={"file": str(script)})}, agent="s"
+    )
     desk = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
     assert answer(desk, 1, {"name": "planner"})["usage"] == {"calls": 2}
     for seq in (2, 3, 4):
-        desk.steps.append({"seq": seq, "role": "report", "content": "", "meta": {}, "by": "bundle", "timestamp": 0})
+        desk.steps.append(
+            {
+                "seq": seq,
+                "role": "report",
+                "content": "",
+                "meta": {},
+                "by": "bundle",
+                "timestamp": 0,
+            }
+        )
     desk.steps.append({"seq": 5, "outcome": None, "timestamp": 0})
     first_try = perform(desk, 6)
     assert isinstance(first_try, Answer)
@@ -362,8 +500,14 @@ def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(make_desk: M
 
 
 def test_history_note_and_extra_words_are_in_the_prompt(make_desk: MakeDesk) -> None:
-    """Every agent gets the history; the bundle's words for this step and the person's note are there, too."""
-    desk = make_desk(role_bundle(policy=NO_WORKSPACE), coder=f"cat > /dev/stderr; {DONE}", planner=f"echo 'The plan.'; {DONE}")
+    """Every agent gets the history; the bundle's words for this step and the person's note are
+    there, too.
+    """
+    desk = make_desk(
+        role_bundle(policy=NO_WORKSPACE),
+        coder=f"cat > /dev/stderr; {DONE}",
+        planner=f"echo 'The plan.'; {DONE}",
+    )
     answer(desk, 1, {"name": "planner"})
     desk.config = Config(agents={"coder": shell("cat >&2; exit 1")})
     error = failure(desk, 2, {"name": "coder", "prompt": "Only phase 1."}, note="Mind the tests.")
@@ -379,7 +523,9 @@ def test_a_thread_without_its_workspace_says_so(make_desk: MakeDesk) -> None:
         perform(desk)
 
 
-@pytest.mark.parametrize(("policy", "rule"), [(NO_WORKSPACE, "repeat"), ({"role": {"workspace": "write"}}, "restore")])
+@pytest.mark.parametrize(
+    ("policy", "rule"), [(NO_WORKSPACE, "repeat"), ({"role": {"workspace": "write"}}, "restore")]
+)
 def test_the_rule_follows_from_the_workspace(policy: dict[str, Any], rule: str) -> None:
     """Files can be put back; without files, asking again is all there is."""
     assert RoleHandler().rule({"name": "coder"}, role_bundle(policy=policy)) == rule

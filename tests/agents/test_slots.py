@@ -48,7 +48,10 @@ def test_the_one_who_finds_no_place_says_so_and_can_be_killed(tmp_path: Path) ->
 
     with turn(tmp_path, 1), pytest.raises(SlotCancelled), AgentSlot(tmp_path, 1, cancel, tell):
         raise AssertionError("there was no place")
-    assert told == [{"text": "queued: 1 agent works on this machine already", "queued": True}, {"queued": False}]
+    assert told == [
+        {"text": "queued: 1 agent works on this machine already", "queued": True},
+        {"queued": False},
+    ]
 
 
 def test_a_place_is_given_back(tmp_path: Path) -> None:
@@ -61,7 +64,9 @@ def test_a_place_is_given_back(tmp_path: Path) -> None:
 
 
 def test_a_smaller_limit_counts_those_that_a_larger_one_let_in(tmp_path: Path) -> None:
-    """Two stores, two configs: whoever wants two at most does not begin as the third, even if a low place is free."""
+    """Two stores, two configs: whoever wants two at most does not begin as the third, even if a low
+    place is free.
+    """
     cancel = Cancel()
     cancel.request()
     first = turn(tmp_path, 4)
@@ -75,7 +80,9 @@ def test_a_smaller_limit_counts_those_that_a_larger_one_let_in(tmp_path: Path) -
 
 
 def test_a_lent_place_is_another_s_meanwhile(tmp_path: Path) -> None:
-    """Whoever waits for agents does not keep them from working, and goes on when there is a place again."""
+    """Whoever waits for agents does not keep them from working, and goes on when there is a place
+    again.
+    """
     mine = turn(tmp_path, 1)
     with mine:
         with mine.released(), turn(tmp_path, 1):
@@ -86,10 +93,17 @@ def test_a_lent_place_is_another_s_meanwhile(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_process_that_dies_gives_its_place_back(tmp_path: Path) -> None:
     """Other processes count, however their work ends; whoever waited goes on."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"here\n"
-        with AgentSlot(tmp_path, 1, Cancel(), lambda fields: os.kill(other.pid, signal.SIGKILL) if fields.get("queued") else None):
+        with AgentSlot(
+            tmp_path,
+            1,
+            Cancel(),
+            lambda fields: os.kill(other.pid, signal.SIGKILL) if fields.get("queued") else None,
+        ):
             assert working(tmp_path) == 1
 
 

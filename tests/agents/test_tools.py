@@ -21,7 +21,12 @@ from uncaged_bundles.rights import ALL_TOOLS, Rights
 from uncaged_engine.door.effects import Cancel
 from uncaged_models.conversation import ToolResult, ToolUse
 
-FILES = {"src/add.py": "def add(a, b):\n    return a - b\n", "README.md": "read me\n", "dos.txt": "one\r\ntwo\r\n", ".gitignore": "*.log\n"}
+FILES = {
+    "src/add.py": "def add(a, b):\n    return a - b\n",
+    "README.md": "read me\n",
+    "dos.txt": "one\r\ntwo\r\n",
+    ".gitignore": "*.log\n",
+}
 Use = Callable[..., ToolResult]
 
 
@@ -34,7 +39,9 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def box(tree: Path, rights: Rights = ALL_TOOLS, cancel: Cancel | None = None, **more: Any) -> Toolbox:
+def box(
+    tree: Path, rights: Rights = ALL_TOOLS, cancel: Cancel | None = None, **more: Any
+) -> Toolbox:
     usual: dict[str, Any] = {
         "place": Place.around(tree),
         "environment": {"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
@@ -60,11 +67,22 @@ def use(tree: Path) -> Iterator[Use]:
 
 def test_files_are_listed_read_edited_and_written(tree: Path, use: Use) -> None:
     """The ordinary day of a coding model."""
-    assert use("list").text.splitlines() == [".git", ".gitignore", "README.md", "dos.txt", "src/", "  add.py"]
+    assert use("list").text.splitlines() == [
+        ".git",
+        ".gitignore",
+        "README.md",
+        "dos.txt",
+        "src/",
+        "  add.py",
+    ]
     assert use("read", path="src/add.py").text == FILES["src/add.py"]
-    assert use("edit", path="src/add.py", old="a - b", new="a + b") == ToolResult(call="1", text="src/add.py: 1 passage replaced")
+    assert use("edit", path="src/add.py", old="a - b", new="a + b") == ToolResult(
+        call="1", text="src/add.py: 1 passage replaced"
+    )
     assert use("write", path="new/deep/x.txt", text="x\n").text == "new/deep/x.txt made, 1 lines"
-    assert use("write", path="README.md", text="") == ToolResult(call="1", text="README.md replaced, 0 lines")
+    assert use("write", path="README.md", text="") == ToolResult(
+        call="1", text="README.md replaced, 0 lines"
+    )
     assert (tree / "src/add.py").read_text() == "def add(a, b):\n    return a + b\n"
     assert (tree / "new/deep/x.txt").read_text() == "x\n"
     assert (tree / "README.md").read_text() == ""
@@ -74,7 +92,10 @@ def test_a_long_file_comes_in_parts_that_say_so(tree: Path, use: Use) -> None:
     """Lines from an offset, with a note of what is missing; a short file has no note."""
     (tree / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 5001)))
     assert use("read", path="long.txt").text.startswith("[lines 1 to 2000 of 5000]\nline 1\n")
-    assert use("read", path="long.txt", offset=4999, limit=9).text == "[lines 4999 to 5000 of 5000]\nline 4999\nline 5000\n"
+    assert (
+        use("read", path="long.txt", offset=4999, limit=9).text
+        == "[lines 4999 to 5000 of 5000]\nline 4999\nline 5000\n"
+    )
     assert use("read", path="long.txt", offset=9000).failed
     (tree / "wide.txt").write_text("x" * 500_000)
     assert len(use("read", path="wide.txt").text) < 70_000
@@ -98,12 +119,18 @@ def test_a_long_file_comes_in_parts_that_say_so(tree: Path, use: Use) -> None:
         ("read", {"path": "x\0y"}, "null character"),
         ("list", {"path": "README.md"}, "there is no directory"),
         ("list", {"depth": 99}, "maximum"),
-        ("fly", {}, "there is no tool 'fly'; there are: list, read, search, edit, write, run, commit"),
+        (
+            "fly",
+            {},
+            "there is no tool 'fly'; there are: list, read, search, edit, write, run, commit",
+        ),
         ("commit", {"message": " "}, "message is empty"),
         ("commit", {"message": "m"}, "nothing to commit"),
     ],
 )
-def test_what_cannot_be_done_is_told(tree: Path, use: Use, name: str, arguments: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_done_is_told(
+    tree: Path, use: Use, name: str, arguments: dict[str, Any], words: str
+) -> None:
     """Nothing hangs, nothing is raised, and the next step is in the words."""
     (tree / "blob").write_bytes(b"\x7fELF\0\0")
     (tree / "latin").write_bytes(b"caf\xe9\n")
@@ -134,12 +161,20 @@ def test_what_cannot_be_done_is_told(tree: Path, use: Use, name: str, arguments:
     ],
 )
 def test_no_path_leads_out(tree: Path, use: Use, tool: str, path: str) -> None:
-    """Neither dots, nor roots, nor links of files and directories, nor git's own file; what is outside is neither read nor changed."""
+    """Neither dots, nor roots, nor links of files and directories, nor git's own file; what is
+    outside is neither read nor changed.
+    """
     (tree / "out").symlink_to("../secret")
     (tree / "dir").symlink_to("..")
     (tree / "chain").symlink_to("dir")
     before = (tree / ".git").read_bytes()
-    more = {"read": {}, "list": {}, "write": {"text": "x"}, "edit": {"old": "outside", "new": "x"}, "search": {"pattern": "."}}[tool]
+    more = {
+        "read": {},
+        "list": {},
+        "write": {"text": "x"},
+        "edit": {"old": "outside", "new": "x"},
+        "search": {"pattern": "."},
+    }[tool]
     result = use(tool, path=path, **more)
     assert result.failed, result
     assert "leads out" in result.text or "belongs to git" in result.text
@@ -156,7 +191,9 @@ def test_a_link_inside_is_followed(tree: Path, use: Use) -> None:
 
 
 def test_a_subdirectory_sees_the_whole_worktree(tree: Path) -> None:
-    """A person who started in a subdirectory works there; the rest of the repository is within reach, what is beyond is not."""
+    """A person who started in a subdirectory works there; the rest of the repository is within
+    reach, what is beyond is not.
+    """
     place = Place.around(tree / "src")
     assert place.read("../README.md") == "read me\n"
     with pytest.raises(ToolError):
@@ -164,7 +201,9 @@ def test_a_subdirectory_sees_the_whole_worktree(tree: Path) -> None:
 
 
 def test_line_ends_stay_what_they_are(tree: Path, use: Use) -> None:
-    """A model writes line feeds alone; a file of another kind keeps its own, and can still be edited."""
+    """A model writes line feeds alone; a file of another kind keeps its own, and can still be
+    edited.
+    """
     assert not use("edit", path="dos.txt", old="one\ntwo", new="1\n2").failed
     assert (tree / "dos.txt").read_bytes() == b"1\r\n2\r\n"
 
@@ -185,8 +224,19 @@ def test_arguments_that_are_no_object_are_answered(tree: Path) -> None:
 
 def test_a_role_has_only_the_tools_that_it_may_use(tree: Path) -> None:
     """By the policy's names; those that change files are gone where files may not be changed."""
-    assert [tool.name for tool in box(tree).described] == ["list", "read", "search", "edit", "write", "run", "commit"]
-    assert [tool.name for tool in box(tree, Rights(tools=frozenset({"edit", "read"}), network=True)).described] == ["read", "edit"]
+    assert [tool.name for tool in box(tree).described] == [
+        "list",
+        "read",
+        "search",
+        "edit",
+        "write",
+        "run",
+        "commit",
+    ]
+    assert [
+        tool.name
+        for tool in box(tree, Rights(tools=frozenset({"edit", "read"}), network=True)).described
+    ] == ["read", "edit"]
     looking = box(tree, writable=False)
     assert [tool.name for tool in looking.described] == ["list", "read", "search", "run"]
     assert looking.use(ToolUse(id="1", name="write", arguments='{"path": "x", "text": "x"}')).failed
@@ -195,8 +245,13 @@ def test_a_role_has_only_the_tools_that_it_may_use(tree: Path) -> None:
 
 @pytest.mark.slow
 def test_a_command_runs_in_the_worktree_and_nowhere_else(tree: Path, use: Use) -> None:
-    """It changes files there, has the worktree's git to read, and neither the person's home, nor what lies beside, nor a network."""
-    done = use("run", command="pwd; echo new > made.txt; git status --short; git log --format=%s; echo oops >&2; exit 3")
+    """It changes files there, has the worktree's git to read, and neither the person's home, nor
+    what lies beside, nor a network.
+    """
+    done = use(
+        "run",
+        command="pwd; echo new > made.txt; git status --short; git log --format=%s; echo oops >&2; exit 3",
+    )
     assert done.text.startswith("[exit code 3]\n")
     assert f"{tree}\n" in done.text
     assert "?? made.txt" in done.text
@@ -205,9 +260,16 @@ def test_a_command_runs_in_the_worktree_and_nowhere_else(tree: Path, use: Use) -
     assert (tree / "made.txt").read_text() == "new\n"
     assert (tree / "made.txt").stat().st_uid == os.getuid()
     assert (tree / "src/add.py").stat().st_uid == os.getuid()
-    for command in (f"cat {tree.parent}/secret", f"ls {Path.home()}", "echo x > .git/x", "touch /x"):
+    for command in (
+        f"cat {tree.parent}/secret",
+        f"ls {Path.home()}",
+        "echo x > .git/x",
+        "touch /x",
+    ):
         assert "[exit code 0]" not in use("run", command=command).text, command
-    use("run", command=f"echo x > {tree.parent}/repository/x; echo x > {tree.parent}/secret")  # what it makes there is its own alone
+    use(
+        "run", command=f"echo x > {tree.parent}/repository/x; echo x > {tree.parent}/secret"
+    )  # what it makes there is its own alone
     assert (tree.parent / "secret").read_text() == "outside\n"
     assert sorted(path.name for path in (tree.parent / "repository").iterdir()) == sorted(
         [".git", ".gitignore", "README.md", "dos.txt", "src"]
@@ -222,27 +284,43 @@ def test_commands_have_a_network_only_if_the_role_may(tree: Path, network: bool)
 
     with serving([]) as server:
         program = f"import urllib.request; print(urllib.request.urlopen('{server.url}/v1/models', timeout=3).status)"
-        done = box(tree, network=network).use(ToolUse(id="1", name="run", arguments=json.dumps({"command": f'python3 -c "{program}"'})))
+        done = box(tree, network=network).use(
+            ToolUse(
+                id="1", name="run", arguments=json.dumps({"command": f'python3 -c "{program}"'})
+            )
+        )
     assert ("\n200\n" in done.text) is network, done.text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_git_finds_a_repository_below_a_closed_directory(tree: Path, sandbox: str) -> None:
-    """As root a command's user passes through directories that are closed to it, and what git asks of access(2) agrees."""
+    """As root a command's user passes through directories that are closed to it, and what git asks
+    of access(2) agrees.
+    """
     tree.parent.chmod(0o700)
-    done = box(tree, sandbox=sandbox).use(ToolUse(id="1", name="run", arguments=json.dumps({"command": "git log --format=%s"})))
+    done = box(tree, sandbox=sandbox).use(
+        ToolUse(id="1", name="run", arguments=json.dumps({"command": "git log --format=%s"}))
+    )
     assert "one" in done.text.splitlines(), done.text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_a_command_cannot_lead_git_elsewhere(tree: Path, sandbox: str) -> None:
-    """Whatever becomes of the file that names the repository, afterwards it is the same file again."""
+    """Whatever becomes of the file that names the repository, afterwards it is the same file
+    again.
+    """
     before = (tree / ".git").read_bytes()
     tools = box(tree, sandbox=sandbox)
     lead = "echo 'gitdir: /tmp/evil' > .git"
-    for command in ("rm -f .git; mkdir .git", lead, f"rm -f .git; {lead}", "rm -f .git; ln -s /tmp/evil .git", "rm -f .git"):
+    for command in (
+        "rm -f .git; mkdir .git",
+        lead,
+        f"rm -f .git; {lead}",
+        "rm -f .git; ln -s /tmp/evil .git",
+        "rm -f .git",
+    ):
         tools.use(ToolUse(id="1", name="run", arguments=json.dumps({"command": command})))
         assert (tree / ".git").read_bytes() == before, command
         assert not (tree / ".git").is_symlink()
@@ -252,7 +330,11 @@ def test_a_command_cannot_lead_git_elsewhere(tree: Path, sandbox: str) -> None:
 def test_a_role_that_only_looks_runs_commands_that_only_look(tree: Path) -> None:
     """The worktree is there to read, not to write."""
     tools = box(tree, writable=False)
-    done = tools.use(ToolUse(id="1", name="run", arguments=json.dumps({"command": "cat README.md && echo x > y"})))
+    done = tools.use(
+        ToolUse(
+            id="1", name="run", arguments=json.dumps({"command": "cat README.md && echo x > y"})
+        )
+    )
     assert "read me" in done.text
     assert "exit code 0" not in done.text
     assert not (tree / "y").exists()
@@ -260,17 +342,27 @@ def test_a_role_that_only_looks_runs_commands_that_only_look(tree: Path) -> None
 
 @pytest.mark.slow
 def test_a_search_finds_lines_and_cannot_hang(tree: Path, use: Use) -> None:
-    """Path, line and text; caches and binary files are left out; a wrong pattern is told, one without a match is no failure."""
+    """Path, line and text; caches and binary files are left out; a wrong pattern is told, one
+    without a match is no failure.
+    """
     (tree / "__pycache__").mkdir()
     (tree / "__pycache__/x.txt").write_text("return\n")
     (tree / "blob").write_bytes(b"return\0")
-    assert use("search", pattern=r"ret.rn|read me").text.splitlines() == ["README.md:1:read me", "src/add.py:2:    return a - b"]
-    assert use("search", pattern="RETURN", ignoreCase=True, path="src").text == "src/add.py:2:    return a - b"
+    assert use("search", pattern=r"ret.rn|read me").text.splitlines() == [
+        "README.md:1:read me",
+        "src/add.py:2:    return a - b",
+    ]
+    assert (
+        use("search", pattern="RETURN", ignoreCase=True, path="src").text
+        == "src/add.py:2:    return a - b"
+    )
     assert use("search", pattern="read", files="*.py").text == "nothing matches"
     assert use("search", pattern="(").failed
     assert use("search", pattern="-e").text == "nothing matches"
     (tree / "many").write_text("x\n" * 5000)
-    assert use("search", pattern="x").text.endswith("[… 4700 more lines; search for something narrower]")
+    assert use("search", pattern="x").text.endswith(
+        "[… 4700 more lines; search for something narrower]"
+    )
 
 
 @pytest.mark.slow
@@ -281,9 +373,16 @@ def test_a_command_has_its_time_and_leaves_nothing_running(use: Use) -> None:
     assert "started" in done.text
     assert clock.seconds < 20
     with Clock() as clock:
-        assert use("run", command="sleep 6173", timeoutSeconds=1).text.startswith("[it took longer than 1 s and was ended]")
+        assert use("run", command="sleep 6173", timeoutSeconds=1).text.startswith(
+            "[it took longer than 1 s and was ended]"
+        )
     assert clock.seconds < 20
-    assert "sleep 6173" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
+    assert (
+        "sleep 6173"
+        not in subprocess.run(
+            ["ps", "axo", "args"], capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 @pytest.mark.slow
@@ -294,14 +393,27 @@ def test_a_kill_ends_a_command(tree: Path, sandbox: str) -> None:
     tools = box(tree, cancel=cancel, sandbox=sandbox)
     threading.Timer(1.0, cancel.request).start()
     with Clock() as clock:
-        tools.use(ToolUse(id="1", name="run", arguments=json.dumps({"command": "sleep 6174 & sleep 6174; echo no"})))
+        tools.use(
+            ToolUse(
+                id="1",
+                name="run",
+                arguments=json.dumps({"command": "sleep 6174 & sleep 6174; echo no"}),
+            )
+        )
     assert clock.seconds < 20
-    assert "sleep 6174" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
+    assert (
+        "sleep 6174"
+        not in subprocess.run(
+            ["ps", "axo", "args"], capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 @pytest.mark.slow
 def test_a_commit_is_one_on_the_worktrees_branch_without_hooks(tree: Path, use: Use) -> None:
-    """Of the named paths or of all; the answer has the id; a hook that an earlier turn wrote is not run."""
+    """Of the named paths or of all; the answer has the id; a hook that an earlier turn wrote is not
+    run.
+    """
     hooks = tree.parent / "repository/.git/hooks"
     hooks.mkdir(exist_ok=True)
     (hooks / "pre-commit").write_text(f"#!/bin/sh\ntouch {tree.parent}/ran\n")
@@ -323,7 +435,9 @@ def test_a_commit_is_one_on_the_worktrees_branch_without_hooks(tree: Path, use: 
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 def test_a_tree_that_a_crash_left_lent_is_taken_back(tree: Path, use: Use) -> None:
-    """As root a command has a user of its own; after the next command everything is root's again, and a second name keeps its owner."""
+    """As root a command has a user of its own; after the next command everything is root's again,
+    and a second name keeps its owner.
+    """
     other = tree.parent / "linked"
     other.write_text("x")
     os.link(other, tree / "hard")
@@ -335,9 +449,15 @@ def test_a_tree_that_a_crash_left_lent_is_taken_back(tree: Path, use: Use) -> No
 
 
 def test_a_home_is_never_shown_as_a_whole(tmp_path: Path) -> None:
-    """Of a directory of programs in a home only itself and its library are bound; the system's need no binding."""
+    """Of a directory of programs in a home only itself and its library are bound; the system's need
+    no binding.
+    """
     (tmp_path / "home/bin").mkdir(parents=True)
     (tmp_path / "home/.local/bin").mkdir(parents=True)
     (tmp_path / "home/.local/lib").mkdir()
     path = f"/usr/bin:{tmp_path}/home/bin:{tmp_path}/home/.local/bin:relative:{tmp_path}/gone"
-    assert program_places(path) == (tmp_path / "home/bin", tmp_path / "home/.local/bin", tmp_path / "home/.local/lib")
+    assert program_places(path) == (
+        tmp_path / "home/bin",
+        tmp_path / "home/.local/bin",
+        tmp_path / "home/.local/lib",
+    )

@@ -1,4 +1,6 @@
-"""The benchmarks are run from a checkout and are no part of the distribution, so their package is found by its place."""
+"""The benchmarks are run from a checkout and are no part of the distribution, so their package is
+found by its place.
+"""
 
 from __future__ import annotations
 

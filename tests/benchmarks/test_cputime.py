@@ -13,7 +13,11 @@ from benchmarks.cputime import Profile, Sample, ends_of_steps, used_ns
 
 def test_a_step_between_two_samples_gets_its_share() -> None:
     """Steps end at 100, 200, 300 and 400; the first 250 bytes took 2,500 ns, the rest 30,000."""
-    samples = [Sample(journal_bytes=0, cpu_ns=1_000), Sample(journal_bytes=250, cpu_ns=3_500), Sample(journal_bytes=400, cpu_ns=33_500)]
+    samples = [
+        Sample(journal_bytes=0, cpu_ns=1_000),
+        Sample(journal_bytes=250, cpu_ns=3_500),
+        Sample(journal_bytes=400, cpu_ns=33_500),
+    ]
     profile = Profile(samples=samples, ends=[100, 200, 300, 400])
     assert profile.per_step_us(1, 2) == 1.0
     assert profile.per_step_us(3, 4) == 20.0
@@ -22,7 +26,10 @@ def test_a_step_between_two_samples_gets_its_share() -> None:
 
 def test_samples_of_an_unchanged_journal_do_no_harm() -> None:
     """A sandbox that computes for long writes nothing meanwhile."""
-    samples = [Sample(journal_bytes=size, cpu_ns=used) for size, used in ((0, 0), (100, 10), (100, 500), (200, 600))]
+    samples = [
+        Sample(journal_bytes=size, cpu_ns=used)
+        for size, used in ((0, 0), (100, 10), (100, 500), (200, 600))
+    ]
     assert Profile(samples=samples, ends=[100, 200]).per_step_us(1, 2) == 0.59
 
 

@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 
 def run(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks", "--directory", str(directory), *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.mark.slow

@@ -7,15 +7,35 @@ import pytest
 from benchmarks.table import Row, as_document, ratios, render
 
 
-def row(*values: float, reach: float | None = 2.0, exact: bool = False, missed: str = "it is slow", remark: str = "") -> Row:
+def row(
+    *values: float,
+    reach: float | None = 2.0,
+    exact: bool = False,
+    missed: str = "it is slow",
+    remark: str = "",
+) -> Row:
     return Row(
-        figure="f", title="a figure", values=values, unit="×", baseline="7 µs", reach=reach, exact=exact, missed=missed, remark=remark
+        figure="f",
+        title="a figure",
+        values=values,
+        unit="×",
+        baseline="7 µs",
+        reach=reach,
+        exact=exact,
+        missed=missed,
+        remark=remark,
     )
 
 
 @pytest.mark.parametrize(
     ("values", "ok"),
-    [((1.0, 1.9, 9.0), True), ((2.0,), True), ((1.0, 2.1, 2.2), False), ((1.0, 3.1), False), ((0.5, 3.0), True)],
+    [
+        ((1.0, 1.9, 9.0), True),
+        ((2.0,), True),
+        ((1.0, 2.1, 2.2), False),
+        ((1.0, 3.1), False),
+        ((0.5, 3.0), True),
+    ],
 )
 def test_the_median_of_the_rounds_decides(values: tuple[float, ...], ok: bool) -> None:
     """One slow round spoils nothing, and one quick round saves nothing."""
@@ -58,7 +78,10 @@ def test_what_was_not_measured_is_said() -> None:
 
 def test_a_row_shows_median_spread_baseline_reach_and_verdict() -> None:
     """The whole line, as a person reads it."""
-    assert render([row(1.0, 1.25, 3.0)]).splitlines()[1] == "a figure  1.25 × (1–3)        7 µs                  ≤ 2 ×  ok"
+    assert (
+        render([row(1.0, 1.25, 3.0)]).splitlines()[1]
+        == "a figure  1.25 × (1–3)        7 µs                  ≤ 2 ×  ok"
+    )
     assert render([row(1.0, reach=1.0, exact=True)]).splitlines()[1].endswith("exactly 1 ×  ok")
 
 

@@ -18,7 +18,11 @@ def test_a_thread_lasts_from_its_first_line_to_its_end(tmp_path: Path) -> None:
     """One that has no end is no measurement."""
     digest = b""
     path = tmp_path / "journal"
-    for body in (lines.start({"name": "x"}, 100), lines.step(1, {"outcome": 1}, 200), lines.end("completed", {}, 350)):
+    for body in (
+        lines.start({"name": "x"}, 100),
+        lines.step(1, {"outcome": 1}, 200),
+        lines.end("completed", {}, 350),
+    ):
         line, digest = chain.seal(digest, body)
         with path.open("ab") as file:
             file.write(line)

@@ -15,10 +15,19 @@ MakeSource = Callable[..., bytes]
 
 @pytest.fixture
 def make_source() -> MakeSource:
-    """Keyword arguments replace or add keys of the descriptor (None takes one out); *body* and *head* stand around it."""
+    """Keyword arguments replace or add keys of the descriptor (None takes one out); *body* and
+    *head* stand around it.
+    """
 
-    def make(*, body: str = "    yield {'null': {}}\n", head: str = "", tail: str = "", **changes: object) -> bytes:
-        descriptor: dict[str, object] = {"contract": 1, "name": "demo", "description": "A demo.", "kind": "workflow"} | changes
+    def make(
+        *, body: str = "    yield {'null': {}}\n", head: str = "", tail: str = "", **changes: object
+    ) -> bytes:
+        descriptor: dict[str, object] = {
+            "contract": 1,
+            "name": "demo",
+            "description": "A demo.",
+            "kind": "workflow",
+        } | changes
         kept = {key: value for key, value in descriptor.items() if value is not None}
         return f"{head}descriptor = {kept!r}\ndef run(input, options):\n{body}{tail}".encode()
 

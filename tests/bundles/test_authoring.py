@@ -15,8 +15,12 @@ def a_role(name: str) -> Role:
 
 
 def test_a_workflow_asks_for_its_roles_and_nothing_else() -> None:
-    """What nobody wrote down is the least: roles without files, no params, thread of another version accepted."""
-    workflow = Workflow(name="w", description="d", roles=[a_role("a")], moderator={START: "a", "a": END})
+    """What nobody wrote down is the least: roles without files, no params, thread of another
+    version accepted.
+    """
+    workflow = Workflow(
+        name="w", description="d", roles=[a_role("a")], moderator={START: "a", "a": END}
+    )
     assert workflow.policy == {"role": {}}
     assert workflow.parameters == {"type": "object", "additionalProperties": False}
     assert workflow.continues
@@ -31,12 +35,19 @@ def test_a_workflow_has_roles() -> None:
 def test_role_names_are_unique() -> None:
     """Two roles of one name could not be told apart in a journal."""
     with pytest.raises(BundleError, match="two roles named 'b'; rename one"):
-        Workflow(name="w", description="d", roles=[a_role("a"), a_role("b"), a_role("b")], moderator={START: END})
+        Workflow(
+            name="w",
+            description="d",
+            roles=[a_role("a"), a_role("b"), a_role("b")],
+            moderator={START: END},
+        )
 
 
 @pytest.mark.slow
 def test_authoring_and_building_load_no_heavy_library() -> None:
-    """pydantic is loaded by a definition that uses it, not by the words to write one; order of import does not matter."""
+    """pydantic is loaded by a definition that uses it, not by the words to write one; order of
+    import does not matter.
+    """
     for first in (
         "uncaged_bundles.authoring",
         "uncaged_bundles.builders",
@@ -45,5 +56,7 @@ def test_authoring_and_building_load_no_heavy_library() -> None:
     ):
         code = f"import {first}, uncaged_bundles.builders.schema, sys; "
         code += "print(sorted({'pydantic', 'jsonschema', 'rich'} & set(sys.modules)))"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
         assert done.stdout == "[]\n"

@@ -41,7 +41,10 @@ def test_known_sequences_leave_only_their_text(name: str) -> None:
 
 def test_an_unterminated_string_sequence_hides_nothing() -> None:
     """What follows an introducer that is never closed is shown, not swallowed."""
-    assert clean("\x1b]0;title and all that follows\nnext line") == "0;title and all that follows\nnext line"
+    assert (
+        clean("\x1b]0;title and all that follows\nnext line")
+        == "0;title and all that follows\nnext line"
+    )
     assert clean("\x1b]0;title\nnext line\x07") == "0;title\nnext line"
 
 
@@ -61,13 +64,29 @@ def test_ordinary_text_stays_as_it_is() -> None:
     assert clean(text) == text
 
 
-@given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("\x1b\x9b\x9d[]0;m\\\x07\x9c\u202e"))))
+@given(
+    st.text(
+        alphabet=st.one_of(st.characters(), st.sampled_from("\x1b\x9b\x9d[]0;m\\\x07\x9c\u202e"))
+    )
+)
 def test_nothing_that_steers_survives(text: str) -> None:
-    """No control character but tab and line feed, no surrogate and no override is left, and cleaning twice changes nothing."""
+    """No control character but tab and line feed, no surrogate and no override is left, and
+    cleaning twice changes nothing.
+    """
     cleaned = clean(text)
     for character in cleaned:
         assert character in "\t\n" or unicodedata.category(character) not in ("Cc", "Cs")
-        assert unicodedata.bidirectional(character) not in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+        assert unicodedata.bidirectional(character) not in (
+            "LRE",
+            "RLE",
+            "LRO",
+            "RLO",
+            "PDF",
+            "LRI",
+            "RLI",
+            "FSI",
+            "PDI",
+        )
     assert clean(cleaned) == cleaned
 
 

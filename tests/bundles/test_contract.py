@@ -4,7 +4,12 @@ import pytest
 from uncaged_bundles.contract import END, START, parse_descriptor
 from uncaged_bundles.shapes import ShapeError
 
-PLANNER = {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}
+PLANNER = {
+    "description": "d",
+    "systemPrompt": "s",
+    "extractPrompt": "e",
+    "schema": {"type": "object"},
+}
 SMALLEST: dict[str, object] = {"contract": 1, "name": "demo", "description": "", "kind": "task"}
 
 
@@ -18,7 +23,12 @@ def nested(levels: int) -> object:
 def test_the_smallest_descriptor_has_four_keys() -> None:
     """Everything else has a default, and all defaults are the harmless ones."""
     descriptor = parse_descriptor(SMALLEST)
-    assert (descriptor.parameters, descriptor.roles, descriptor.graph, descriptor.continues) == ({}, {}, None, False)
+    assert (descriptor.parameters, descriptor.roles, descriptor.graph, descriptor.continues) == (
+        {},
+        {},
+        None,
+        False,
+    )
     assert (descriptor.policy.limits, descriptor.policy.trusted) == ({}, False)
     assert descriptor.raw == SMALLEST
 
@@ -36,10 +46,15 @@ def test_roles_keep_what_the_file_says() -> None:
 
 
 def test_a_table_has_one_form() -> None:
-    """A bare target becomes the one for every status, and each status has its targets as a tuple."""
+    """A bare target becomes the one for every status, and each status has its targets as a
+    tuple.
+    """
     graph = {START: "planner", "planner": {"planned": ["planner", END], "aborted": END}}
     descriptor = parse_descriptor(SMALLEST | {"roles": {"planner": PLANNER}, "graph": graph})
-    assert descriptor.graph == {START: {"": ("planner",)}, "planner": {"planned": ("planner", END), "aborted": (END,)}}
+    assert descriptor.graph == {
+        START: {"": ("planner",)},
+        "planner": {"planned": ("planner", END), "aborted": (END,)},
+    }
 
 
 def test_a_newer_contract_is_refused_before_its_keys_are_judged() -> None:
@@ -68,23 +83,52 @@ def test_a_newer_contract_is_refused_before_its_keys_are_judged() -> None:
         ({"parameters": {"a": float("nan")}}, r"^descriptor\.parameters\.a: nan is no JSON number"),
         ({"examples": nested(70)}, r"^descriptor\.examples.*: is nested deeper than 64 levels"),
         ({"continues": 1}, r"^descriptor\.continues: must be True or False"),
-        ({"policy": {"role": {"workspace": "rw"}}}, r"^descriptor\.policy\.role\.workspace: 'rw' is not one of"),
-        ({"roles": {"a b": PLANNER}}, r"^descriptor\.roles\.a b: a role's name starts with a letter"),
+        (
+            {"policy": {"role": {"workspace": "rw"}}},
+            r"^descriptor\.policy\.role\.workspace: 'rw' is not one of",
+        ),
+        (
+            {"roles": {"a b": PLANNER}},
+            r"^descriptor\.roles\.a b: a role's name starts with a letter",
+        ),
         ({"roles": {"__end__": PLANNER}}, r"^descriptor\.roles\.__end__: a role's name"),
-        ({"roles": {"p": {**PLANNER, "agent": 1}}}, r"^descriptor\.roles\.p\.agent: unknown key 'agent'"),
+        (
+            {"roles": {"p": {**PLANNER, "agent": 1}}},
+            r"^descriptor\.roles\.p\.agent: unknown key 'agent'",
+        ),
         ({"roles": {"p": {"description": ""}}}, r"^descriptor\.roles\.p\.systemPrompt: is missing"),
-        ({"roles": {"p": {**PLANNER, "schema": True}}}, r"^descriptor\.roles\.p\.schema: must be a mapping"),
-        ({"graph": {"p": {}}}, r"^descriptor\.graph\.p: is neither a role nor '__start__'; roles: none"),
-        ({"roles": {"p": PLANNER}, "graph": {START: "q"}}, r"^descriptor\.graph\.__start__: 'q' is neither a role nor '__end__'; roles: p"),
-        ({"roles": {"p": PLANNER}, "graph": {"p": {"ok": 1}}}, r"^descriptor\.graph\.p\.ok: 1 is neither a role"),
-        ({"roles": {"p": PLANNER}, "graph": {"p": {"ok": ["p", "q"]}}}, r"^descriptor\.graph\.p\.ok: 'q' is neither a role"),
-        ({"roles": {"p": PLANNER}, "graph": {"p": {"ok": []}}}, r"^descriptor\.graph\.p\.ok: \[\] is neither a role"),
+        (
+            {"roles": {"p": {**PLANNER, "schema": True}}},
+            r"^descriptor\.roles\.p\.schema: must be a mapping",
+        ),
+        (
+            {"graph": {"p": {}}},
+            r"^descriptor\.graph\.p: is neither a role nor '__start__'; roles: none",
+        ),
+        (
+            {"roles": {"p": PLANNER}, "graph": {START: "q"}},
+            r"^descriptor\.graph\.__start__: 'q' is neither a role nor '__end__'; roles: p",
+        ),
+        (
+            {"roles": {"p": PLANNER}, "graph": {"p": {"ok": 1}}},
+            r"^descriptor\.graph\.p\.ok: 1 is neither a role",
+        ),
+        (
+            {"roles": {"p": PLANNER}, "graph": {"p": {"ok": ["p", "q"]}}},
+            r"^descriptor\.graph\.p\.ok: 'q' is neither a role",
+        ),
+        (
+            {"roles": {"p": PLANNER}, "graph": {"p": {"ok": []}}},
+            r"^descriptor\.graph\.p\.ok: \[\] is neither a role",
+        ),
         ({"patterns": "x"}, r"^descriptor\.patterns: must be a list of texts"),
         ({"examples": {}}, r"^descriptor\.examples: must be a list"),
         ({"displayName": 1}, r"^descriptor\.displayName: must be text"),
     ],
 )
-def test_a_wrong_shape_is_told_with_its_dotted_path(changes: dict[str, object], message: str) -> None:
+def test_a_wrong_shape_is_told_with_its_dotted_path(
+    changes: dict[str, object], message: str
+) -> None:
     """The path leads to the value, the sentence says what is wrong with it."""
     with pytest.raises(ShapeError, match=message):
         parse_descriptor(SMALLEST | changes)

@@ -31,9 +31,25 @@ class Parcel:
 
 
 def test_a_mapping_becomes_an_instance() -> None:
-    """Absent keys keep their defaults; a key in camel case fills the field that its annotation names."""
-    parcel = read(Parcel, {"to": "x", "isOpen": True, "sizes": {"a": 1}, "labels": ["l"], "note": None, "content": [1], "height": 2}, ())
-    assert parcel == Parcel(to="x", is_open=True, sizes={"a": 1}, labels=["l"], content=[1], height=2)
+    """Absent keys keep their defaults; a key in camel case fills the field that its annotation
+    names.
+    """
+    parcel = read(
+        Parcel,
+        {
+            "to": "x",
+            "isOpen": True,
+            "sizes": {"a": 1},
+            "labels": ["l"],
+            "note": None,
+            "content": [1],
+            "height": 2,
+        },
+        (),
+    )
+    assert parcel == Parcel(
+        to="x", is_open=True, sizes={"a": 1}, labels=["l"], content=[1], height=2
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,7 +59,10 @@ def test_a_mapping_becomes_an_instance() -> None:
         ({}, "parcel.to: is missing"),
         ({"to": " "}, "parcel.to: is empty"),
         ({"to": 1}, "parcel.to: must be text, not 1"),
-        ({"to": "x", "wieght": 1}, "parcel.wieght: unknown key 'wieght'; known here: content, height"),
+        (
+            {"to": "x", "wieght": 1},
+            "parcel.wieght: unknown key 'wieght'; known here: content, height",
+        ),
         ({"to": "x", "wieght": 1}, "; did you mean 'weight'?"),
         ({"to": "x", "is_open": True}, "did you mean 'isOpen'?"),
         ({"to": "x", "unit": "g"}, "parcel.unit: unknown key 'unit'"),
@@ -62,16 +81,25 @@ def test_a_mapping_becomes_an_instance() -> None:
     ],
 )
 def test_a_wrong_mapping_is_answered_with_the_key(value: object, message: str) -> None:
-    """The message has the path of the key, what is wrong, and for a misspelt key the nearest one."""
+    """The message has the path of the key, what is wrong, and for a misspelt key the nearest
+    one.
+    """
     with pytest.raises(ShapeError) as caught:
         read(Parcel, value, ("parcel",))
     assert message in str(caught.value)
 
 
 def test_limits_have_the_types_of_their_annotations() -> None:
-    """A handler reads the limits of a checked policy by field; what the policy leaves out has its default."""
+    """A handler reads the limits of a checked policy by field; what the policy leaves out has its
+    default.
+    """
     limits = ScriptLimits.of({"executables": ["git"], "maxBytes": 10, "network": "host"})
-    assert (limits.executables, limits.max_bytes, limits.network, limits.tolerate) == (["git"], 10, "host", ())
+    assert (limits.executables, limits.max_bytes, limits.network, limits.tolerate) == (
+        ["git"],
+        10,
+        "host",
+        (),
+    )
     assert ScriptLimits.of({}).max_bytes is None
 
 

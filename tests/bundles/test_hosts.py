@@ -1,4 +1,6 @@
-"""What a policy's hosts may look like is known before a bundle is added; what they mean is proved with the effects."""
+"""What a policy's hosts may look like is known before a bundle is added; what they mean is proved
+with the effects.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,12 @@ def test_an_entry_that_is_no_host_says_what_would_be(entry: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "host"),
-    [("API.Example.COM.", "api.example.com"), ("bücher.example", "xn--bcher-kva.example"), ("[::1]", "::1"), ("127.0.0.1", "127.0.0.1")],
+    [
+        ("API.Example.COM.", "api.example.com"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("[::1]", "::1"),
+        ("127.0.0.1", "127.0.0.1"),
+    ],
 )
 def test_a_host_has_one_spelling(text: str, host: str) -> None:
     """Lower case, ASCII, without a final dot, an address as everybody writes it."""
@@ -57,20 +64,41 @@ def test_a_host_has_one_spelling(text: str, host: str) -> None:
         ({"script": {"network": ["*", "a b"]}}, "policy.script.network[1]"),
     ],
 )
-def test_a_bundle_with_an_entry_that_is_no_host_is_not_added(policy: dict[str, object], place: str) -> None:
-    """It is refused with its place; a bundle that is in the store already is loaded all the same."""
-    descriptor = {"contract": 1, "name": "asks", "description": "Asks.", "kind": "task", "policy": policy}
+def test_a_bundle_with_an_entry_that_is_no_host_is_not_added(
+    policy: dict[str, object], place: str
+) -> None:
+    """It is refused with its place; a bundle that is in the store already is loaded all the
+    same.
+    """
+    descriptor = {
+        "contract": 1,
+        "name": "asks",
+        "description": "Asks.",
+        "kind": "task",
+        "policy": policy,
+    }
     source = f"descriptor = {descriptor!r}\n\n\ndef run(input, options):\n    yield {{}}\n".encode()
     with pytest.raises(BundleError) as caught:
         read_bundle(source, check_schemas=True)
     column = source.decode().index("'a b'") + 1
-    assert str(caught.value).startswith(f"line 1, column {column}: descriptor.{place}: 'a b' is no host: ")
+    assert str(caught.value).startswith(
+        f"line 1, column {column}: descriptor.{place}: 'a b' is no host: "
+    )
     assert read_bundle(source).descriptor.policy.limits == policy
 
 
 def test_only_hosts_are_looked_at() -> None:
-    """A script's secrets are bound to commands, models and flows have other names, and foreign effects have their own words."""
-    check_policy({"script": {"secrets": {"KEY": ["a b"]}}, "llm": {"models": ["a b"]}, "mail": {"hosts": ["a b"]}}, ())
+    """A script's secrets are bound to commands, models and flows have other names, and foreign
+    effects have their own words.
+    """
+    check_policy(
+        {
+            "script": {"secrets": {"KEY": ["a b"]}},
+            "llm": {"models": ["a b"]},
+            "mail": {"hosts": ["a b"]},
+        },
+        (),
+    )
     check_policy({"http": {"hosts": "no list"}, "fetch": "no mapping"}, ())
 
 
@@ -95,7 +123,9 @@ def test_only_hosts_are_looked_at() -> None:
         ("https://example.com:*/", "names no host"),
     ],
 )
-def test_an_address_that_is_written_out_is_looked_at_before_a_request(url: str, flaw: str | None) -> None:
+def test_an_address_that_is_written_out_is_looked_at_before_a_request(
+    url: str, flaw: str | None
+) -> None:
     """What a variable will hold cannot be told."""
     found = flaw_in_address(url)
     assert found is None if flaw is None else found is not None and flaw in found
@@ -103,28 +133,49 @@ def test_an_address_that_is_written_out_is_looked_at_before_a_request(url: str, 
 
 
 TASK = {"name": "asks", "description": "Asks."}
-SCRIPT = {"actionName": "asks", "description": "Asks.", "script": {"language": "bash", "body": "true"}}
+SCRIPT = {
+    "actionName": "asks",
+    "description": "Asks.",
+    "script": {"language": "bash", "body": "true"},
+}
 BLOCK = {"name": "asks", "description": "Asks."}
 
 
 @pytest.mark.parametrize(
     ("recipe", "said"),
     [
-        ({**SCRIPT, "sandbox": {"allowedDomains": ["a.example", "a b"]}}, "recipe.sandbox.allowedDomains[1]: 'a b' is no host"),
         (
-            {**TASK, "script": "async def execute(api, params): pass", "policy": {"http": {"hosts": ["a b"]}}},
+            {**SCRIPT, "sandbox": {"allowedDomains": ["a.example", "a b"]}},
+            "recipe.sandbox.allowedDomains[1]: 'a b' is no host",
+        ),
+        (
+            {
+                **TASK,
+                "script": "async def execute(api, params): pass",
+                "policy": {"http": {"hosts": ["a b"]}},
+            },
             "recipe.policy.http.hosts[0]: ",
         ),
         (
-            {**TASK, "script": "async def execute(api, params):\n    return await api.web_fetch(f'https://a b/{params.x}')\n"},
+            {
+                **TASK,
+                "script": "async def execute(api, params):\n    return await api.web_fetch(f'https://a b/{params.x}')\n",
+            },
             "asks: line 2, column 32: 'a b' is no host",
         ),
         (
-            {**TASK, "script": "async def execute(api, params):\n    await api.http('GET', 'file:///etc/passwd')\n"},
+            {
+                **TASK,
+                "script": "async def execute(api, params):\n    await api.http('GET', 'file:///etc/passwd')\n",
+            },
             "asks: line 2, column 27: 'file:///etc/passwd' is no web address",
         ),
         (
-            {**BLOCK, "steps": [{"type": "start", "config": {}}], "policy": {"fetch": {"hosts": ["a b"]}}},
+            {
+                **BLOCK,
+                "steps": [{"type": "start", "config": {}}],
+                "policy": {"fetch": {"hosts": ["a b"]}},
+            },
             "flow.policy.fetch.hosts[0]: 'a b' is no host",
         ),
         (

@@ -74,7 +74,10 @@ def test_what_is_no_hash_is_named(text: str) -> None:
     assert repr(text) in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "01HX5WBE00", "8" + "0" * 25, "01HX5WBE00ZZZZZZZZZZZZZZZU", "../" * 8 + "00", "0" * 300])
+@pytest.mark.parametrize(
+    "text",
+    ["", "01HX5WBE00", "8" + "0" * 25, "01HX5WBE00ZZZZZZZZZZZZZZZU", "../" * 8 + "00", "0" * 300],
+)
 def test_what_is_no_thread_id_is_named(text: str) -> None:
     """The error shows the text, cut when it is long."""
     assert not ids.is_thread_id(text)
@@ -107,7 +110,9 @@ def test_bytes_take_as_many_digits_as_they_need(data: bytes) -> None:
     assert ids.decode_crockford(text) == int.from_bytes(data)
 
 
-@pytest.mark.parametrize(("now_ms", "entropy"), [(-1, bytes(10)), (1 << 48, bytes(10)), (0, bytes(9)), (0, bytes(11))])
+@pytest.mark.parametrize(
+    ("now_ms", "entropy"), [(-1, bytes(10)), (1 << 48, bytes(10)), (0, bytes(9)), (0, bytes(11))]
+)
 def test_a_thread_id_takes_48_bits_of_time_and_80_of_chance(now_ms: int, entropy: bytes) -> None:
     """A wrong argument is an error, not a shorter id."""
     with pytest.raises(ValueError, match="thread id"):

@@ -35,7 +35,9 @@ def test_kebab_names_pass_as_they_are(text: str) -> None:
     ],
 )
 def test_unsafe_names_are_refused_by_name(text: str) -> None:
-    """No name can leave a directory, end a string early, or look like another; the error shows it."""
+    """No name can leave a directory, end a string early, or look like another; the error shows
+    it.
+    """
     with pytest.raises(UsageError) as caught:
         parse_flow_name(text)
     assert repr(text[:60]) in str(caught.value)

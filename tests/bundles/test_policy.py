@@ -23,12 +23,18 @@ def policy(**limits: object) -> Policy:
         ({"http": {"host": []}}, r"policy\.http\.host: unknown key 'host'; known here: hosts"),
         ({"http": {"hosts": "a.com"}}, r"policy\.http\.hosts: must be a list of texts"),
         ({"http": {"hosts": ["a.com", 1]}}, r"policy\.http\.hosts\[1\]: must be text"),
-        ({"http": {"secrets": {"GITHUB": "a.com"}}}, r"policy\.http\.secrets\.GITHUB: must be a list"),
+        (
+            {"http": {"secrets": {"GITHUB": "a.com"}}},
+            r"policy\.http\.secrets\.GITHUB: must be a list",
+        ),
         ({"http": {"private": 1}}, r"policy\.http\.private: must be True or False"),
         ({"http": {"timeout_s": True}}, r"policy\.http\.timeout_s: must be a positive number"),
         ({"http": {"maxBytes": -1}}, r"policy\.http\.maxBytes: must be a positive number"),
         ({"http": {"timeout_s": float("inf")}}, r"policy\.http\.timeout_s: inf is no JSON number"),
-        ({"role": {"workspace": "all"}}, r"policy\.role\.workspace: 'all' is not one of none, read, write"),
+        (
+            {"role": {"workspace": "all"}},
+            r"policy\.role\.workspace: 'all' is not one of none, read, write",
+        ),
         ({"search": {"any": 1}}, r"policy\.search\.any: unknown key 'any'; known here: none"),
         ({"trusted": "yes"}, r"policy\.trusted: must be True or False"),
         ({1: {}}, r"policy: has the key 1; keys must be text"),
@@ -42,7 +48,9 @@ def test_a_slip_of_the_pen_is_no_limit(raw: object, message: str) -> None:
 
 
 def test_an_effect_of_another_distribution_has_its_own_keys() -> None:
-    """The limits of a foreign effect have the shapes of its own class, and its meaning is told in its own words."""
+    """The limits of a foreign effect have the shapes of its own class, and its meaning is told in
+    its own words.
+    """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class MailLimits(Limits):
@@ -54,12 +62,16 @@ def test_an_effect_of_another_distribution_has_its_own_keys() -> None:
     assert parsed.limits["mail"] == {"hosts": {"smtp": 25}}
     assert widening(None, parsed, known) == ("mail: may send mail; hosts: smtp for 25",)
     assert widening(None, parsed) == ("mail: may perform the effect 'mail'; hosts: smtp for 25",)
-    with pytest.raises(ShapeError, match=r"policy\.mail\.hosts\.smtp: must be a whole number, not '25'"):
+    with pytest.raises(
+        ShapeError, match=r"policy\.mail\.hosts\.smtp: must be a whole number, not '25'"
+    ):
         parse_policy({"mail": {"hosts": {"smtp": "25"}}}, known)
 
 
 def test_an_absent_kind_is_refused_in_words() -> None:
-    """The sentence names the effect and shows how to declare it; a declared kind and output pass."""
+    """The sentence names the effect and shows how to declare it; a declared kind and output
+    pass.
+    """
     sentence = refusal(policy(http={}), "role")
     assert sentence is not None
     assert "'role'" in sentence
@@ -78,7 +90,13 @@ def test_an_empty_policy_is_pure() -> None:
 
 def test_the_first_version_is_told_in_full() -> None:
     """Without a former version every kind is new, with its limits."""
-    told = widening(None, policy(role={"workspace": "write"}, http={"hosts": ["a.com", "b.com"], "secrets": {"KEY": ["a.com"]}}))
+    told = widening(
+        None,
+        policy(
+            role={"workspace": "write"},
+            http={"hosts": ["a.com", "b.com"], "secrets": {"KEY": ["a.com"]}},
+        ),
+    )
     assert told == (
         "role: may ask agents to answer for roles; workspace: write",
         "http: may send requests to web servers; hosts: a.com, b.com; secrets: KEY for a.com",
@@ -88,12 +106,18 @@ def test_the_first_version_is_told_in_full() -> None:
 
 def test_hosts_that_are_not_named_are_told() -> None:
     """A policy without them is the widest there is, and must not look like the narrowest."""
-    assert widening(None, policy(http={})) == ("http: may send requests to web servers; hosts: any public one",)
+    assert widening(None, policy(http={})) == (
+        "http: may send requests to web servers; hosts: any public one",
+    )
     assert widening(None, policy(fetch={"private": True})) == (
         "fetch: may read web pages; hosts: any, those of this machine and its network too; private: yes",
     )
-    assert widening(None, policy(http={"hosts": []})) == ("http: may send requests to web servers; hosts: nothing",)
-    assert widening(policy(http={"hosts": ["a.com"]}), policy(http={})) == ("http: hosts is no longer set (was a.com)",)
+    assert widening(None, policy(http={"hosts": []})) == (
+        "http: may send requests to web servers; hosts: nothing",
+    )
+    assert widening(policy(http={"hosts": ["a.com"]}), policy(http={})) == (
+        "http: hosts is no longer set (was a.com)",
+    )
 
 
 def test_trust_is_told_first() -> None:
@@ -126,54 +150,111 @@ def test_less_than_before_needs_no_yes(before: dict[str, object], after: dict[st
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ({"http": {"hosts": ["a"]}}, {"http": {"hosts": ["a", "b"]}}, "http: hosts now also b (was a)"),
+        (
+            {"http": {"hosts": ["a"]}},
+            {"http": {"hosts": ["a", "b"]}},
+            "http: hosts now also b (was a)",
+        ),
         ({"http": {"hosts": ["a"]}}, {"http": {}}, "http: hosts is no longer set (was a)"),
-        ({"http": {}}, {"http": {"hosts": ["a"]}}, "http: hosts is now set to a (was left to the default)"),
-        ({"http": {"timeout_s": 5}}, {"http": {"timeout_s": 6}}, "http: timeout_s is now 6 (was 5)"),
-        ({"http": {"private": False}}, {"http": {"private": True}}, "http: private is now yes (was no)"),
+        (
+            {"http": {}},
+            {"http": {"hosts": ["a"]}},
+            "http: hosts is now set to a (was left to the default)",
+        ),
+        (
+            {"http": {"timeout_s": 5}},
+            {"http": {"timeout_s": 6}},
+            "http: timeout_s is now 6 (was 5)",
+        ),
+        (
+            {"http": {"private": False}},
+            {"http": {"private": True}},
+            "http: private is now yes (was no)",
+        ),
         (
             {"http": {"secrets": {"K": ["a"]}}},
             {"http": {"secrets": {"K": ["a", "b"]}}},
             "http: secrets is now K for a, b (was K for a)",
         ),
-        ({"http": {"secrets": {"K": ["a"]}}}, {"http": {"secrets": {"L": ["a"]}}}, "http: secrets is now L for a (was K for a)"),
-        ({"role": {"workspace": "read"}}, {"role": {"workspace": "write"}}, "role: workspace is now write (was read)"),
-        ({"role": {}}, {"role": {"workspace": "read"}}, "role: workspace is now set to read (was left to the default)"),
+        (
+            {"http": {"secrets": {"K": ["a"]}}},
+            {"http": {"secrets": {"L": ["a"]}}},
+            "http: secrets is now L for a (was K for a)",
+        ),
+        (
+            {"role": {"workspace": "read"}},
+            {"role": {"workspace": "write"}},
+            "role: workspace is now write (was read)",
+        ),
+        (
+            {"role": {}},
+            {"role": {"workspace": "read"}},
+            "role: workspace is now set to read (was left to the default)",
+        ),
     ],
 )
-def test_more_than_before_is_told(before: dict[str, object], after: dict[str, object], told: str) -> None:
-    """One plain sentence for each thing that the former version could not do; in doubt it is told."""
+def test_more_than_before_is_told(
+    before: dict[str, object], after: dict[str, object], told: str
+) -> None:
+    """One plain sentence for each thing that the former version could not do; in doubt it is
+    told.
+    """
     assert widening(policy(**before), policy(**after)) == (told,)
 
 
 def test_a_limit_cannot_paint_over_the_question() -> None:
     """Control characters in a limit are shown as Python writes them, in values and in names."""
     told = widening(None, policy(http={"hosts": ["\x1b[2J\nyes"], "secrets": {"\r": []}}))
-    assert told == ("http: may send requests to web servers; hosts: '\\x1b[2J\\nyes'; secrets: '\\r' for nothing",)
+    assert told == (
+        "http: may send requests to web servers; hosts: '\\x1b[2J\\nyes'; secrets: '\\r' for nothing",
+    )
 
 
 def test_a_scripts_network_is_told_in_words() -> None:
-    """The machine's own network, private addresses and tolerated refusals have words; a list of hosts is narrower than the machine's."""
+    """The machine's own network, private addresses and tolerated refusals have words; a list of
+    hosts is narrower than the machine's.
+    """
 
     def widening_of(before: object, after: object) -> list[str]:
-        policies = [None if limits is None else parse_policy({"script": limits}) for limits in (before, after)]
+        policies = [
+            None if limits is None else parse_policy({"script": limits})
+            for limits in (before, after)
+        ]
         assert policies[1] is not None
         return list(widening(policies[0], policies[1]))
 
     [first] = widening_of(None, {"network": "host", "tolerate": True})
     assert "network: the machine's own, with its local services, its neighbours" in first
     assert first.endswith("tolerate: any")
-    assert widening_of({"network": "host", "tolerate": True}, {"network": ["a.example"], "tolerate": ["date"]}) == []
+    assert (
+        widening_of(
+            {"network": "host", "tolerate": True}, {"network": ["a.example"], "tolerate": ["date"]}
+        )
+        == []
+    )
     [wider] = widening_of({"network": ["*"]}, {"network": "host"})
     assert wider.startswith("script: network is now the machine's own, ")
     assert widening_of({"network": ["*"]}, {"network": ["*"], "private": True}) == [
         "script: private is now set to yes (was left to the default)"
     ]
-    assert widening_of({"tolerate": ["date"]}, {"tolerate": True}) == ["script: tolerate is now any (was date)"]
+    assert widening_of({"tolerate": ["date"]}, {"tolerate": True}) == [
+        "script: tolerate is now any (was date)"
+    ]
 
 
-@pytest.mark.parametrize(("key", "value"), [("network", "*"), ("network", True), ("tolerate", False), ("tolerate", "date"), ("private", 1)])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("network", "*"),
+        ("network", True),
+        ("tolerate", False),
+        ("tolerate", "date"),
+        ("private", 1),
+    ],
+)
 def test_a_wrong_limit_of_a_script_is_refused(key: str, value: object) -> None:
-    """A network that is neither ``host`` nor a list, and a tolerance that is neither true nor a list, have their place named."""
+    """A network that is neither ``host`` nor a list, and a tolerance that is neither true nor a
+    list, have their place named.
+    """
     with pytest.raises(ShapeError, match=f"policy.script.{key}"):
         parse_policy({"script": {key: value}})

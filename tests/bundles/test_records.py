@@ -69,7 +69,9 @@ CASES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("one", CASES)
 @pytest.mark.parametrize("other", CASES)
-def test_a_record_is_equal_to_what_a_data_class_would_be_equal_to(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_a_record_is_equal_to_what_a_data_class_would_be_equal_to(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
     """Field by field, without those that are not compared; never to another class."""
     assert (Place(**one) == Place(**other)) == (StandardPlace(**one) == StandardPlace(**other))
     assert repr(Place(**one)) == repr(StandardPlace(**one)).replace("StandardPlace", "Place")
@@ -98,7 +100,9 @@ def test_a_frozen_record_keeps_its_values() -> None:
             del place.line
         with pytest.raises(AttributeError):
             place.more = 1  # type: ignore[attr-defined]
-        assert hash(Place(name="a", tags=("x",), note="1")) == hash(Place(name="a", tags=("x",), note="2"))  # type: ignore[arg-type]
+        assert hash(Place(name="a", tags=("x",), note="1")) == hash(  # type: ignore[arg-type]
+            Place(name="a", tags=("x",), note="2")  # type: ignore[arg-type]
+        )
 
 
 def test_a_record_that_is_not_frozen_can_be_changed() -> None:
@@ -112,11 +116,19 @@ def test_a_record_that_is_not_frozen_can_be_changed() -> None:
         hash(point)
 
 
-@pytest.mark.parametrize("place", [Place(name="a", line=3, tags=["x"]), Town(name="a", people=2), Point(1, 5)])
+@pytest.mark.parametrize(
+    "place", [Place(name="a", line=3, tags=["x"]), Town(name="a", people=2), Point(1, 5)]
+)
 def test_copies_are_equal(place: Any) -> None:
     """Whatever makes them: `replace` of either library, copy, pickle."""
     pickled = pickle.loads(pickle.dumps(place))  # noqa: S301 - our own bytes
-    made = [records.replace(place), dataclasses.replace(place), copy.copy(place), copy.deepcopy(place), pickled]
+    made = [
+        records.replace(place),
+        dataclasses.replace(place),
+        copy.copy(place),
+        copy.deepcopy(place),
+        pickled,
+    ]
     assert made == [place] * 5
     assert all(type(one) is type(place) for one in made)
 
@@ -125,7 +137,13 @@ def test_the_standard_library_knows_a_record() -> None:
     """`asdict`, `fields`, `replace` and a data class made of a record."""
     town = Town(name="a", people=3)
     assert dataclasses.asdict(town) == {"name": "a", "line": 1, "tags": [], "note": "", "people": 3}
-    assert [one.name for one in dataclasses.fields(Town)] == ["name", "line", "tags", "note", "people"]
+    assert [one.name for one in dataclasses.fields(Town)] == [
+        "name",
+        "line",
+        "tags",
+        "note",
+        "people",
+    ]
     assert dataclasses.replace(town, people=4).people == 4
     assert StandardTown(name="a", people=1).words == "a:1"
     assert Village(name="v").words == "v:1"
@@ -141,7 +159,14 @@ def definition_s(library: str) -> float:
         "    class One:\n        a: int\n        b: str = ''\n        c: float = 1.0\n        d: int = 2\n"
         "print(time.process_time() - begin)"
     )
-    return min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(3))
+    return min(
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for _ in range(3)
+    )
 
 
 @pytest.mark.slow

@@ -20,8 +20,14 @@ def role(**limits: object) -> Policy:
         ("network", r"'network' is no tool; did you mean \"network\": True beside tools\?"),
         ("sandbox", r"did you mean \"sandbox\": True beside tools\?"),
         ("ask", r"did you mean \"outside\": \"ask\" beside tools\?"),
-        ("top-stories", r"'top-stories' is no tool; tools are list, read, .*commit, and a flow is written 'flow:top-stories'"),
-        ("flow:Top Stories", r"'flow:Top Stories' names no flow; a flow among the tools is written 'flow:top-stories'"),
+        (
+            "top-stories",
+            r"'top-stories' is no tool; tools are list, read, .*commit, and a flow is written 'flow:top-stories'",
+        ),
+        (
+            "flow:Top Stories",
+            r"'flow:Top Stories' names no flow; a flow among the tools is written 'flow:top-stories'",
+        ),
         ("", r"'' is no tool; tools are list"),
     ],
 )
@@ -48,20 +54,30 @@ def test_each_limit_has_a_shape(limits: dict[str, object], message: str) -> None
 
 
 def test_tools_are_a_whole_list_and_the_rest_stands_beside_it() -> None:
-    """Left out means all; an empty list means none; neither says anything about network, sandbox and what is outside."""
+    """Left out means all; an empty list means none; neither says anything about network, sandbox
+    and what is outside.
+    """
     assert Rights.of({}) == ALL_TOOLS
     assert all(ALL_TOOLS.may(tool) for tool in TOOLS)
     none = Rights.of({"tools": [], "network": True, "outside": "ask"})
     assert not any(none.may(tool) for tool in TOOLS)
     assert (none.network, none.ask, none.sandbox) == (True, True, False)
     some = Rights.of({"tools": ["read", "write", "flow:a"], "sandbox": True})
-    assert (some.usable(writable=True), some.usable(writable=False), some.flows) == (("read", "write"), ("read",), ("a",))
+    assert (some.usable(writable=True), some.usable(writable=False), some.flows) == (
+        ("read", "write"),
+        ("read",),
+        ("a",),
+    )
 
 
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ({"tools": ["read"]}, {"tools": ["read", "run", "edit"]}, ["role: its agents may now also use edit, run (before: read)"]),
+        (
+            {"tools": ["read"]},
+            {"tools": ["read", "run", "edit"]},
+            ["role: its agents may now also use edit, run (before: read)"],
+        ),
         ({"tools": []}, {}, ["role: its agents may now use all tools (before: none)"]),
         ({}, {"tools": ["read"]}, []),
         ({"tools": ["read", "run"]}, {"tools": ["run"]}, []),
@@ -70,19 +86,38 @@ def test_tools_are_a_whole_list_and_the_rest_stands_beside_it() -> None:
         ({}, {"network": True}, ["role: its agents' tools and commands may use the network"]),
         ({"network": True}, {"network": False}, []),
         ({}, {"sandbox": True}, []),
-        ({"sandbox": True}, {"sandbox": False}, ["role: commands of coding agents no longer have to run in the sandbox"]),
-        ({}, {"outside": "ask"}, ["role: its agents may ask you for what lies outside the workspace"]),
+        (
+            {"sandbox": True},
+            {"sandbox": False},
+            ["role: commands of coding agents no longer have to run in the sandbox"],
+        ),
+        (
+            {},
+            {"outside": "ask"},
+            ["role: its agents may ask you for what lies outside the workspace"],
+        ),
         ({"outside": "ask"}, {"outside": "refuse"}, []),
     ],
 )
-def test_what_is_wider_is_said_in_plain_sentences(before: dict[str, object], after: dict[str, object], told: list[str]) -> None:
+def test_what_is_wider_is_said_in_plain_sentences(
+    before: dict[str, object], after: dict[str, object], told: list[str]
+) -> None:
     """What is narrower needs no yes."""
     assert list(widening(role(**before), role(**after))) == told
 
 
 def test_the_first_version_says_what_narrows_it_and_what_it_may_besides() -> None:
     """One sentence for the role itself, one for each right beyond its workspace."""
-    told = widening(None, role(workspace="read", tools=["run", "read", "flow:a"], sandbox=True, outside="ask", network=True))
+    told = widening(
+        None,
+        role(
+            workspace="read",
+            tools=["run", "read", "flow:a"],
+            sandbox=True,
+            outside="ask",
+            network=True,
+        ),
+    )
     assert told == (
         "role: may ask agents to answer for roles; workspace: read; tools: read, run; commands: in the sandbox alone",
         "role: its agents may start the flow a",

@@ -11,7 +11,10 @@ from uncaged_bundles.urls import UrlError, read_target
     [
         ("https://example.com", "https://example.com/"),
         ("HTTPS://Example.COM.:443/a?b=c#d", "https://example.com/a?b=c"),
-        ("http://example.com:8080/ü ü?q=ä b", "http://example.com:8080/%C3%BC%20%C3%BC?q=%C3%A4%20b"),
+        (
+            "http://example.com:8080/ü ü?q=ä b",
+            "http://example.com:8080/%C3%BC%20%C3%BC?q=%C3%A4%20b",
+        ),
         ("http://a.example/%2e%2f?x=%41", "http://a.example/%2e%2f?x=%41"),
         ("https://bücher.example/", "https://xn--bcher-kva.example/"),
         ("https://BÜCHER.example/", "https://xn--bcher-kva.example/"),
@@ -23,7 +26,9 @@ from uncaged_bundles.urls import UrlError, read_target
     ],
 )
 def test_an_address_has_one_spelling(text: str, url: str) -> None:
-    """Host in lower case and ASCII, the scheme's own port left out, everything else percent-encoded once, no fragment."""
+    """Host in lower case and ASCII, the scheme's own port left out, everything else percent-encoded
+    once, no fragment.
+    """
     assert read_target(text).url == url
 
 
@@ -73,7 +78,18 @@ def test_what_is_no_address_is_told(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        *("2130706433", "0x7f000001", "017700000001", "0x7f.1", "127.1", "127.0.1", "0177.0.0.1", "127.0.0.01", "1.2.3.4.5", "127.0.0.256"),
+        *(
+            "2130706433",
+            "0x7f000001",
+            "017700000001",
+            "0x7f.1",
+            "127.1",
+            "127.0.1",
+            "0177.0.0.1",
+            "127.0.0.01",
+            "1.2.3.4.5",
+            "127.0.0.256",
+        ),
         *("a.0x7f", "example.123", "127.0.0.1.2130706433", "１２７.1", "127。1"),
     ],
 )
@@ -117,5 +133,8 @@ def test_a_redirect_is_read_like_any_address(location: str, url: str) -> None:
 def test_a_query_is_added_to_what_is_there() -> None:
     """Encoded, so that a value can bring neither a further one nor a fragment."""
     target = read_target("https://a.example/x?y=1")
-    assert target.with_query([("q", "a&b=c#d ü"), ("n", "1")]).url == "https://a.example/x?y=1&q=a%26b%3Dc%23d+%C3%BC&n=1"
+    assert (
+        target.with_query([("q", "a&b=c#d ü"), ("n", "1")]).url
+        == "https://a.example/x?y=1&q=a%26b%3Dc%23d+%C3%BC&n=1"
+    )
     assert target.with_query([]) is target

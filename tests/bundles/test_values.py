@@ -22,5 +22,7 @@ from uncaged_bundles.values import matches
     ],
 )
 def test_a_pattern_ends_at_the_true_end(pattern: str, text: str, found: bool) -> None:
-    """The sign for the end matches only there, not before a last line feed; in a set or escaped it is a character."""
+    """The sign for the end matches only there, not before a last line feed; in a set or escaped it
+    is a character.
+    """
     assert matches(pattern, text) is found

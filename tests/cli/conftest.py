@@ -71,14 +71,22 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     store = tmp_path / "store"
     store.mkdir(mode=0o700)
     (store / "workflow.yaml").write_text(f'seeded: "{__version__}"\n')
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "XDG_RUNTIME_DIR", "COVERAGE_PROCESS_START")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "LANG", "XDG_RUNTIME_DIR", "COVERAGE_PROCESS_START")
+    }
     yield {**kept, "HOME": str(tmp_path), "UNCAGED_WORKFLOW_HOME": str(store), "TERM": "xterm"}
     assert end_workers(store) == []
 
 
 @pytest.fixture
-def command(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command and return what it came to; none may print a traceback, or JSON that does not fit its schema."""
+def command(
+    tmp_path: Path, environment: dict[str, str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command and return what it came to; none may print a traceback, or JSON that does not
+    fit its schema.
+    """
 
     def run(*words: str, stdin: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -100,7 +108,9 @@ def command(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subpro
 
 
 @pytest.fixture
-def flow(tmp_path: Path, command: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[[str], str]:
+def flow(
+    tmp_path: Path, command: Callable[..., subprocess.CompletedProcess[str]]
+) -> Callable[[str], str]:
     """Register one of the flows above and return its hash."""
 
     def register(name: str, text: str | None = None) -> str:

@@ -1,4 +1,6 @@
-"""Whatever is wrong with an agent has its own words, its exit code, and a next step; what a person can mend leaves the thread resumable."""
+"""Whatever is wrong with an agent has its own words, its exit code, and a next step; what a person
+can mend leaves the thread resumable.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ pytestmark = pytest.mark.slow
 Command = Callable[..., subprocess.CompletedProcess[str]]
 AddFlow = Callable[..., str]
 
-ROLE = {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object", "required": ["status"]}}
+ROLE = {
+    "description": "d",
+    "systemPrompt": "s",
+    "extractPrompt": "e",
+    "schema": {"type": "object", "required": ["status"]},
+}
 POET = source(
     "poet",
     """
@@ -41,7 +48,9 @@ def shell(script: str) -> Mapping[str, object]:
 
 
 def configure(directory: Path, agent: Mapping[str, object]) -> None:
-    (directory / "store" / "config.yaml").write_text(json.dumps({"agents": {"mine": agent}, "agent": "mine"}))
+    (directory / "store" / "config.yaml").write_text(
+        json.dumps({"agents": {"mine": agent}, "agent": "mine"})
+    )
 
 
 @pytest.mark.usefixtures("poet")
@@ -54,7 +63,9 @@ def configure(directory: Path, agent: Mapping[str, object]) -> None:
     ],
     ids=["no agent", "unknown agent", "malformed"],
 )
-def test_what_is_known_before_starts_no_thread(command: Command, words: list[str], code: int, said: str) -> None:
+def test_what_is_known_before_starts_no_thread(
+    command: Command, words: list[str], code: int, said: str
+) -> None:
     """One line that says what to do instead."""
     done = command("run", "poet", *words)
     assert (done.returncode, done.stdout, said in done.stderr) == (code, "", True), done.stderr
@@ -67,7 +78,10 @@ def test_what_is_known_before_starts_no_thread(command: Command, words: list[str
     ("agent", "said"),
     [
         ("anthropic", "ANTHROPIC_API_KEY, which is not set"),
-        ("claude", "Claude Code is not installed: 'claude' is not on PATH; install it (npm install"),
+        (
+            "claude",
+            "Claude Code is not installed: 'claude' is not on PATH; install it (npm install",
+        ),
         ("command:./nope", "is not at that path"),
     ],
 )
@@ -89,8 +103,14 @@ def test_what_is_not_there_pauses_the_thread(command: Command, agent: str, said:
             "speaks version 0 of the Agent Client Protocol, but version 1 is needed; bring it up to date",
         ),
         ({"use": "acp", "argv": argv("locked")}, "is not logged in"),
-        ({"use": "acp", "argv": ["sh", "-c", "echo unknown option --acp >&2; exit 2"]}, "if it is too old for the Agent Client Protocol"),
-        ({"use": "program", "row": "claude"}, "does not know what we ask of it (error: unknown option '--verbose'); bring it up to date"),
+        (
+            {"use": "acp", "argv": ["sh", "-c", "echo unknown option --acp >&2; exit 2"]},
+            "if it is too old for the Agent Client Protocol",
+        ),
+        (
+            {"use": "program", "row": "claude"},
+            "does not know what we ask of it (error: unknown option '--verbose'); bring it up to date",
+        ),
     ],
     ids=["old protocol", "logged out", "no protocol", "old program"],
 )
@@ -99,7 +119,9 @@ def test_an_agent_that_is_too_old_or_logged_out_goes_on_once_it_is_mended(
 ) -> None:
     """Exit 4, and after that the same thread, from where it was."""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "claude").write_text("#!/bin/sh\necho \"error: unknown option '--verbose'\" >&2; exit 1\n")
+    (tmp_path / "bin" / "claude").write_text(
+        "#!/bin/sh\necho \"error: unknown option '--verbose'\" >&2; exit 1\n"
+    )
     (tmp_path / "bin" / "claude").chmod(0o755)
     configure(tmp_path, agent)
     path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
@@ -109,7 +131,9 @@ def test_an_agent_that_is_too_old_or_logged_out_goes_on_once_it_is_mended(
         configure(tmp_path, {"use": "acp", "argv": argv('block:{"status": "done"}')})
     else:
         result = {"type": "result", "subtype": "success", "is_error": False, "result": DONE}
-        (tmp_path / "bin" / "claude").write_text(f"#!/bin/sh\ncat > /dev/null\ncat <<'END'\n{json.dumps(result)}\nEND\n")
+        (tmp_path / "bin" / "claude").write_text(
+            f"#!/bin/sh\ncat > /dev/null\ncat <<'END'\n{json.dumps(result)}\nEND\n"
+        )
     assert command("resume", "latest", PATH=path).returncode == 0
 
 
@@ -119,35 +143,58 @@ def test_an_agent_that_is_too_old_or_logged_out_goes_on_once_it_is_mended(
     [
         (fails(401, "authentication_error", "invalid key"), 4, "does not accept the key"),
         (fails(404, "not_found_error", "model: tiny"), 4, "has no model 'tiny'"),
-        (fails(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), 3, "lower limits.historyCharacters"),
+        (
+            fails(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
+            3,
+            "lower limits.historyCharacters",
+        ),
         (says("I", stop="refusal"), 3, "refuses to answer"),
     ],
     ids=["wrong key", "unknown model", "larger than the context", "refusal"],
 )
-def test_what_an_endpoint_says_against_it(command: Command, tmp_path: Path, turn: Turn, code: int, said: str) -> None:
-    """Keys and models are the person's to mend, exit 4; the rest is a failed step, exit 3 here, and `fork` goes on from before it."""
+def test_what_an_endpoint_says_against_it(
+    command: Command, tmp_path: Path, turn: Turn, code: int, said: str
+) -> None:
+    """Keys and models are the person's to mend, exit 4; the rest is a failed step, exit 3 here, and
+    `fork` goes on from before it.
+    """
     with serving(lambda _: turn) as server:
-        configure(tmp_path, {"use": "anthropic", "baseUrl": server.url, "model": "tiny", "key": "secret:K"})
+        configure(
+            tmp_path,
+            {"use": "anthropic", "baseUrl": server.url, "model": "tiny", "key": "secret:K"},
+        )
         done = command("run", "poet", MY_K="x" * 9)
         assert done.returncode == 4
         assert "secret:K is not known" in done.stdout
         config = json.loads((tmp_path / "store" / "config.yaml").read_text())
-        (tmp_path / "store" / "config.yaml").write_text(json.dumps({**config, "secrets": {"K": {"env": "MY_K"}}}))
+        (tmp_path / "store" / "config.yaml").write_text(
+            json.dumps({**config, "secrets": {"K": {"env": "MY_K"}}})
+        )
         asked = command("resume", "latest", MY_K="x" * 9)
     assert (asked.returncode, said in asked.stdout) == (code, True), asked.stdout
-    assert ("next: uncaged-workflow resume" if code == 4 else "next: uncaged-workflow fork") in asked.stderr
+    assert (
+        "next: uncaged-workflow resume" if code == 4 else "next: uncaged-workflow fork"
+    ) in asked.stderr
 
 
 @pytest.mark.usefixtures("poet")
 @pytest.mark.parametrize(
     ("agent", "said"),
     [
-        (shell("cat > /dev/null; head -c 300 /dev/urandom"), "gave 3 answers for 'poet' and none could be used"),
-        (shell(f"printf '{DONE}{DONE.replace('done', 'other')}'".replace("\n", "\\n")), "2 fenced json blocks fit and differ"),
+        (
+            shell("cat > /dev/null; head -c 300 /dev/urandom"),
+            "gave 3 answers for 'poet' and none could be used",
+        ),
+        (
+            shell(f"printf '{DONE}{DONE.replace('done', 'other')}'".replace("\n", "\\n")),
+            "2 fenced json blocks fit and differ",
+        ),
     ],
     ids=["no text", "two blocks"],
 )
-def test_an_answer_that_is_none_fails_the_step(command: Command, tmp_path: Path, agent: Mapping[str, object], said: str) -> None:
+def test_an_answer_that_is_none_fails_the_step(
+    command: Command, tmp_path: Path, agent: Mapping[str, object], said: str
+) -> None:
     """Exit 3 with the reason; the flow may catch it, and a person may fork from before it."""
     configure(tmp_path, agent)
     done = command("run", "poet")

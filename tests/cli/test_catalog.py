@@ -13,7 +13,10 @@ from uncaged_cli.catalog import VERBS, module_of, nearest
 
 def test_every_verb_has_a_module_and_every_module_a_verb() -> None:
     """The table is complete, and nothing stands beside it."""
-    modules = {f"uncaged_cli.verbs.{module.name}" for module in pkgutil.iter_modules(uncaged_cli.verbs.__path__)}
+    modules = {
+        f"uncaged_cli.verbs.{module.name}"
+        for module in pkgutil.iter_modules(uncaged_cli.verbs.__path__)
+    }
     assert {module_of(verb) for verb in VERBS} == modules
 
 
@@ -27,7 +30,9 @@ def test_every_verb_has_help_and_json(verb: str) -> None:
     for part in commands:
         assert any("--json" in parameter.opts for parameter in part.params)
     for parameter in command.params:
-        assert not isinstance(parameter, click.Option) or parameter.help or parameter.name in ("form",)
+        assert (
+            not isinstance(parameter, click.Option) or parameter.help or parameter.name in ("form",)
+        )
 
 
 def test_a_slip_of_the_pen_finds_its_verb() -> None:

@@ -38,7 +38,16 @@ printf '```json\\n{"status": "done"}\\n```\\n'
 
 
 def git(place: Path, *words: str) -> str:
-    arguments = ["git", "-C", str(place), "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words]
+    arguments = [
+        "git",
+        "-C",
+        str(place),
+        "-c",
+        "user.name=Ada",
+        "-c",
+        "user.email=ada@example.org",
+        *words,
+    ]
     return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -64,7 +73,9 @@ def repository(tmp_path: Path, command: Command) -> Path:
 
 
 def test_a_step_shows_what_it_did_to_the_files(command: Command, repository: Path) -> None:
-    """The files with their numbers of lines, then the patch; a step that changed none says so; one without a snapshot is refused."""
+    """The files with their numbers of lines, then the patch; a step that changed none says so; one
+    without a snapshot is refused.
+    """
     assert repository.exists()
     shown = command("thread", "diff", "latest", "1").stdout.splitlines()
     assert {"a file.txt  +1 -0", "words.txt  +1 -1"} <= set(shown)
@@ -75,13 +86,23 @@ def test_a_step_shows_what_it_did_to_the_files(command: Command, repository: Pat
     whole = json.loads(command("thread", "diff", "latest", "--json").stdout)
     assert (whole["step"], whole["files"]) == (None, found["files"])
     refused = command("thread", "diff", "latest", "9")
-    assert (refused.returncode, "step 9" in refused.stderr, "1, 2" in refused.stderr) == (5, True, True)
+    assert (refused.returncode, "step 9" in refused.stderr, "1, 2" in refused.stderr) == (
+        5,
+        True,
+        True,
+    )
 
 
 def test_a_branch_is_merged_after_it_was_shown(command: Command, repository: Path) -> None:
-    """Without a yes nothing changes; with one the checkout has the files; a second merge finds nothing to do."""
+    """Without a yes nothing changes; with one the checkout has the files; a second merge finds
+    nothing to do.
+    """
     refused = command("thread", "merge", "latest")
-    assert (refused.returncode, "+TWO" in refused.stdout, "--yes" in refused.stderr) == (1, True, True)
+    assert (refused.returncode, "+TWO" in refused.stdout, "--yes" in refused.stderr) == (
+        1,
+        True,
+        True,
+    )
     assert (repository / "words.txt").read_text() == "one\ntwo\n"
     done = command("thread", "merge", "latest", "--yes")
     assert (done.returncode, "into trunk" in done.stdout) == (0, True), done.stderr
@@ -89,7 +110,9 @@ def test_a_branch_is_merged_after_it_was_shown(command: Command, repository: Pat
     assert "nothing was changed" in command("thread", "merge", "latest", "--yes").stdout
 
 
-def test_a_merged_branch_is_not_offered_again(command: Command, repository: Path, tmp_path: Path) -> None:
+def test_a_merged_branch_is_not_offered_again(
+    command: Command, repository: Path, tmp_path: Path
+) -> None:
     """A thread whose result names its branch offers the merge until the checkout holds it."""
     body = """
     step = yield {"role": {"name": "writer"}}
@@ -97,13 +120,22 @@ def test_a_merged_branch_is_not_offered_again(command: Command, repository: Path
     return {"success": True, "message": "done", "data": {"branch": step["content"].split()[0]}}
 """
     names = {
-        name: {"description": "Works.", "systemPrompt": prompt, "extractPrompt": "Say done.", "schema": {"type": "object"}}
+        name: {
+            "description": "Works.",
+            "systemPrompt": prompt,
+            "extractPrompt": "Say done.",
+            "schema": {"type": "object"},
+        }
         for name, prompt in (("writer", "Write."), ("closer", "Commit."))
     }
     policy = {"role": {"workspace": "write"}}
-    (tmp_path / "named.py").write_bytes(source("named", body, kind="workflow", roles=names, policy=policy))
+    (tmp_path / "named.py").write_bytes(
+        source("named", body, kind="workflow", roles=names, policy=policy)
+    )
     agent = tmp_path / "named.sh"
-    agent.write_text("#!/bin/sh\ngit branch --show-current\n" + AGENT.replace("TWO", "THREE").partition("\n")[2])
+    agent.write_text(
+        "#!/bin/sh\ngit branch --show-current\n" + AGENT.replace("TWO", "THREE").partition("\n")[2]
+    )
     agent.chmod(0o755)
     assert command("add", "named", str(tmp_path / "named.py"), "--accept").returncode == 0
     done = command("run", "named", "--workspace", str(repository), "--agent", f"command:{agent}")
@@ -112,16 +144,31 @@ def test_a_merged_branch_is_not_offered_again(command: Command, repository: Path
     assert offer in command("thread", "show", "latest").stderr, "the control"
     assert command("thread", "merge", "latest", "--yes").returncode == 0
     shown = command("thread", "show", "latest")
-    assert (shown.returncode, "merge uncaged" in shown.stderr, "uncaged/named/" in shown.stdout) == (0, False, True), shown.stderr
+    assert (
+        shown.returncode,
+        "merge uncaged" in shown.stderr,
+        "uncaged/named/" in shown.stdout,
+    ) == (0, False, True), shown.stderr
 
 
 def test_a_thread_without_a_commit_has_nothing_to_merge(command: Command, repository: Path) -> None:
-    """A thread that changed files and committed none is not called merged: the message names `thread diff`."""
+    """A thread that changed files and committed none is not called merged: the message names
+    `thread diff`.
+    """
     agent = repository.parent / "agent.sh"
     agent.write_text(AGENT.replace("git add", ": git add"))
-    assert command("run", "write", "--workspace", str(repository), "--agent", f"command:{agent}").returncode == 0
+    assert (
+        command(
+            "run", "write", "--workspace", str(repository), "--agent", f"command:{agent}"
+        ).returncode
+        == 0
+    )
     done = command("thread", "merge", "latest", "--yes")
-    assert (done.returncode, "has made no commit" in done.stderr, "thread diff 01" in done.stderr) == (0, True, True), done.stderr
+    assert (
+        done.returncode,
+        "has made no commit" in done.stderr,
+        "thread diff 01" in done.stderr,
+    ) == (0, True, True), done.stderr
 
 
 def test_a_merge_in_conflict_is_taken_back(command: Command, repository: Path) -> None:
@@ -130,14 +177,21 @@ def test_a_merge_in_conflict_is_taken_back(command: Command, repository: Path) -
     git(repository, "commit", "-qam", "another word")
     before = git(repository, "rev-parse", "HEAD")
     refused = command("thread", "merge", "latest", "--yes", "--json")
-    assert (refused.returncode, "in conflict: words.txt" in refused.stderr) == (1, True), refused.stderr
-    assert (git(repository, "rev-parse", "HEAD"), git(repository, "status", "--porcelain")) == (before, "")
+    assert (refused.returncode, "in conflict: words.txt" in refused.stderr) == (1, True), (
+        refused.stderr
+    )
+    assert (git(repository, "rev-parse", "HEAD"), git(repository, "status", "--porcelain")) == (
+        before,
+        "",
+    )
     (repository / "words.txt").write_text("unsaved\n")
     assert command("thread", "merge", "latest", "--yes").returncode == 1
     assert (repository / "words.txt").read_text() == "unsaved\n"
 
 
-def test_a_thread_without_files_has_no_changes(command: Command, flow: Callable[..., object]) -> None:
+def test_a_thread_without_files_has_no_changes(
+    command: Command, flow: Callable[..., object]
+) -> None:
     """A thread of roles that may not work on files is refused with the reason."""
     flow("echo")
     command("run", "echo")

@@ -56,18 +56,31 @@ CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
 GONE = "error: the current directory was removed; change to one that exists and try again\n"
 
 
-def through_shell(line: str, environment: Mapping[str, str], directory: Path) -> subprocess.CompletedProcess[str]:
+def through_shell(
+    line: str, environment: Mapping[str, str], directory: Path
+) -> subprocess.CompletedProcess[str]:
     """Run the command as a shell line, whose standard input is empty."""
     command = ["bash", "-c", line.replace("COMMAND", f"{sys.executable} -m uncaged_cli")]
     pipe = subprocess.PIPE
     return subprocess.run(
-        command, env=environment, cwd=directory, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, check=False
+        command,
+        env=environment,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        check=False,
     )
 
 
 def is_in_order(done: subprocess.CompletedProcess[str]) -> bool:
     """Whether the command did its work, or said in words why not."""
-    return done.returncode in range(9) and "Traceback" not in done.stderr and "this is a bug" not in done.stderr
+    return (
+        done.returncode in range(9)
+        and "Traceback" not in done.stderr
+        and "this is a bug" not in done.stderr
+    )
 
 
 @pytest.fixture
@@ -75,7 +88,12 @@ def used(environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
     """The environment of a person with two flows and a thread."""
     for name in ("echo", "other"):
         (tmp_path / f"{name}.py").write_text(bundle_text(name if name == "echo" else "sulk"))
-        assert through_shell(f"COMMAND add {name} {name}.py --accept", environment, tmp_path).returncode == 0
+        assert (
+            through_shell(
+                f"COMMAND add {name} {name}.py --accept", environment, tmp_path
+            ).returncode
+            == 0
+        )
     assert through_shell("COMMAND run echo --prompt x", environment, tmp_path).returncode == 0
     return environment
 
@@ -88,23 +106,32 @@ def test_the_table_has_every_verb() -> None:
 def test_every_verb_works_with_closed_descriptors(used: dict[str, str], tmp_path: Path) -> None:
     """No verb meets a bug when standard input, output and error are all closed."""
     for verb, words in WORDS.items():
-        closed = through_shell(f"COMMAND {words.format(new=f'new-{verb}')} {CLOSED[-1]}", used, tmp_path)
+        closed = through_shell(
+            f"COMMAND {words.format(new=f'new-{verb}')} {CLOSED[-1]}", used, tmp_path
+        )
         assert is_in_order(closed), (verb, closed)
 
 
-def test_every_verb_works_from_a_removed_directory_or_says_why_not(used: dict[str, str], tmp_path: Path) -> None:
+def test_every_verb_works_from_a_removed_directory_or_says_why_not(
+    used: dict[str, str], tmp_path: Path
+) -> None:
     """What cannot be done without a directory is said in one line."""
     for verb, words in WORDS.items():
         (tmp_path / "gone").mkdir()
         line = f"cd gone && rmdir ../gone && COMMAND {words.format(new=tmp_path / f'new-{verb}')}"
         removed = through_shell(line, used, tmp_path)
         assert is_in_order(removed), (verb, removed)
-        assert removed.stderr == GONE or "the current directory" not in removed.stderr, (verb, removed)
+        assert removed.stderr == GONE or "the current directory" not in removed.stderr, (
+            verb,
+            removed,
+        )
 
 
 @pytest.mark.parametrize("redirection", CLOSED)
 @pytest.mark.parametrize("verb", ["run", "doctor", "threads"])
-def test_each_descriptor_may_be_closed_alone(used: dict[str, str], tmp_path: Path, verb: str, redirection: str) -> None:
+def test_each_descriptor_may_be_closed_alone(
+    used: dict[str, str], tmp_path: Path, verb: str, redirection: str
+) -> None:
     """A pipe or a file that the command opens never takes the place of a standard stream."""
     usual = through_shell(f"COMMAND {WORDS[verb]}", used, tmp_path)
     closed = through_shell(f"COMMAND {WORDS[verb]} {redirection}", used, tmp_path)

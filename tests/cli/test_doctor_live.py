@@ -1,4 +1,6 @@
-"""`doctor --live` as a person sees it: a line for each agent, the remedy under it, and the same as JSON."""
+"""`doctor --live` as a person sees it: a line for each agent, the remedy under it, and the same as
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,18 @@ def around(tmp_path: Path, environment: dict[str, str]) -> dict[str, str]:
     return {"PATH": f"{FAKES}:{environment['PATH']}", "KEY_HERE": PLANTED, **files}
 
 
-def test_each_agent_has_its_line(command: Command, environment: dict[str, str], tmp_path: Path) -> None:
-    """What it said, how long it took, what it used up; for a problem the remedy; exit 1. No key is printed, nothing is left."""
-    with serving([says("ready", input_tokens=1000, output_tokens=2), fails(401, "authentication_error", f"bad key {PLANTED}")]) as server:
+def test_each_agent_has_its_line(
+    command: Command, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """What it said, how long it took, what it used up; for a problem the remedy; exit 1. No key is
+    printed, nothing is left.
+    """
+    with serving(
+        [
+            says("ready", input_tokens=1000, output_tokens=2),
+            fails(401, "authentication_error", f"bad key {PLANTED}"),
+        ]
+    ) as server:
         configure(tmp_path, server)
         done = command("doctor", "--live", **around(tmp_path, environment))
         url = server.base_url("openai")
@@ -48,9 +59,18 @@ def test_each_agent_has_its_line(command: Command, environment: dict[str, str], 
     good = next(line for line in lines if line.startswith("ok      good        "))
     assert f"claude-haiku-4-5 at {url} answered; " in good
     assert good.endswith("s, 1,002 tokens, $0.00101")
-    assert next(line for line in lines if line.startswith("ok      cli ")).endswith("s, 105 tokens (70 cached), $0.125")
-    gone = next(index for index, line in enumerate(lines) if line.startswith("problem gone        Kimi Code is not installed"))
-    assert lines[gone + 1] == f"{'':<20}→ install it (see https://www.kimi.com/code) and run `kimi login`"
+    assert next(line for line in lines if line.startswith("ok      cli ")).endswith(
+        "s, 105 tokens (70 cached), $0.125"
+    )
+    gone = next(
+        index
+        for index, line in enumerate(lines)
+        if line.startswith("problem gone        Kimi Code is not installed")
+    )
+    assert (
+        lines[gone + 1]
+        == f"{'':<20}→ install it (see https://www.kimi.com/code) and run `kimi login`"
+    )
     wrong = next(index for index, line in enumerate(lines) if line.startswith("problem wrong "))
     assert "does not accept the key" in lines[wrong]
     assert "bad key secret:K" in lines[wrong]
@@ -66,29 +86,55 @@ def test_the_same_as_json(command: Command, environment: dict[str, str], tmp_pat
         more = around(tmp_path, environment)
         assert "live" not in command("doctor", "--json", **more).stdout
         assert server.asked == []
-        found = {one["name"]: one for one in json.loads(command("doctor", "--live", "--json", **more).stdout)}
+        found = {
+            one["name"]: one
+            for one in json.loads(command("doctor", "--live", "--json", **more).stdout)
+        }
     live = found["good"]["live"]
-    assert (live["use"], live["where"], live["asked"], live["model"]) == ("openai", "agents.good in config.yaml", True, "claude-haiku-4-5")
-    assert (live["usage"]["inputTokens"], live["usage"]["cost"], 0 < live["seconds"] < 60) == (1000, 0.00101, True)
-    assert (found["gone"]["level"], found["gone"]["live"]["asked"], found["gone"]["live"]["model"]) == ("problem", False, None)
+    assert (live["use"], live["where"], live["asked"], live["model"]) == (
+        "openai",
+        "agents.good in config.yaml",
+        True,
+        "claude-haiku-4-5",
+    )
+    assert (live["usage"]["inputTokens"], live["usage"]["cost"], 0 < live["seconds"] < 60) == (
+        1000,
+        0.00101,
+        True,
+    )
+    assert (
+        found["gone"]["level"],
+        found["gone"]["live"]["asked"],
+        found["gone"]["live"]["model"],
+    ) == ("problem", False, None)
     assert "live" not in found["git"]
 
 
-def test_what_is_lacking_is_told_without_asking(command: Command, environment: dict[str, str], tmp_path: Path) -> None:
-    """A thread that paused for a missing key sends its person here, so it must be told here; exit 1."""
+def test_what_is_lacking_is_told_without_asking(
+    command: Command, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A thread that paused for a missing key sends its person here, so it must be told here; exit
+    1.
+    """
     with serving([]) as server:
         configure(tmp_path, server)
         done = command("doctor", **{**around(tmp_path, environment), "KEY_HERE": ""})
         assert server.asked == []
     lines = done.stdout.splitlines()
-    problem = lines.index("problem good        secret:K comes from the variable KEY_HERE, which is not set")
+    problem = lines.index(
+        "problem good        secret:K comes from the variable KEY_HERE, which is not set"
+    )
     assert lines[problem + 1] == f"{'':<20}→ set it"
     assert (done.returncode, "3 problems: gone, good, wrong" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("option", [[], ["--live"]])
-def test_a_slip_in_the_config_is_told_once(command: Command, tmp_path: Path, option: list[str]) -> None:
-    """By the name that it has there, with what would be right; wrong settings are not tried, and a flow that is not there is named."""
+def test_a_slip_in_the_config_is_told_once(
+    command: Command, tmp_path: Path, option: list[str]
+) -> None:
+    """By the name that it has there, with what would be right; wrong settings are not tried, and a
+    flow that is not there is named.
+    """
     (tmp_path / "store" / "config.yaml").write_text(
         "agents:\n"
         "  a: {use: acp}\n"
@@ -107,5 +153,7 @@ def test_a_slip_in_the_config_is_told_once(command: Command, tmp_path: Path, opt
 def test_a_fresh_machine_has_an_agent_that_costs_nothing(command: Command) -> None:
     """The built-in repair is what is left, and it is fine."""
     done = command("doctor", "--live", PATH="/usr/bin:/bin")
-    assert "ok      repair      built in: no model, no key; it works in the sandbox; " in done.stdout
+    assert (
+        "ok      repair      built in: no model, no key; it works in the sandbox; " in done.stdout
+    )
     assert done.returncode == 0

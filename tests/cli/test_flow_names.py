@@ -1,4 +1,6 @@
-"""Names that a flow may not be given, byte order marks, JavaScript bundles, and what belongs to a flow's name."""
+"""Names that a flow may not be given, byte order marks, JavaScript bundles, and what belongs to a
+flow's name.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ BOM = b"\xef\xbb\xbf"
 PURE = COUNT.replace(b"'policy': {'null': {}}", b"'policy': {}")
 RECIPE_SCRIPT = "async def execute(api, params):\n    return {'success': True, 'message': 'said'}\n"
 HASH_LIKE = "abcdefghjkmnp"
-JAVASCRIPT = b"export const descriptor = { name: 'x' };\nexport async function* run(input, options) {}\n"
+JAVASCRIPT = (
+    b"export const descriptor = { name: 'x' };\nexport async function* run(input, options) {}\n"
+)
 
 
 @pytest.fixture
@@ -50,17 +54,27 @@ def test_other_flow_names_are_taken(name: str) -> None:
     assert new_flow_name(name) == name
 
 
-def test_reserved_names_are_refused_at_add_and_import(opened: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reserved_names_are_refused_at_add_and_import(
+    opened: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nothing is added, and the message says what to do."""
     (tmp_path / "say.sh").write_text("echo hello\n")
-    (tmp_path / "say.json").write_text(json.dumps({"name": "say", "description": "d", "script": RECIPE_SCRIPT}))
-    for words in (["add", "head", "pure.py"], ["add", "run", "say.sh", "--accept"], ["import", "say.json", "--name", "latest", "--accept"]):
+    (tmp_path / "say.json").write_text(
+        json.dumps({"name": "say", "description": "d", "script": RECIPE_SCRIPT})
+    )
+    for words in (
+        ["add", "head", "pure.py"],
+        ["add", "run", "say.sh", "--accept"],
+        ["import", "say.json", "--name", "latest", "--accept"],
+    ):
         assert main.run(words) == 2, capsys.readouterr()
         assert "cannot name a flow" in capsys.readouterr().err
     assert not Registry(opened).read().flows
 
 
-def test_a_registry_with_a_reserved_name_is_read_and_changed(opened: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_registry_with_a_reserved_name_is_read_and_changed(
+    opened: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A flow that an older version added as `head` is listed, resolved, and can be removed."""
     Registry(opened).add("head", read_bundle(PURE, KNOWN), now_ms=1)
     assert main.run(["list"]) == 0
@@ -70,8 +84,12 @@ def test_a_registry_with_a_reserved_name_is_read_and_changed(opened: Store, caps
     assert not Registry(opened).read().flows
 
 
-def test_a_byte_order_mark_is_removed(opened: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A bundle and a recipe with a mark give what they give without it; the hash is that of the stored bytes."""
+def test_a_byte_order_mark_is_removed(
+    opened: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bundle and a recipe with a mark give what they give without it; the hash is that of the
+    stored bytes.
+    """
     (tmp_path / "marked.py").write_bytes(BOM + PURE)
     assert main.run(["add", "marked", "marked.py"]) == 0
     flow = Registry(opened).read().flows["marked"]
@@ -89,7 +107,9 @@ def test_a_byte_order_mark_is_removed(opened: Store, tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.parametrize("file", ["flow.esm.js", "flow.mjs"])
-def test_a_javascript_bundle_gets_a_message_that_fits(opened: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
+def test_a_javascript_bundle_gets_a_message_that_fits(
+    opened: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
+) -> None:
     """The message says what the file is and how its flow can be written here."""
     (tmp_path / file).write_bytes(JAVASCRIPT)
     assert main.run(["add", "flow", file]) == 2
@@ -99,8 +119,12 @@ def test_a_javascript_bundle_gets_a_message_that_fits(opened: Store, tmp_path: P
     assert not Registry(opened).read().flows
 
 
-def test_threads_of_a_flow_include_damaged_ones(opened: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    """A thread whose start record cannot be read is listed with its flow, and with a removed flow's name."""
+def test_threads_of_a_flow_include_damaged_ones(
+    opened: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A thread whose start record cannot be read is listed with its flow, and with a removed flow's
+    name.
+    """
     engine = Engine(opened)
     bundle = granted(opened, COUNT)
     whole = place_script(opened, bundle, script_of(bundle).done(1).end("completed"))
@@ -117,15 +141,23 @@ def test_threads_of_a_flow_include_damaged_ones(opened: Store, capsys: pytest.Ca
 
 
 def test_used_counts_by_name(opened: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two names of one bundle are counted apart, archived threads included, damaged ones with each name of their bundle."""
+    """Two names of one bundle are counted apart, archived threads included, damaged ones with each
+    name of their bundle.
+    """
     bundle = granted(opened, COUNT)
     Registry(opened).add("twin", bundle, now_ms=1)
     for number, name in enumerate(("count", "count", "twin")):
         script = script_of(bundle, number=number).done(1).end("completed")
-        script = script if name == "count" else type(script).begun(bundle.hash, script.thread, name=name).done(1).end("completed")
+        script = (
+            script
+            if name == "count"
+            else type(script).begun(bundle.hash, script.thread, name=name).done(1).end("completed")
+        )
         placed = place_script(opened, bundle, script)
         if number == 0:
             archive.compress(placed.path)
     assert main.run(["list", "--json"]) == 0
-    used = {flow["flow"]: flow["usageCount"] for flow in json.loads(capsys.readouterr().out)["flows"]}
+    used = {
+        flow["flow"]: flow["usageCount"] for flow in json.loads(capsys.readouterr().out)["flows"]
+    }
     assert used == {"count": 2, "twin": 1}

@@ -37,7 +37,9 @@ def test_an_empty_registry_is_no_error(command: Command) -> None:
 
 
 def test_adding_needs_one_yes(command: Command, tmp_path: Path, flow: AddFlow) -> None:
-    """Without a terminal and without --accept nothing is registered; with it, the hash is printed; the same bytes change nothing."""
+    """Without a terminal and without --accept nothing is registered; with it, the hash is printed;
+    the same bytes change nothing.
+    """
     flow("echo")
     path = tmp_path / "other.py"
     path.write_text((tmp_path / "echo.py").read_text() + "\n")
@@ -67,11 +69,20 @@ def test_a_definition_is_built_on_the_way(command: Command, tmp_path: Path) -> N
 
 
 def test_what_a_role_may_do_is_said_before_anything_runs(command: Command, tmp_path: Path) -> None:
-    """A wrong word is refused by `add`, `show` says what is allowed, and the first line of a run who is only told."""
+    """A wrong word is refused by `add`, `show` says what is allowed, and the first line of a run
+    who is only told.
+    """
     path = tmp_path / "judged.py"
-    path.write_text(DEFINITION.replace("moderator=table", 'moderator=table, policy={"role": {"tools": ["read", "serach"]}}'))
+    path.write_text(
+        DEFINITION.replace(
+            "moderator=table", 'moderator=table, policy={"role": {"tools": ["read", "serach"]}}'
+        )
+    )
     refused = command("add", "judged", str(path), "--accept")
-    assert (refused.returncode, "'serach' is no tool; did you mean 'search'?" in refused.stderr) == (1, True)
+    assert (
+        refused.returncode,
+        "'serach' is no tool; did you mean 'search'?" in refused.stderr,
+    ) == (1, True)
     path.write_text(path.read_text().replace("serach", "search"))
     assert command("add", "judged", str(path), "--accept").returncode == 0
     shown = command("show", "judged").stdout
@@ -80,7 +91,10 @@ def test_what_a_role_may_do_is_said_before_anything_runs(command: Command, tmp_p
     (tmp_path / "answer").write_text('```json\n{"status": "yes"}\n```\n')
     ran = command("run", "judged", "--prompt", "x", "--agent", f"command:cat {tmp_path / 'answer'}")
     assert ran.returncode == 0
-    assert "agent command cat (asked for; told of the policy's tools, not held to it)" in ran.stdout + ran.stderr
+    assert (
+        "agent command cat (asked for; told of the policy's tools, not held to it)"
+        in ran.stdout + ran.stderr
+    )
 
 
 def test_a_built_bundle_is_written_whole(command: Command, tmp_path: Path) -> None:
@@ -94,15 +108,27 @@ def test_a_built_bundle_is_written_whole(command: Command, tmp_path: Path) -> No
 
 
 def test_versions_come_and_go(command: Command, flow: AddFlow, tmp_path: Path) -> None:
-    """history, diff, rollback (newest by default, or by the beginning of a hash), disable, enable, remove."""
+    """history, diff, rollback (newest by default, or by the beginning of a hash), disable, enable,
+    remove.
+    """
     first = flow("echo")
     second = flow(
         "echo",
-        (tmp_path / "echo.py").read_text().replace('"policy": {"null": {}, "ask": {}}', '"policy": {}').replace("A flow", "The flow"),
+        (tmp_path / "echo.py")
+        .read_text()
+        .replace('"policy": {"null": {}, "ask": {}}', '"policy": {}')
+        .replace("A flow", "The flow"),
     )
-    assert [line.split()[0] for line in command("history", "echo").stdout.splitlines()[1:]] == [second, first]
+    assert [line.split()[0] for line in command("history", "echo").stdout.splitlines()[1:]] == [
+        second,
+        first,
+    ]
     difference = command("diff", "echo").stdout
-    assert difference.index("- null: may yield the null effect") < difference.index("+The flow for tests.") < difference.index("source")
+    assert (
+        difference.index("- null: may yield the null effect")
+        < difference.index("+The flow for tests.")
+        < difference.index("source")
+    )
     assert json.loads(command("diff", first, "echo", "--json").stdout)["new"] == second
     assert f"echo is {first} now (was {second})" in command("rollback", "echo").stdout
     assert f"echo is {second} now" in command("rollback", "echo", second[:6].lower()).stdout
@@ -131,7 +157,9 @@ def test_a_malformed_entry_hides_no_other(command: Command, flow: AddFlow, tmp_p
     """The damaged entry is named on stderr, the others are listed, exit 0."""
     flow("echo")
     registry = tmp_path / "store" / "workflow.yaml"
-    registry.write_text(registry.read_text().replace("workflows:\n", "workflows:\n  broken:\n    hash: 7\n"))
+    registry.write_text(
+        registry.read_text().replace("workflows:\n", "workflows:\n  broken:\n    hash: 7\n")
+    )
     done = command("list")
     assert done.returncode == 0
     assert "echo" in done.stdout
@@ -159,18 +187,31 @@ def test_json_is_one_document(command: Command, flow: AddFlow) -> None:
 def test_what_is_wrong_in_a_bundle_is_told_with_its_file(command: Command, tmp_path: Path) -> None:
     """A line and a column mean something in a file alone."""
     (tmp_path / "wrong.py").write_text("descriptor = {\n")
-    for words in (("add", "wrong", "wrong.py"), ("build", "wrong.py"), ("add", "wrong", "wrong.py", "--check")):
+    for words in (
+        ("add", "wrong", "wrong.py"),
+        ("build", "wrong.py"),
+        ("add", "wrong", "wrong.py", "--check"),
+    ):
         done = command(*words)
-        assert (done.returncode, done.stderr.startswith("error: wrong.py: line 1, column ")) == (1, True), done.stderr
+        assert (done.returncode, done.stderr.startswith("error: wrong.py: line 1, column ")) == (
+            1,
+            True,
+        ), done.stderr
 
 
 def test_versions_are_completed(command: Command, flow: AddFlow, tmp_path: Path) -> None:
-    """Where a version is wanted, the shell offers `head` and the flows, or the former versions of the flow before it."""
+    """Where a version is wanted, the shell offers `head` and the flows, or the former versions of
+    the flow before it.
+    """
     former = flow("echo")
     flow("echo", (tmp_path / "echo.py").read_text().replace("said", "sung"))
 
     def completed(line: str) -> list[str]:
-        asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete"}
+        asked = {
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split(" ")) - 1),
+            "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete",
+        }
         return [word.partition(",")[2] for word in command(**asked).stdout.split()]
 
     assert completed("uncaged-workflow rollback echo ") == [former]

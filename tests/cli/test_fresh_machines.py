@@ -1,4 +1,6 @@
-"""The command on machines that lack something: a real limit of user namespaces, in a namespace of its own."""
+"""The command on machines that lack something: a real limit of user namespaces, in a namespace of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,30 @@ HERE = [sys.executable, "-m", "uncaged_cli"]
 
 def limited(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command where the kernel allows no further user namespace."""
-    command = ["unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh", *HERE, *words]
-    return subprocess.run(command, env=environment, cwd=environment["HOME"], capture_output=True, text=True, check=False)
+    command = [
+        "unshare",
+        "-Ur",
+        "sh",
+        "-c",
+        'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
+        "sh",
+        *HERE,
+        *words,
+    ]
+    return subprocess.run(
+        command,
+        env=environment,
+        cwd=environment["HOME"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_doctor_says_how_to_lift_a_restriction_of_namespaces(environment: dict[str, str]) -> None:
-    """Where user namespaces are restricted, `doctor` prints the command that allows them, and is content with Landlock."""
+    """Where user namespaces are restricted, `doctor` prints the command that allows them, and is
+    content with Landlock.
+    """
     done = limited(environment, "doctor")
     assert done.returncode == 0, done
     lines = done.stdout.splitlines()
@@ -38,7 +58,9 @@ def test_doctor_says_how_to_lift_a_restriction_of_namespaces(environment: dict[s
 
 
 def test_a_flow_runs_where_namespaces_are_restricted(environment: dict[str, str]) -> None:
-    """A bundle runs under Landlock there; a configuration that insists on bubblewrap gets exit 7 and the same command."""
+    """A bundle runs under Landlock there; a configuration that insists on bubblewrap gets exit 7
+    and the same command.
+    """
     home = Path(environment["HOME"])
     (home / "hello.py").write_text(FLOW)
     assert limited(environment, "add", "hello", "hello.py", "--accept").returncode == 0

@@ -34,8 +34,12 @@ def verbs_with_json() -> Iterator[str]:
 
 def test_each_verb_has_a_schema() -> None:
     """A verb that prints JSON has its schema, and no schema is left over."""
-    assert sorted({*verbs_with_json(), "events"}) == sorted(path.stem for path in SCHEMAS.glob("*.json"))
-    assert {f"{verb}-{inner}" for verb, parts in GROUPS.items() for inner in parts} <= set(verbs_with_json())
+    assert sorted({*verbs_with_json(), "events"}) == sorted(
+        path.stem for path in SCHEMAS.glob("*.json")
+    )
+    assert {f"{verb}-{inner}" for verb, parts in GROUPS.items() for inner in parts} <= set(
+        verbs_with_json()
+    )
 
 
 def properties(schema: Any) -> Iterator[tuple[str, Any]]:
@@ -50,19 +54,29 @@ def properties(schema: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.stem)
 def test_names_are_the_same_everywhere(path: Path) -> None:
-    """Names are in camel case, a time says its unit, and a flow, a thread and a hash have one name each."""
+    """Names are in camel case, a time says its unit, and a flow, a thread and a hash have one name
+    each.
+    """
     for name, schema in properties(json.loads(path.read_text())):
         assert CAMEL.fullmatch(name), name
         assert name not in ("thread_id", "threadHash", "timestamp", "created", "id")
-        if isinstance(schema, dict) and str(schema.get("description", "")).startswith("a thread's id"):
+        if isinstance(schema, dict) and str(schema.get("description", "")).startswith(
+            "a thread's id"
+        ):
             assert name == "threadId"
 
 
 @pytest.mark.slow
-def test_what_verbs_print_fits_their_schemas(command: Command, flow: AddFlow, tmp_path: Path) -> None:
-    """Each line of commands is checked against docs/json by the fixture that runs it; a wrong document is found."""
+def test_what_verbs_print_fits_their_schemas(
+    command: Command, flow: AddFlow, tmp_path: Path
+) -> None:
+    """Each line of commands is checked against docs/json by the fixture that runs it; a wrong
+    document is found.
+    """
     flow("echo")
-    (tmp_path / "echo.py").write_text((tmp_path / "echo.py").read_text().replace('"said"', '"sung"'))
+    (tmp_path / "echo.py").write_text(
+        (tmp_path / "echo.py").read_text().replace('"said"', '"sung"')
+    )
     for words in (
         "add echo echo.py --accept",
         "add echo echo.py --check",

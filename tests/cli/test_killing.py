@@ -9,12 +9,20 @@ from uncaged_cli import main
 from uncaged_engine.api import Engine
 
 
-def test_a_kill_that_came_too_late_is_no_success(store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The worker took it, but the bundle had returned already: the thread is completed, and that is said."""
+def test_a_kill_that_came_too_late_is_no_success(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The worker took it, but the bundle had returned already: the thread is completed, and that is
+    said.
+    """
     bundle = granted(store, COUNT)
-    placed = place_script(store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"}))
+    placed = place_script(
+        store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"})
+    )
     monkeypatch.setenv(HOME_VARIABLE, str(store.root))
-    monkeypatch.setattr(Engine, "kill", lambda _engine, _text: placed.thread)  # it was taken a moment ago
+    monkeypatch.setattr(
+        Engine, "kill", lambda _engine, _text: placed.thread
+    )  # it was taken a moment ago
     assert main.run(["kill", placed.thread]) == 1
     said = capsys.readouterr()
     assert "is completed: it came to that before it could be killed" in said.err

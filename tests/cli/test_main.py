@@ -17,7 +17,17 @@ from uncaged_cli.main import group, run
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
-HEAVY = ("anthropic", "asyncio", "jsonschema", "mcp", "playwright", "pydantic", "pytest", "rich", "zstandard")
+HEAVY = (
+    "anthropic",
+    "asyncio",
+    "jsonschema",
+    "mcp",
+    "playwright",
+    "pydantic",
+    "pytest",
+    "rich",
+    "zstandard",
+)
 COMPLETE = f"""
 import sys
 from uncaged_cli.main import main
@@ -38,7 +48,12 @@ print("seen:", code, heavy, verbs, file=sys.stderr)
 
 def watched(words: list[str], environment: dict[str, str], **more: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", WATCH, *words], env={**environment, **more}, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", WATCH, *words],
+        env={**environment, **more},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     return done.stderr.rpartition("seen: ")[2].strip()
 
@@ -55,7 +70,10 @@ def test_help_lists_every_verb_and_imports_none(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [["--help"], ["list"], ["threads"], ["completion", "bash"], ["ps"], ["history", "--help"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["list"], ["threads"], ["completion", "bash"], ["ps"], ["history", "--help"]],
+)
 def test_quick_verbs_import_nothing_heavy(environment: dict[str, str], words: list[str]) -> None:
     """A verb loads its own module and none of the libraries that take long."""
     verb = [] if words[0].startswith("-") else [f"uncaged_cli.verbs.{words[0]}"]
@@ -64,7 +82,12 @@ def test_quick_verbs_import_nothing_heavy(environment: dict[str, str], words: li
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("line", "wanted"), [("uncaged-workflow th", "threads"), ("uncaged-workflow thread ", "latest"), ("uncaged-workflow show e", "echo")]
+    ("line", "wanted"),
+    [
+        ("uncaged-workflow th", "threads"),
+        ("uncaged-workflow thread ", "latest"),
+        ("uncaged-workflow show e", "echo"),
+    ],
 )
 def test_completion_completes_and_imports_nothing_heavy(
     environment: dict[str, str], flow: Callable[[str], str], line: str, wanted: str
@@ -72,16 +95,27 @@ def test_completion_completes_and_imports_nothing_heavy(
     """Verbs, thread ids and flow names, as a shell asks for them."""
     flow("echo")
     words = line.split(" ")
-    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete"}
+    asked = {
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+        "_UNCAGED_WORKFLOW_COMPLETE": "bash_complete",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", COMPLETE], env={**environment, **asked}, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", COMPLETE],
+        env={**environment, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert f"plain,{wanted}" in done.stdout.splitlines()
     assert done.stderr.strip() == "[]"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_ask_this_command(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+def test_completion_scripts_ask_this_command(
+    capsys: pytest.CaptureFixture[str], shell: str
+) -> None:
     """Each shell's script names the command and the variable that it answers to."""
     assert run(["completion", shell]) == 0
     script = capsys.readouterr().out
@@ -99,7 +133,9 @@ def test_completion_scripts_ask_this_command(capsys: pytest.CaptureFixture[str],
         (["run"], "FLOW"),
     ],
 )
-def test_usage_errors_are_exit_code_2(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+def test_usage_errors_are_exit_code_2(
+    capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
     """One line in our form, and where to read more."""
     assert run(words) == 2
     printed = capsys.readouterr()
@@ -110,7 +146,9 @@ def test_usage_errors_are_exit_code_2(capsys: pytest.CaptureFixture[str], words:
 
 
 @pytest.mark.slow
-def test_a_bug_of_ours_is_one_line_and_a_report(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_bug_of_ours_is_one_line_and_a_report(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     """Exit 70, where the report is, and no traceback; the report has it all."""
     program = (
         "import sys, types, click\n"
@@ -121,7 +159,14 @@ def test_a_bug_of_ours_is_one_line_and_a_report(environment: dict[str, str], tmp
         "main()\n"
     )
     (tmp_path / "store" / "run").mkdir()
-    done = subprocess.run([sys.executable, "-c", program, "list"], env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "list"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 70
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
@@ -155,16 +200,28 @@ def test_the_environment_of_these_tests_is_their_own(environment: dict[str, str]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["--help"], ["completion", "bash"], ["list", "--json"]])
-def test_a_full_disk_behind_standard_output_is_no_bug(environment: dict[str, str], words: list[str]) -> None:
+def test_a_full_disk_behind_standard_output_is_no_bug(
+    environment: dict[str, str], words: list[str]
+) -> None:
     """The person hears what the machine refused, and no report is written."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "uncaged_cli", *words], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "uncaged_cli", *words],
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
-    assert (done.returncode, done.stderr) == (1, "error: No space left on device; mend that and try again\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: No space left on device; mend that and try again\n",
+    )
 
 
-def test_a_directory_of_somebody_else_is_no_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_of_somebody_else_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An error that names its file is told with the file."""
     refused = PermissionError(errno.EACCES, "Permission denied", "/s/logs")
 
@@ -173,4 +230,6 @@ def test_a_directory_of_somebody_else_is_no_bug(monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr(group, "main", refuse)
     assert run(["list"]) == 1
-    assert capsys.readouterr().err == "error: Permission denied at /s/logs; mend that and try again\n"
+    assert (
+        capsys.readouterr().err == "error: Permission denied at /s/logs; mend that and try again\n"
+    )

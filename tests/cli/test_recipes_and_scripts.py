@@ -20,20 +20,42 @@ RECIPE: dict[str, Any] = {
     "displayName": "Count lines",
     "description": "Count the lines of a file.",
     "parameters": [
-        {"name": "path", "type": "path", "required": True, "description": "the file", "validation": {"pathMustExist": True}},
-        {"name": "times", "type": "number", "required": False, "description": "how often", "default": "1"},
+        {
+            "name": "path",
+            "type": "path",
+            "required": True,
+            "description": "the file",
+            "validation": {"pathMustExist": True},
+        },
+        {
+            "name": "times",
+            "type": "number",
+            "required": False,
+            "description": "how often",
+            "default": "1",
+        },
     ],
     "script": {
         "language": "bash",
         "body": 'for n in $(seq "$PARAM_TIMES"); do wc -l < "$PARAM_PATH"; done\n',
         "expectedOutputFormat": "text",
     },
-    "grammarPatterns": [{"pattern": "count (the)? lines of $(path:wildcard)", "isAlias": False, "examples": []}],
+    "grammarPatterns": [
+        {"pattern": "count (the)? lines of $(path:wildcard)", "isAlias": False, "examples": []}
+    ],
     "examples": [
-        {"sentence": "count the lines of /etc/passwd", "params": {"path": "/etc/passwd"}, "expect": {"matches": "^[1-9][0-9]*$"}},
+        {
+            "sentence": "count the lines of /etc/passwd",
+            "params": {"path": "/etc/passwd"},
+            "expect": {"matches": "^[1-9][0-9]*$"},
+        },
         {"sentence": "count nothing", "params": {"path": "/nowhere"}},
         {"sentence": "count something"},
-        {"sentence": "count the lines of a directory", "params": {"path": "/etc/passwd"}, "expect": {"equals": "is a directory"}},
+        {
+            "sentence": "count the lines of a directory",
+            "params": {"path": "/etc/passwd"},
+            "expect": {"equals": "is a directory"},
+        },
         {"sentence": "count the lines of /etc/group", "params": {"path": "/etc/group"}},
     ],
     "sandbox": {"allowedCommands": ["wc", "seq"], "maxExecutionTime": 20, "networkAccess": False},
@@ -51,9 +73,13 @@ def added(tmp_path: Path, command: Command) -> str:
 
 
 def test_a_recipe_is_added_and_run(command: Command, tmp_path: Path, added: str) -> None:
-    """What it may do is shown; values given as text have their type, names any case; the result is what it printed."""
+    """What it may do is shown; values given as text have their type, names any case; the result is
+    what it printed.
+    """
     (tmp_path / "three.txt").write_text("a\nb\nc\n")
-    done = command("run", "count-lines", "--param", "PATH=three.txt", "--param", "times=2", "--json")
+    done = command(
+        "run", "count-lines", "--param", "PATH=three.txt", "--param", "times=2", "--json"
+    )
     assert done.returncode == 0, done.stderr
     end = json.loads(done.stdout.splitlines()[-1])
     assert "3\\n3" in json.dumps(end)
@@ -75,7 +101,10 @@ def test_what_is_missing_is_told_before_anything_starts(command: Command, added:
     for words, said in (
         ([], "path: is required (the file)"),
         (["--param", "path=/nowhere"], "the path '/nowhere' does not exist"),
-        (["--param", "path=/etc", "--param", "times=x"], "parameter 'times' must be number; 'x' is not"),
+        (
+            ["--param", "path=/etc", "--param", "times=x"],
+            "parameter 'times' must be number; 'x' is not",
+        ),
         (["--param", "paht=/etc"], "no parameter 'paht'; did you mean 'path'?"),
     ):
         done = command("run", "count-lines", *words)
@@ -86,24 +115,49 @@ def test_what_is_missing_is_told_before_anything_starts(command: Command, added:
 
 
 def test_examples_are_compared_with_what_they_expect(command: Command, added: str) -> None:
-    """Each example runs by itself: wrong content fails, one without an expectation says so, a failure gives exit code 1."""
+    """Each example runs by itself: wrong content fails, one without an expectation says so, a
+    failure gives exit code 1.
+    """
     assert added
     done = command("test", "count-lines")
     assert done.returncode == 1
-    assert [line.split()[0] for line in done.stdout.splitlines()[:5]] == ["passed", "failed", "skipped", "failed", "ran"]
-    assert done.stdout.splitlines()[5] == "2 of 4 examples went as they should, 1 without an expectation, 1 skipped"
+    assert [line.split()[0] for line in done.stdout.splitlines()[:5]] == [
+        "passed",
+        "failed",
+        "skipped",
+        "failed",
+        "ran",
+    ]
+    assert (
+        done.stdout.splitlines()[5]
+        == "2 of 4 examples went as they should, 1 without an expectation, 1 skipped"
+    )
     assert "the path '/nowhere' does not exist" in done.stderr
     assert 'and should be "is a directory"' in done.stderr
     assert "the example has no `expect`" in done.stderr
 
 
 def test_an_edit_is_a_new_version(command: Command, tmp_path: Path, added: str) -> None:
-    """Script, parameters, policy and patterns change; what widens needs a yes; patterns and creation time stay."""
+    """Script, parameters, policy and patterns change; what widens needs a yes; patterns and
+    creation time stay.
+    """
     created = json.loads(command("list", "--json").stdout)["flows"][0]["createdMs"]
     script = tmp_path / "new.sh"
     script.write_text('cat "$PARAM_PATH" | tail -n "$PARAM_TIMES"\n')
-    refused = command("edit", "count-lines", "--script", str(script), "--allow-command", "cat", "--allow-command", "tail")
-    assert (refused.returncode, "now also cat, tail (was wc, seq)" in refused.stderr) == (1, True), refused.stderr
+    refused = command(
+        "edit",
+        "count-lines",
+        "--script",
+        str(script),
+        "--allow-command",
+        "cat",
+        "--allow-command",
+        "tail",
+    )
+    assert (refused.returncode, "now also cat, tail (was wc, seq)" in refused.stderr) == (
+        1,
+        True,
+    ), refused.stderr
     options = (
         "--allow-command",
         "cat",
@@ -114,28 +168,45 @@ def test_an_edit_is_a_new_version(command: Command, tmp_path: Path, added: str) 
         "--pattern",
         "end of $(path:path)",
     )
-    done = json.loads(command("edit", "count-lines", "--script", str(script), *options, "--accept", "--json").stdout)
+    done = json.loads(
+        command(
+            "edit", "count-lines", "--script", str(script), *options, "--accept", "--json"
+        ).stdout
+    )
     assert (done["before"], done["changed"]) == (added, True)
     (tmp_path / "three.txt").write_text("a\nb\nc\n")
     assert "b\nc" in command("run", "count-lines", "--param", "path=three.txt").stdout
     shown = json.loads(command("show", "count-lines", "--json").stdout)
-    assert shown["descriptor"]["patterns"] == ["count (the)? lines of $(path:wildcard)", "end of $(path:path)"]
+    assert shown["descriptor"]["patterns"] == [
+        "count (the)? lines of $(path:wildcard)",
+        "end of $(path:path)",
+    ]
     assert shown["descriptor"]["parameters"]["properties"]["times"]["default"] == 2
     assert json.loads(command("list", "--json").stdout)["flows"][0]["createdMs"] == created
     assert command("rollback", "count-lines").returncode == 0
     assert json.loads(command("show", "count-lines", "--json").stdout)["hash"] == added
 
 
-def test_an_edit_says_what_it_cannot_do(command: Command, tmp_path: Path, added: str, flow: Callable[[str], str]) -> None:
-    """Nothing to change, a field that is none, a parameter that is none, a flow of another origin."""
+def test_an_edit_says_what_it_cannot_do(
+    command: Command, tmp_path: Path, added: str, flow: Callable[[str], str]
+) -> None:
+    """Nothing to change, a field that is none, a parameter that is none, a flow of another
+    origin.
+    """
     assert added
     flow("echo")
     (tmp_path / "task.py").write_text("async def execute(api, params):\n    return 1\n")
     for words, said in (
         (["count-lines"], "nothing to change"),
         (["count-lines", "--set-parameter", "times.size=3"], "is not NAME.FIELD=VALUE"),
-        (["count-lines", "--set-parameter", "times.allowedValues=[1"], "allowedValues is a JSON list or words with commas between"),
-        (["count-lines", "--remove-parameter", "tims"], "has no parameter 'tims'; did you mean 'times'?"),
+        (
+            ["count-lines", "--set-parameter", "times.allowedValues=[1"],
+            "allowedValues is a JSON list or words with commas between",
+        ),
+        (
+            ["count-lines", "--remove-parameter", "tims"],
+            "has no parameter 'tims'; did you mean 'times'?",
+        ),
         (["count-lines", "--pattern", "x $(nothing:word)"], "there is no parameter 'nothing'"),
         (["count-lines", "--script", str(tmp_path / "task.py")], "needs a script, which"),
         (["count-lines", "--allow-flow", "echo"], "--allow-flow is for tasks"),
@@ -146,18 +217,28 @@ def test_an_edit_says_what_it_cannot_do(command: Command, tmp_path: Path, added:
 
 
 def test_a_script_file_is_taken_in(command: Command, tmp_path: Path) -> None:
-    """What was inferred is shown for confirmation; the same file again changes nothing; another under that name is a new version."""
+    """What was inferred is shown for confirmation; the same file again changes nothing; another
+    under that name is a new version.
+    """
     path = tmp_path / "size.sh"
-    path.write_text('#!/bin/bash\n# Say how large a file is.\nfile=${1:-/etc/passwd}\nwc -c "$file"\n')
+    path.write_text(
+        '#!/bin/bash\n# Say how large a file is.\nfile=${1:-/etc/passwd}\nwc -c "$file"\n'
+    )
     refused = command("add", "size", str(path))
     assert refused.returncode == 1
-    for words in ("parameters, by its text: file", "commands that it seems to need: wc", "executables: wc; read: param:file"):
+    for words in (
+        "parameters, by its text: file",
+        "commands that it seems to need: wc",
+        "executables: wc; read: param:file",
+    ):
         assert words in refused.stderr
     assert command("add", "size", str(path), "--accept").returncode == 0
     assert "nothing was changed" in command("add", "size", str(path)).stdout
     path.write_text(path.read_text() + "\necho more\n")
     other = command("add", "size", str(path))
-    assert (other.returncode, "asks to be allowed" in other.stderr) == (0, False), "it may do no more than the version before"
+    assert (other.returncode, "asks to be allowed" in other.stderr) == (0, False), (
+        "it may do no more than the version before"
+    )
     assert len(command("history", "size").stdout.splitlines()) == 3
     done = command("run", "size", "--param", "file=/etc/passwd")
     assert (done.returncode, "/etc/passwd" in done.stdout) == (0, True)
@@ -166,7 +247,9 @@ def test_a_script_file_is_taken_in(command: Command, tmp_path: Path) -> None:
 def test_a_task_file_is_taken_in(command: Command, tmp_path: Path) -> None:
     """Its policy comes from its own steps; a broken rule has the script's line and column."""
     path = tmp_path / "clock.py"
-    path.write_text("async def execute(api, params):\n    print('asked')\n    return (await api.now()).data > 0\n")
+    path.write_text(
+        "async def execute(api, params):\n    print('asked')\n    return (await api.now()).data > 0\n"
+    )
     done = command("add", "clock", str(path), "--accept")
     assert (done.returncode, "now: may read the clock" in done.stderr) == (0, True), done.stderr
     assert "True" in command("run", "clock").stdout
@@ -176,7 +259,9 @@ def test_a_task_file_is_taken_in(command: Command, tmp_path: Path) -> None:
 
 
 def test_what_is_not_run_here_is_listed_and_refused(command: Command, tmp_path: Path) -> None:
-    """A TypeScript task is kept; `list` and `show` say so; a run says what to do, and doing it makes it run."""
+    """A TypeScript task is kept; `list` and `show` say so; a run says what to do, and doing it
+    makes it run.
+    """
     recipe = {
         "name": "hello",
         "description": "Say hello.",
@@ -190,7 +275,10 @@ def test_what_is_not_run_here_is_listed_and_refused(command: Command, tmp_path: 
     assert "unsupported: typescript" in command("list").stdout
     assert "unsupported: typescript" in command("show", "hello").stdout
     refused = command("run", "hello", "--param", "who=you")
-    assert (refused.returncode, "uncaged-workflow edit hello --script FILE.py" in refused.stderr) == (1, True)
+    assert (
+        refused.returncode,
+        "uncaged-workflow edit hello --script FILE.py" in refused.stderr,
+    ) == (1, True)
     script = tmp_path / "hello.py"
     script.write_text("async def execute(api, params):\n    return f'hello {params.who}'\n")
     assert command("edit", "hello", "--script", str(script)).returncode == 0
@@ -218,8 +306,12 @@ FILES: list[tuple[str, bytes | None, int, str]] = [
 
 
 @pytest.mark.parametrize("case", FILES, ids=[case[0] for case in FILES])
-def test_a_file_that_is_no_flow_is_told_apart(command: Command, tmp_path: Path, case: tuple[str, bytes | None, int, str]) -> None:
-    """Missing, empty, too large, of another kind, of another encoding, wrong inside: each its own message."""
+def test_a_file_that_is_no_flow_is_told_apart(
+    command: Command, tmp_path: Path, case: tuple[str, bytes | None, int, str]
+) -> None:
+    """Missing, empty, too large, of another kind, of another encoding, wrong inside: each its own
+    message.
+    """
     name, content, code, said = case
     if content is not None:
         (tmp_path / name).write_bytes(content)

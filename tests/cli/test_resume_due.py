@@ -27,11 +27,19 @@ def asleep(store: Store, name: str, number: int, until_ms: int, now_ms: int) -> 
     """A thread that nobody drives, since the machine was started anew while it slept."""
     bundle = granted(store, source(name, BODY, policy={"sleep": {}}))
     script = script_of(bundle, number=number, params={"n": until_ms})
-    return place_script(store, bundle, script.add(lines.intent(1, encode({"sleep": {"until": until_ms}}).encode(), now_ms)))
+    return place_script(
+        store,
+        bundle,
+        script.add(lines.intent(1, encode({"sleep": {"until": until_ms}}).encode(), now_ms)),
+    )
 
 
-def test_a_timer_goes_on_with_what_has_slept_long_enough(command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
-    """`resume --due` leaves those whose moment is to come; one that cannot go on keeps no other from it."""
+def test_a_timer_goes_on_with_what_has_slept_long_enough(
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """`resume --due` leaves those whose moment is to come; one that cannot go on keeps no other
+    from it.
+    """
     store, now = Store.open(tmp_path / "store"), time.time_ns() // 1_000_000
     early = asleep(store, "early", 1, now - 1, now)
     asleep(store, "late", 2, now + HOUR_MS, now)

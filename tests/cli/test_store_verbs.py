@@ -1,4 +1,6 @@
-"""The verbs that begin something and those that keep the store in order, through the real command."""
+"""The verbs that begin something and those that keep the store in order, through the real
+command.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ AddFlow = Callable[..., str]
 
 
 def test_a_thread_travels(command: Command, flow: AddFlow, tmp_path: Path) -> None:
-    """`export` writes one file and does not write over another; imported elsewhere it verifies and is not granted."""
+    """`export` writes one file and does not write over another; imported elsewhere it verifies and
+    is not granted.
+    """
     flow("sulk")
     thread = command("run", "sulk", "--detach").stdout.strip()
     assert command("thread", thread, "-f").returncode == 3
@@ -51,19 +55,25 @@ def test_ended_threads_are_archived_and_pruned(command: Command, flow: AddFlow) 
     would = command("prune", "--older-than", "0d", "--dry-run")
     assert thread in would.stdout
     assert "would remove 1 thread" in would.stdout
-    assert json.loads(command("prune", "--older-than", "0d", "--json").stdout)["threadIds"] == [thread]
+    assert json.loads(command("prune", "--older-than", "0d", "--json").stdout)["threadIds"] == [
+        thread
+    ]
     assert command("thread", thread).returncode == 5
 
 
 def test_what_init_prints_next_works(environment: dict[str, str], tmp_path: Path) -> None:
-    """The commands that `init` prints run in a shell where it was called, also for a program that is not on PATH."""
+    """The commands that `init` prints run in a shell where it was called, also for a program that
+    is not on PATH.
+    """
     program = tmp_path / "bin" / "uncaged-workflow"
     program.parent.mkdir()
     program.symlink_to(Path(sys.executable).parent / "uncaged-workflow")
 
     def shell(line: str) -> subprocess.CompletedProcess[str]:
         bare = {**environment, "PATH": "/usr/bin:/bin"}
-        return subprocess.run(["sh", "-c", line], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["sh", "-c", line], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False
+        )
 
     done = shell("bin/uncaged-workflow init 'my starter'")
     test, add, run = [line.removeprefix("next: ") for line in done.stderr.splitlines()]
@@ -78,7 +88,10 @@ def test_demo_writes_a_repository(command: Command, tmp_path: Path) -> None:
     """The directory is a git repository; one that holds something is left alone."""
     done = command("demo", "shop")
     assert done.returncode == 0
-    assert "next: uncaged-workflow run solve-issue --workspace shop --prompt - < shop/ISSUE.md" in done.stderr
+    assert (
+        "next: uncaged-workflow run solve-issue --workspace shop --prompt - < shop/ISSUE.md"
+        in done.stderr
+    )
     assert (tmp_path / "shop" / ".git").is_dir()
     assert command("demo", "shop").returncode == 2
 
@@ -88,12 +101,24 @@ def test_doctor_tries_each_thing(command: Command) -> None:
     done = command("doctor")
     assert done.returncode == 0, done.stdout
     names = [line[8:].split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert {"python", "git", "store", "registry", "bubblewrap", "landlock", "config", "agents", "agent"} <= set(names)
+    assert {
+        "python",
+        "git",
+        "store",
+        "registry",
+        "bubblewrap",
+        "landlock",
+        "config",
+        "agents",
+        "agent",
+    } <= set(names)
     assert "repair answers by default" in done.stdout
 
 
 def test_doctor_says_what_to_do(command: Command, tmp_path: Path) -> None:
-    """A store that others can read and a configuration that cannot be read are problems with a remedy; exit 1."""
+    """A store that others can read and a configuration that cannot be read are problems with a
+    remedy; exit 1.
+    """
     (tmp_path / "store").chmod(0o755)
     (tmp_path / "store" / "config.yaml").write_text("agentz: {}\n")
     done = command("doctor")

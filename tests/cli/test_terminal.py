@@ -17,8 +17,12 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 AddFlow = Callable[..., str]
 
 
-def test_a_followed_thread_is_clean_and_fits(flow: AddFlow, environment: dict[str, str], tmp_path: Path) -> None:
-    """Steps appear as lines; what the bundle wrote cannot clear the screen, set the title, or use markup."""
+def test_a_followed_thread_is_clean_and_fits(
+    flow: AddFlow, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Steps appear as lines; what the bundle wrote cannot clear the screen, set the title, or use
+    markup.
+    """
     flow("dirty")
     code, seen = on_terminal(["run", "dirty"], environment, tmp_path)
     assert code == 0
@@ -30,7 +34,9 @@ def test_a_followed_thread_is_clean_and_fits(flow: AddFlow, environment: dict[st
     assert "\x1b[32m" in seen
 
 
-def test_no_color_means_no_colour(flow: AddFlow, environment: dict[str, str], tmp_path: Path) -> None:
+def test_no_color_means_no_colour(
+    flow: AddFlow, environment: dict[str, str], tmp_path: Path
+) -> None:
     """With NO_COLOR a terminal gets no colour, neither in tables nor in a followed thread."""
     flow("dirty")
     for words in (["run", "dirty"], ["threads"], ["doctor"]):
@@ -39,7 +45,9 @@ def test_no_color_means_no_colour(flow: AddFlow, environment: dict[str, str], tm
         assert not re.search(r"\x1b\[[0-9;]*m", seen), words
 
 
-def test_a_dumb_terminal_gets_plain_lines(flow: AddFlow, environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_dumb_terminal_gets_plain_lines(
+    flow: AddFlow, environment: dict[str, str], tmp_path: Path
+) -> None:
     """Nothing moves and nothing is coloured where TERM says that it cannot be."""
     flow("dirty")
     code, seen = on_terminal(["run", "dirty"], {**environment, "TERM": "dumb"}, tmp_path)
@@ -75,7 +83,9 @@ def run(input, options):
 """
 
 
-def test_a_coding_program_is_asked_about_once(environment: dict[str, str], tmp_path: Path, flow: AddFlow) -> None:
+def test_a_coding_program_is_asked_about_once(
+    environment: dict[str, str], tmp_path: Path, flow: AddFlow
+) -> None:
     """A no is kept, a yes is kept and says who answers and why; a pipe is never asked."""
     flow("talk", ROLES)
     (tmp_path / "bin").mkdir()
@@ -85,10 +95,20 @@ def test_a_coding_program_is_asked_about_once(environment: dict[str, str], tmp_p
     mine = {**environment, "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
     words = ["run", "talk", "--max-rounds", "0"]
     config = Path(environment["UNCAGED_WORKFLOW_HOME"]) / "config.yaml"
-    piped = subprocess.run([sys.executable, "-m", "uncaged_cli", *words], env=mine, cwd=tmp_path, capture_output=True, check=False)
+    piped = subprocess.run(
+        [sys.executable, "-m", "uncaged_cli", *words],
+        env=mine,
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
     assert (piped.returncode, config.exists()) == (6, False)
     code, seen = on_terminal(words, mine, tmp_path, typed=b"n\n")
-    assert (code, "May claude answer" in seen, "agent repair (no agent" in " ".join(seen.split())) == (6, True, True)
+    assert (
+        code,
+        "May claude answer" in seen,
+        "agent repair (no agent" in " ".join(seen.split()),
+    ) == (6, True, True)
     code, seen = on_terminal(words, mine, tmp_path, typed=b"y\n")
     assert (code, "May codex answer" in seen) == (6, True)
     assert "agent codex (OpenAI Codex is on PATH, and you said yes to it" in " ".join(seen.split())

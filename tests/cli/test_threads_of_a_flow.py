@@ -37,7 +37,11 @@ AddFlow = Callable[..., str]
 def following(words: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A command that is still at work."""
     with subprocess.Popen(
-        [sys.executable, "-m", "uncaged_cli", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "uncaged_cli", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             yield process
@@ -69,7 +73,9 @@ def test_run_follows_and_exits_by_the_result(command: Command, flow: AddFlow) ->
         ("ask", 8, "which one?"),
     ],
 )
-def test_each_way_to_stop_has_its_exit_code_and_next_step(command: Command, flow: AddFlow, name: str, code: int, words: str) -> None:
+def test_each_way_to_stop_has_its_exit_code_and_next_step(
+    command: Command, flow: AddFlow, name: str, code: int, words: str
+) -> None:
     """`success: false` and a failure are 3, a lack of the environment 4, waiting 8."""
     flow(name)
     done = command("run", name)
@@ -79,7 +85,9 @@ def test_each_way_to_stop_has_its_exit_code_and_next_step(command: Command, flow
 
 
 def test_a_status_that_is_shown_can_be_asked_for(command: Command, flow: AddFlow) -> None:
-    """A word of the status column is a value of `--status`; where none has it, the status is named."""
+    """A word of the status column is a value of `--status`; where none has it, the status is
+    named.
+    """
     flow("sulk")
     flow("echo")
     assert [command("run", name).returncode for name in ("sulk", "echo")] == [3, 0]
@@ -89,22 +97,41 @@ def test_a_status_that_is_shown_can_be_asked_for(command: Command, flow: AddFlow
 
 
 def test_a_failed_bundle_shows_type_trace_and_failing_line(command: Command, flow: AddFlow) -> None:
-    """The reason why a bundle failed is in `run`, `thread show` and `--json`, with the failing line of its source."""
-    text = bundle_text("boom").replace('    raise ValueError("boom")', "    deeper()") + "\n\ndef deeper():\n    raise ValueError('boom')\n"
+    """The reason why a bundle failed is in `run`, `thread show` and `--json`, with the failing line
+    of its source.
+    """
+    text = (
+        bundle_text("boom").replace('    raise ValueError("boom")', "    deeper()")
+        + "\n\ndef deeper():\n    raise ValueError('boom')\n"
+    )
     bundle = flow("boom", text)
     line = text.splitlines().index("    raise ValueError('boom')") + 1
     for words in (["run", "boom"], ["thread", "show", "latest"]):
         shown = command(*words).stdout
-        assert f"ValueError at line {line} of the bundle, in deeper\n{line:>6} | raise ValueError('boom')\n" in shown
-        assert f"  {bundle}.py:{line - 4} in run: deeper()\n  {bundle}.py:{line} in deeper: raise" in shown
-    failure = json.loads(command("run", "boom", "--json").stdout.splitlines()[-1])["thread"]["failure"]
+        assert (
+            f"ValueError at line {line} of the bundle, in deeper\n{line:>6} | raise ValueError('boom')\n"
+            in shown
+        )
+        assert (
+            f"  {bundle}.py:{line - 4} in run: deeper()\n  {bundle}.py:{line} in deeper: raise"
+            in shown
+        )
+    failure = json.loads(command("run", "boom", "--json").stdout.splitlines()[-1])["thread"][
+        "failure"
+    ]
     assert json.loads(command("thread", "latest", "--json").stdout)["failure"] == failure
-    assert (failure["type"], failure["line"], failure["source"]) == ("ValueError", line, "    raise ValueError('boom')")
+    assert (failure["type"], failure["line"], failure["source"]) == (
+        "ValueError",
+        line,
+        "    raise ValueError('boom')",
+    )
     assert len(failure["trace"]) == 2
 
 
 def test_a_limit_is_raised_and_the_past_is_not_told_again(command: Command, flow: AddFlow) -> None:
-    """Exit 6 names the option; `resume` goes on, says how much was before, and shows what is new."""
+    """Exit 6 names the option; `resume` goes on, says how much was before, and shows what is
+    new.
+    """
     flow("echo")
     limited = command("run", "echo", "--max-rounds", "1")
     assert limited.returncode == 6
@@ -127,7 +154,9 @@ def test_a_lack_is_mended_and_the_thread_goes_on(command: Command, flow: AddFlow
 
 
 def test_a_question_is_answered(command: Command, flow: AddFlow) -> None:
-    """A waiting thread shows its question, takes what fits, and goes on; one that does not wait refuses."""
+    """A waiting thread shows its question, takes what fits, and goes on; one that does not wait
+    refuses.
+    """
     flow("ask")
     waiting = command("run", "ask")
     assert waiting.returncode == 8
@@ -140,7 +169,9 @@ def test_a_question_is_answered(command: Command, flow: AddFlow) -> None:
 
 
 def test_detach_prints_the_id_alone(command: Command, flow: AddFlow) -> None:
-    """One word on stdout, nothing on stderr; `--follow` attaches to a finished thread and exits by its result."""
+    """One word on stdout, nothing on stderr; `--follow` attaches to a finished thread and exits by
+    its result.
+    """
     flow("sulk")
     done = command("run", "sulk", "--detach")
     assert (done.returncode, done.stderr, len(done.stdout.strip())) == (0, "", 26)
@@ -149,8 +180,12 @@ def test_detach_prints_the_id_alone(command: Command, flow: AddFlow) -> None:
     assert "not today" in followed.stdout
 
 
-def test_an_interrupt_leaves_the_thread_running(command: Command, flow: AddFlow, environment: dict[str, str]) -> None:
-    """Ctrl-C: exit 130, how to follow and how to kill; the thread is still there to be paused or killed."""
+def test_an_interrupt_leaves_the_thread_running(
+    command: Command, flow: AddFlow, environment: dict[str, str]
+) -> None:
+    """Ctrl-C: exit 130, how to follow and how to kill; the thread is still there to be paused or
+    killed.
+    """
     flow("slow")
     with following(["run", "slow"], environment) as process:
         assert process.stdout is not None
@@ -174,7 +209,9 @@ def test_an_interrupt_leaves_the_thread_running(command: Command, flow: AddFlow,
     assert command("thread", "latest").returncode == 5
 
 
-def test_followers_see_the_end_that_another_command_makes(flow: AddFlow, command: Command, environment: dict[str, str]) -> None:
+def test_followers_see_the_end_that_another_command_makes(
+    flow: AddFlow, command: Command, environment: dict[str, str]
+) -> None:
     """A kill from elsewhere ends the follower with exit 3 and the command to go on."""
     flow("slow")
     thread = command("run", "slow", "--detach").stdout.strip()
@@ -192,9 +229,16 @@ def test_followers_see_the_end_that_another_command_makes(flow: AddFlow, command
 def test_forks_keep_what_they_are_told(command: Command, flow: AddFlow) -> None:
     """Plain, by number, by role; an unknown role lists those there are; the source stays."""
     flow("echo")
-    source = json.loads(command("run", "echo", "--param", "times=3", "--detach", "--json").stdout)["threadId"]
+    source = json.loads(command("run", "echo", "--param", "times=3", "--detach", "--json").stdout)[
+        "threadId"
+    ]
     assert command("thread", source, "-f").returncode == 0
-    for words, kept in (([], 2), (["--at", "1"], 1), (["--from-role", "speaker"], 1), (["--from-role", "speaker", "--last"], 3)):
+    for words, kept in (
+        ([], 2),
+        (["--at", "1"], 1),
+        (["--from-role", "speaker"], 1),
+        (["--from-role", "speaker", "--last"], 3),
+    ):
         done = command("fork", source, *words)
         assert done.returncode == 0, done.stderr
         assert f"fork of {source} at step {kept}" in done.stdout
@@ -207,7 +251,9 @@ def test_forks_keep_what_they_are_told(command: Command, flow: AddFlow) -> None:
 
 
 def test_verify_proves_or_says_why_not(command: Command, flow: AddFlow, tmp_path: Path) -> None:
-    """A journal as it was written is proved; after an edit it is not, exit 1, and the thread is listed all the same."""
+    """A journal as it was written is proved; after an edit it is not, exit 1, and the thread is
+    listed all the same.
+    """
     bundle = flow("echo")
     for _ in range(2):
         assert command("run", "echo", "--prompt", "hello").returncode == 0
@@ -224,11 +270,15 @@ def test_verify_proves_or_says_why_not(command: Command, flow: AddFlow, tmp_path
     assert shown.returncode == 0
 
 
-def test_a_thread_that_cannot_be_read_hides_no_other(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+def test_a_thread_that_cannot_be_read_hides_no_other(
+    command: Command, flow: AddFlow, tmp_path: Path
+) -> None:
     """Rubbish in place of a journal is listed as corrupt; exit 0."""
     bundle = flow("echo")
     assert command("run", "echo").returncode == 0
-    (tmp_path / "store" / "logs" / bundle / "01HX5WBE00AAAAAAAAAAAAAAAA.data.jsonl").write_bytes(b"rubbish\n")
+    (tmp_path / "store" / "logs" / bundle / "01HX5WBE00AAAAAAAAAAAAAAAA.data.jsonl").write_bytes(
+        b"rubbish\n"
+    )
     done = command("threads")
     assert done.returncode == 0
     assert "01HX5WBE00AAAAAAAAAAAAAAAA" in done.stdout
@@ -285,7 +335,11 @@ def test_a_reader_that_goes_away_is_no_bug(
     flow("echo")
     assert command("run", "echo").returncode == 0
     with subprocess.Popen(
-        [sys.executable, "-m", "uncaged_cli", *words.split()], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "uncaged_cli", *words.split()],
+        env=environment,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -302,7 +356,11 @@ def test_following_as_json_is_one_object_a_line(command: Command, flow: AddFlow)
     done = command("run", "sulk", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["event"] for event in events] == ["start", "record", "record", "record", "end"]
-    assert (events[-1]["exitCode"], events[-1]["thread"]["status"], done.returncode) == (3, "completed", 3)
+    assert (events[-1]["exitCode"], events[-1]["thread"]["status"], done.returncode) == (
+        3,
+        "completed",
+        3,
+    )
 
 
 def newest(command: Command) -> str:
@@ -316,15 +374,24 @@ def test_a_group_without_a_word_shows_its_help(command: Command) -> None:
     assert done.stderr.startswith("Usage: uncaged-workflow thread")
 
 
-def test_a_role_that_a_person_plays_is_asked_for_by_its_fields(command: Command, tmp_path: Path) -> None:
-    """In a pipe, where no form can be shown, the command line that answers has the fields in it; a listing has the question."""
+def test_a_role_that_a_person_plays_is_asked_for_by_its_fields(
+    command: Command, tmp_path: Path
+) -> None:
+    """In a pipe, where no form can be shown, the command line that answers has the fields in it; a
+    listing has the question.
+    """
     (tmp_path / "draft.py").write_text(DRAFT)
-    assert "next: uncaged-workflow run draft --prompt TEXT\n" in command("add", "draft", "draft.py", "--accept").stderr
+    assert (
+        "next: uncaged-workflow run draft --prompt TEXT\n"
+        in command("add", "draft", "draft.py", "--accept").stderr
+    )
     waiting = command("run", "draft", "--prompt", "x", "--agent", "person")
     assert waiting.returncode == 8
     thread = command("threads", "--json")
     assert json.loads(thread.stdout)[0]["message"] == "writer: Drafts the text."
-    assert waiting.stderr.endswith(f"next: uncaged-workflow answer {json.loads(thread.stdout)[0]['threadId']}\n")
+    assert waiting.stderr.endswith(
+        f"next: uncaged-workflow answer {json.loads(thread.stdout)[0]['threadId']}\n"
+    )
     asked = command("answer", "latest")
     assert asked.returncode == 2
     said = asked.stderr.rstrip().rpartition(" answer ")[2].partition(" ")[2].strip("'")
@@ -342,7 +409,9 @@ def test_threads_of_a_removed_flow_are_found_by_its_name(command: Command, flow:
     assert "not today" in command("threads", "sulk").stdout
 
 
-def test_a_flows_threads_are_replayed_against_its_head(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+def test_a_flows_threads_are_replayed_against_its_head(
+    command: Command, flow: AddFlow, tmp_path: Path
+) -> None:
     """`verify FLOW --on head` after a change tells which threads it would have taken elsewhere."""
     flow("echo")
     command("run", "echo", "--prompt", "x")
@@ -354,8 +423,12 @@ def test_a_flows_threads_are_replayed_against_its_head(command: Command, flow: A
     assert (changed.returncode, "0 identical, 1 diverge" in changed.stdout) == (1, True)
 
 
-def test_an_outcome_can_be_made_up_and_both_futures_be_seen(command: Command, flow: AddFlow, tmp_path: Path) -> None:
-    """`fork --set` keeps the steps before it for free; `diff --threads` shows where the two part and how each ended."""
+def test_an_outcome_can_be_made_up_and_both_futures_be_seen(
+    command: Command, flow: AddFlow, tmp_path: Path
+) -> None:
+    """`fork --set` keeps the steps before it for free; `diff --threads` shows where the two part
+    and how each ended.
+    """
     text = bundle_text("sulk").replace(
         FLOWS["sulk"],
         """
@@ -372,7 +445,9 @@ def test_an_outcome_can_be_made_up_and_both_futures_be_seen(command: Command, fl
     assert (forked.returncode, "came to 42" in forked.stdout) == (0, True), forked
     fork = json.loads(command("threads", "--json").stdout)[0]["threadId"]
     assert command("verify", fork).returncode == 0
-    assert not (tmp_path / "store" / "work" / f"{fork}.null").exists(), "nothing of the prefix was performed again"
+    assert not (tmp_path / "store" / "work" / f"{fork}.null").exists(), (
+        "nothing of the prefix was performed again"
+    )
     shown = command("diff", "--threads", source, fork).stdout
     assert "41" in shown
     assert "came to 2" in shown
@@ -396,7 +471,9 @@ def test_two_threads_that_went_the_same_way_are_alike(command: Command, flow: Ad
 
 
 def test_what_is_shown_whole_names_no_way_to_show_it_whole(command: Command, flow: AddFlow) -> None:
-    """An unsuccessful thread points at its answers; whoever looks at them is not sent there again."""
+    """An unsuccessful thread points at its answers; whoever looks at them is not sent there
+    again.
+    """
     flow("sulk")
     assert command("run", "sulk").stderr.splitlines()[0].endswith(" --full")
     assert command("thread", "latest").stderr.splitlines()[0].endswith(" --full")
@@ -420,24 +497,38 @@ def run(input, options):
 """
 
 
-def test_a_limit_of_money_that_cannot_count_says_so(command: Command, flow: AddFlow, tmp_path: Path) -> None:
+def test_a_limit_of_money_that_cannot_count_says_so(
+    command: Command, flow: AddFlow, tmp_path: Path
+) -> None:
     """Nobody relies on a limit that never binds; who set none hears nothing of it."""
     flow("talk", TALK)
     entry = "- {role: coder, answer: I looked., meta: {n: 1}, usage: {inputTokens: 900, outputTokens: 100}}\n"
     (tmp_path / "script.yaml").write_text(entry * 3)
     limited = command("run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5")
-    assert (limited.returncode, "does not count what has no known price: name it under `prices`" in limited.stderr) == (0, True)
+    assert (
+        limited.returncode,
+        "does not count what has no known price: name it under `prices`" in limited.stderr,
+    ) == (0, True)
     assert "known price" not in command("run", "talk", "--agent", "scripted:script.yaml").stderr
 
 
-def test_cost_is_seen_limited_and_estimated(command: Command, flow: AddFlow, tmp_path: Path) -> None:
-    """Step by step with --verbose, in sum at the end and in listings; a limit of money stops and goes on; `--estimate` starts nothing."""
+def test_cost_is_seen_limited_and_estimated(
+    command: Command, flow: AddFlow, tmp_path: Path
+) -> None:
+    """Step by step with --verbose, in sum at the end and in listings; a limit of money stops and
+    goes on; `--estimate` starts nothing.
+    """
     flow("talk", TALK)
     entry = "- {role: coder, answer: I looked., meta: {n: 1}, usage: {inputTokens: 900, outputTokens: 100, cost: 0.4}}\n"
     (tmp_path / "script.yaml").write_text(entry * 3)
     nothing = command("run", "talk", "--estimate")
-    assert (nothing.returncode, "no thread of this version has ended yet, so nothing is known" in nothing.stdout) == (0, True)
-    limited = command("run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5", "--verbose")
+    assert (
+        nothing.returncode,
+        "no thread of this version has ended yet, so nothing is known" in nothing.stdout,
+    ) == (0, True)
+    limited = command(
+        "run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5", "--verbose"
+    )
     assert limited.returncode == 6
     assert "        I looked.\n" in limited.stdout
     assert "        used: 1,000 tokens, $0.40\n" in limited.stdout

@@ -44,6 +44,14 @@ def perform(store: Store, mechanism: str, place: Path) -> Perform:
     ) -> Outcome:
         desk = desk or desk_for(store, mechanism, policy or {}, params)
         context = desk.context(1, directory=directory or place)
-        return ScriptHandler().perform({"language": "bash", "body": body, **({"parameters": params} if params else {}), **more}, context)
+        return ScriptHandler().perform(
+            {
+                "language": "bash",
+                "body": body,
+                **({"parameters": params} if params else {}),
+                **more,
+            },
+            context,
+        )
 
     return run

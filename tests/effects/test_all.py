@@ -18,14 +18,21 @@ Sub = Callable[[int, str, object], Outcome]
 
 @pytest.fixture
 def desk(store: Store) -> Desk:
-    return Desk(store=store, bundle=role_bundle(policy={"all": {}, "null": {}, "http": {}}), start={}, environment={})
+    return Desk(
+        store=store,
+        bundle=role_bundle(policy={"all": {}, "null": {}, "http": {}}),
+        start={},
+        environment={},
+    )
 
 
 def effects(count: int) -> list[Mapping[str, object]]:
     return [{"null": {"value": number}} for number in range(count)]
 
 
-def perform(desk: Desk, sub: Sub, body: object, done: Mapping[int, Mapping[str, object]] | None = None) -> Outcome:
+def perform(
+    desk: Desk, sub: Sub, body: object, done: Mapping[int, Mapping[str, object]] | None = None
+) -> Outcome:
     return AllHandler().perform(body, replace(replace(desk, part=sub).context(1), done=done or {}))
 
 
@@ -34,9 +41,13 @@ def value(index: int, _kind: str, _body: object) -> Outcome:
 
 
 def test_one_failure_hides_no_result_unless_it_shall(desk: Desk) -> None:
-    """All are performed; with `stop` none is begun after the first failure, and those that were not say so."""
+    """All are performed; with `stop` none is begun after the first failure, and those that were not
+    say so.
+    """
     failed = {"error": {"kind": "null", "message": "no"}}
-    assert perform(desk, value, {"effects": effects(3)}) == Answer(fields={"outcome": [{"outcome": 0}, failed, {"outcome": 2}]})
+    assert perform(desk, value, {"effects": effects(3)}) == Answer(
+        fields={"outcome": [{"outcome": 0}, failed, {"outcome": 2}]}
+    )
     stopped = perform(desk, value, {"effects": effects(4), "limit": 1, "onFailure": "stop"})
     assert stopped == Answer(fields={"outcome": [{"outcome": 0}, failed, NOT_BEGUN, NOT_BEGUN]})
 
@@ -69,9 +80,20 @@ def test_what_has_a_line_is_not_performed_again(desk: Desk) -> None:
         performed.append(index)
         return Answer(fields={"outcome": "new"})
 
-    done = {0: {"seq": 1, "sub": 0, "outcome": "old"}, 2: {"seq": 1, "sub": 2, "error": {"kind": "null", "message": "no"}}}
+    done = {
+        0: {"seq": 1, "sub": 0, "outcome": "old"},
+        2: {"seq": 1, "sub": 2, "error": {"kind": "null", "message": "no"}},
+    }
     outcome = perform(desk, sub, {"effects": effects(3), "limit": 1}, done=done)
-    assert outcome == Answer(fields={"outcome": [{"outcome": "old"}, {"outcome": "new"}, {"error": {"kind": "null", "message": "no"}}]})
+    assert outcome == Answer(
+        fields={
+            "outcome": [
+                {"outcome": "old"},
+                {"outcome": "new"},
+                {"error": {"kind": "null", "message": "no"}},
+            ]
+        }
+    )
     assert performed == [1]
 
 
@@ -83,7 +105,9 @@ def test_what_the_bundle_never_sees_ends_all(desk: Desk) -> None:
         begun.append(index)
         return Void(word="environment", message="nothing there")
 
-    assert perform(desk, lacks, {"effects": effects(3), "limit": 1}) == Void(word="environment", message="nothing there", begun=False)
+    assert perform(desk, lacks, {"effects": effects(3), "limit": 1}) == Void(
+        word="environment", message="nothing there", begun=False
+    )
     assert begun == [0]
     desk.cancel.request()
     killed = perform(desk, value, {"effects": effects(3)})
@@ -109,7 +133,10 @@ def test_a_person_cannot_be_waited_for_inside(desk: Desk) -> None:
         ({"effects": [], "limit": True}, "all.limit: must be a whole number"),
         ({"effects": [], "onFailure": "panic"}, "is not one of wait, stop"),
         ({"effects": [5]}, "all.effects[0]: must be a mapping with exactly one key"),
-        ({"effects": [{"null": {}, "now": {}}]}, "all.effects[0]: must be a mapping with exactly one key"),
+        (
+            {"effects": [{"null": {}, "now": {}}]},
+            "all.effects[0]: must be a mapping with exactly one key",
+        ),
         ({"effects": [{}] * 10_001}, "10,000 effects are the most"),
         *(
             ({"effects": [{"null": {}}, {kind: {}}]}, f"effects[1]: {kind} cannot be inside all")

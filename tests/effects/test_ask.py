@@ -21,9 +21,13 @@ def test_a_question_waits_and_its_answer_is_the_outcome(desk: Desk) -> None:
     handler, context = AskHandler(), desk.context(1)
     assert handler.perform({"question": "Why?"}, context) == Wait(details={"question": "Why?"})
     chosen = {"question": "Which?", "choices": ["a", "b"]}
-    assert handler.perform(chosen, context) == Wait(details={"question": "Which?", "schema": {"enum": ["a", "b"]}})
+    assert handler.perform(chosen, context) == Wait(
+        details={"question": "Which?", "schema": {"enum": ["a", "b"]}}
+    )
     for answer in ("a", "", 0, False):
-        assert handler.perform(chosen, replace(context, answer=answer)) == Answer(fields={"outcome": answer})
+        assert handler.perform(chosen, replace(context, answer=answer)) == Answer(
+            fields={"outcome": answer}
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""docs/effects.md says what the handlers do: every kind, every key, every limit and every rule after a crash."""
+"""docs/effects.md says what the handlers do: every kind, every key, every limit and every rule
+after a crash.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_every_key_of_a_body_is_named(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(KNOWN_EFFECTS))
 def test_the_table_of_kinds_says_what_a_person_is_asked_to_grant(kind: str) -> None:
-    """A row of the table has the kind's meaning in the words of the grant, and its rule where that does not depend on body or policy."""
+    """A row of the table has the kind's meaning in the words of the grant, and its rule where that
+    does not depend on body or policy.
+    """
     [row] = re.findall(rf"^\| \[`{kind}`\]\(#{kind}\) \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
     handler = handler_for(kind)
     assert row[0] == handler.limits.meaning
@@ -61,6 +65,12 @@ def test_the_table_of_kinds_says_what_a_person_is_asked_to_grant(kind: str) -> N
 
 @pytest.mark.parametrize("kind", sorted(KNOWN_EFFECTS))
 def test_every_limit_of_a_policy_is_named(kind: str) -> None:
-    """The section of a kind names each limit that a policy may set; the handler uses the class that validation uses."""
+    """The section of a kind names each limit that a policy may set; the handler uses the class that
+    validation uses.
+    """
     assert handler_for(kind).limits is KNOWN_EFFECTS[kind]
-    assert [key for key in sorted(shape_of(KNOWN_EFFECTS[kind]).checks) if f"`{key}`" not in section(kind)] == []
+    assert [
+        key
+        for key in sorted(shape_of(KNOWN_EFFECTS[kind]).checks)
+        if f"`{key}`" not in section(kind)
+    ] == []

@@ -71,7 +71,13 @@ def test_a_lack_is_mended_by_the_second_attempt(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("body", "rule"),
-    [({}, "repeat"), (None, "repeat"), ({"rule": "ask"}, "ask"), ({"rule": "restore"}, "restore"), ({"rule": []}, "repeat")],
+    [
+        ({}, "repeat"),
+        (None, "repeat"),
+        ({"rule": "ask"}, "ask"),
+        ({"rule": "restore"}, "restore"),
+        ({"rule": []}, "repeat"),
+    ],
 )
 def test_the_rule_is_the_bodys(desk: Desk, body: object, rule: str) -> None:
     """Each of the three can be chosen."""

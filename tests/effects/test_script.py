@@ -1,4 +1,6 @@
-"""The script effect with real programs, under both mechanisms: what runs, what is refused, and what is said about it."""
+"""The script effect with real programs, under both mechanisms: what runs, what is refused, and what
+is said about it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,12 @@ pytestmark = pytest.mark.slow
 def test_a_script_is_told_about_in_full(perform: Perform) -> None:
     """Exit code, both outputs, duration; success is exit code 0 and nothing else."""
     good = told(perform("echo out; echo err >&2"))
-    assert (good["success"], good["stdout"], good["stderr"], good["exitCode"]) == (True, "out\n", "err\n", 0)
+    assert (good["success"], good["stdout"], good["stderr"], good["exitCode"]) == (
+        True,
+        "out\n",
+        "err\n",
+        0,
+    )
     assert (good["truncated"], good["timedOut"], "refused" in good) == (False, False, False)
     assert good["durationMs"] >= 0
     bad = told(perform("exit 3"))
@@ -39,7 +46,9 @@ def test_a_script_is_told_about_in_full(perform: Perform) -> None:
 
 
 def test_parameters_are_never_code(perform: Perform) -> None:
-    """They arrive as variables and as arguments, to the letter, whatever stands in them; None is left out, the rest is JSON."""
+    """They arrive as variables and as arguments, to the letter, whatever stands in them; None is
+    left out, the rest is JSON.
+    """
     evil = "$(touch /tmp/x); `id` \"' \\ \n ü"
     params = {"evil": evil, "a-b": True, "n": 2.5, "list": ["x"], "none": None}
     found = told(
@@ -63,35 +72,53 @@ def test_only_declared_commands_exist(perform: Perform) -> None:
     )
 
 
-@pytest.mark.skipif(known_landlock_abi(os.uname().machine) == 0, reason="the kernel has no Landlock")
+@pytest.mark.skipif(
+    known_landlock_abi(os.uname().machine) == 0, reason="the kernel has no Landlock"
+)
 def test_programs_that_are_brought_along_do_not_start(perform: Perform, place: Path) -> None:
-    """Neither a copy that the script made, nor one in a directory that it reads, nor one beside the libraries."""
+    """Neither a copy that the script made, nor one in a directory that it reads, nor one beside the
+    libraries.
+    """
     shutil.copy("/usr/bin/id", place / "data" / "id")
     policy = {"executables": ["cp"], "read": [str(place / "data")]}
-    for body in (f"{place}/data/id", f"cp {place}/data/id mine; ./mine", "/usr/lib/git-core/git --version"):
+    for body in (
+        f"{place}/data/id",
+        f"cp {place}/data/id mine; ./mine",
+        "/usr/lib/git-core/git --version",
+    ):
         found = told(perform(body, policy))
         assert (found["exitCode"], found["stdout"]) == (126, ""), found
     assert told(perform("cp --version", policy))["success"]
 
 
 def test_paths_are_separate_names(perform: Perform, place: Path) -> None:
-    """`/data` does not open `/data2`, nor does a link or `..` in it; a declared path is read and not written."""
+    """`/data` does not open `/data2`, nor does a link or `..` in it; a declared path is read and
+    not written.
+    """
     (place / "data" / "link").symlink_to(place / "data2" / "file.txt")
     policy = {"executables": ["cat"], "read": [str(place / "data")]}
     assert told(perform(f"cat {place}/data/file.txt", policy))["stdout"] == "inside"
     for name in ("data2/file.txt", "data/link", "data/../data2/file.txt"):
         found = told(perform(f"cat {place}/{name}", policy))
         assert (found["success"], found["stdout"]) == (False, "")
-        assert any("is outside what the policy allows" in sentence for sentence in found["refused"]), found
+        assert any(
+            "is outside what the policy allows" in sentence for sentence in found["refused"]
+        ), found
     assert told(perform(f"echo more > {place}/data/new.txt", policy))["success"] is False
     assert sorted(path.name for path in (place / "data").iterdir()) == ["file.txt", "link"]
 
 
 def test_a_path_parameter_stays_inside(perform: Perform, place: Path) -> None:
-    """It is refused before anything runs, with the path and how to declare it; links and `..` are resolved first."""
+    """It is refused before anything runs, with the path and how to declare it; links and `..` are
+    resolved first.
+    """
     policy = {"executables": ["cat"], "read": [str(place / "data")]}
     (place / "data" / "link").symlink_to(place / "data2")
-    for named in (str(place / "data2"), str(place / "data" / ".." / "data2"), str(place / "data" / "link")):
+    for named in (
+        str(place / "data2"),
+        str(place / "data" / ".." / "data2"),
+        str(place / "data" / "link"),
+    ):
         message = refusal(perform("cat $PARAM_PATH", policy, params={"path": named}))
         assert message.startswith(
             f"script: the path {named!r} (parameter 'path') is outside what the policy allows ({place}/data); declare it"
@@ -113,33 +140,51 @@ def test_a_policy_may_name_a_link(perform: Perform, place: Path) -> None:
     """What it leads to can be read under both names."""
     (place / "link").symlink_to(place / "data")
     policy = {"executables": ["cat"], "read": [str(place / "link")]}
-    assert told(perform(f"cat {place}/link/file.txt {place}/data/file.txt", policy))["stdout"] == "insideinside"
+    assert (
+        told(perform(f"cat {place}/link/file.txt {place}/data/file.txt", policy))["stdout"]
+        == "insideinside"
+    )
 
 
 def test_writing_where_one_may_only_read_is_told(perform: Perform, place: Path) -> None:
-    """By an absolute path and by a relative one; with what to declare. Nothing is said of what the script may write."""
+    """By an absolute path and by a relative one; with what to declare. Nothing is said of what the
+    script may write.
+    """
     policy = {"executables": ["touch"], "read": [str(place / "data")]}
     for body in (f"echo x > {place}/data/new", "echo x > new", "touch new"):
         found = told(perform(body, policy, directory=place / "data"))
         assert found["refused"] == [
             f'the path \'{place}/data/new\' may only be read; declare it in the policy: "script": {{"write": ["{place}/data/new"]}}'
         ]
-    [outside] = told(perform(f"echo x > {place}/new", {**policy, "read": [str(place / "data")]}))["refused"]
+    [outside] = told(perform(f"echo x > {place}/new", {**policy, "read": [str(place / "data")]}))[
+        "refused"
+    ]
     assert f"{place}/new' is outside what the policy allows" in outside
     assert '"write"' in outside
-    assert "refused" not in told(perform("mkdir x/y; exit 1", {"executables": ["mkdir"], "write": [str(place / "data")]}))
+    assert "refused" not in told(
+        perform("mkdir x/y; exit 1", {"executables": ["mkdir"], "write": [str(place / "data")]})
+    )
 
 
-def test_variables_in_paths_are_the_callers(perform: Perform, store: Store, mechanism: str, place: Path) -> None:
+def test_variables_in_paths_are_the_callers(
+    perform: Perform, store: Store, mechanism: str, place: Path
+) -> None:
     """`$NAME`, `~` and relative paths are expanded; an unset variable is refused by its name."""
-    desk = desk_for(store, mechanism, {"executables": ["cat"], "read": ["$HOME/data", "data2"]}, environment={**PATH, "HOME": str(place)})
+    desk = desk_for(
+        store,
+        mechanism,
+        {"executables": ["cat"], "read": ["$HOME/data", "data2"]},
+        environment={**PATH, "HOME": str(place)},
+    )
     found = told(perform(f"cat {place}/data/file.txt {place}/data2/file.txt", desk=desk))
     assert found["stdout"] == "insideoutside"
     assert "the variable NOWHERE is not set" in refusal(perform("true", {"read": ["$NOWHERE/x"]}))
 
 
 def test_what_is_written_stays(perform: Perform, place: Path) -> None:
-    """Into a declared directory, made if missing, and into one that exists; then all of it is the person's, no link followed."""
+    """Into a declared directory, made if missing, and into one that exists; then all of it is the
+    person's, no link followed.
+    """
     target = place / "out"
     assert told(perform(f"echo a > {target}/a", {"write": [str(target)]}))["success"]
     assert (target / "a").read_text() == "a\n"
@@ -149,7 +194,9 @@ def test_what_is_written_stays(perform: Perform, place: Path) -> None:
     assert found["success"] is False, "a set-uid bit cannot be set"
     assert (place / "data" / "file.txt").read_text() == "insidemore\n"
     owner = place.stat().st_uid
-    assert {path.lstat().st_uid for path in ((place / "data"), *(place / "data").iterdir())} == {owner}
+    assert {path.lstat().st_uid for path in ((place / "data"), *(place / "data").iterdir())} == {
+        owner
+    }
     assert (place / "data2" / "file.txt").stat().st_uid == owner
     assert (place / "data" / "file.txt").stat().st_mode & 0o6000 == 0
     assert "neither that nor" in refusal(perform("true", {"write": [str(place / "no" / "such")]}))
@@ -157,7 +204,10 @@ def test_what_is_written_stays(perform: Perform, place: Path) -> None:
 
 def test_a_script_starts_where_the_caller_is_if_it_may(perform: Perform, place: Path) -> None:
     """In the caller's directory when the policy opens it, else in an empty one of its own."""
-    assert told(perform("pwd", {"read": ["."]}, directory=place / "data"))["stdout"] == f"{place}/data\n"
+    assert (
+        told(perform("pwd", {"read": ["."]}, directory=place / "data"))["stdout"]
+        == f"{place}/data\n"
+    )
     found = told(perform('pwd; set -- *; echo "$1"; echo x > y', directory=place / "data"))
     assert found["stdout"].split("\n")[0] != f"{place}/data"
     assert found["stdout"].split("\n")[1] == "*"
@@ -171,50 +221,80 @@ def test_nothing_of_a_run_is_left(perform: Perform, store: Store) -> None:
     assert [path for path in store.work.rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize("body", ["while :; do :; done", "exec sleep 60", "sleep 60 & disown; trap '' TERM; sleep 60"])
+@pytest.mark.parametrize(
+    "body", ["while :; do :; done", "exec sleep 60", "sleep 60 & disown; trap '' TERM; sleep 60"]
+)
 def test_time_ends_everything(perform: Perform, body: str) -> None:
     """A busy loop, a wait and a stubborn daemon end with the time, and the result says so."""
     found = told(perform(body, {"executables": ["sleep"]}, timeout_s=0.5))
     assert (found["success"], found["timedOut"], found["exitCode"]) == (False, True, None)
-    assert "60 seconds are more than the policy's 5" in refusal(perform("true", {"timeout_s": 5}, timeout_s=60))
+    assert "60 seconds are more than the policy's 5" in refusal(
+        perform("true", {"timeout_s": 5}, timeout_s=60)
+    )
 
 
 def test_output_is_cut_at_a_mebibyte(perform: Perform) -> None:
     """More is dropped and told; the policy can set less."""
     found = told(perform("head -c 3000000 /dev/zero", {"executables": ["head"]}))
     assert (len(found["stdout"]), found["truncated"], found["success"]) == (1 << 20, True, True)
-    assert len(told(perform("head -c 3000 /dev/zero", {"executables": ["head"], "maxBytes": 100}))["stdout"]) == 100
+    assert (
+        len(
+            told(perform("head -c 3000 /dev/zero", {"executables": ["head"], "maxBytes": 100}))[
+                "stdout"
+            ]
+        )
+        == 100
+    )
 
 
 def test_the_environment_is_chosen(perform: Perform, store: Store, mechanism: str) -> None:
     """Nothing of the caller's comes along but what the policy names and config carries."""
     environment = {**PATH, "LANG": "de_DE", "EDITOR": "vi", "API_KEY": "planted"}
-    desk = desk_for(store, mechanism, {"environment": ["EDITOR", "API_KEY"], "executables": ["env"]}, environment=environment)
+    desk = desk_for(
+        store,
+        mechanism,
+        {"environment": ["EDITOR", "API_KEY"], "executables": ["env"]},
+        environment=environment,
+    )
     desk = replace(desk, config=replace(desk.config, environment=("EDITOR",)))
-    names = {line.partition("=")[0] for line in told(perform("env", desk=desk))["stdout"].splitlines()}
+    names = {
+        line.partition("=")[0] for line in told(perform("env", desk=desk))["stdout"].splitlines()
+    }
     assert names - {"_", "PWD", "SHLVL", "OLDPWD"} == {"PATH", "LANG", "HOME", "TMPDIR", "EDITOR"}
 
 
-def test_a_secret_goes_only_to_bound_commands(perform: Perform, store: Store, mechanism: str) -> None:
-    """It must be named by the policy, for every command that could read it; it is taken out of what the script prints."""
+def test_a_secret_goes_only_to_bound_commands(
+    perform: Perform, store: Store, mechanism: str
+) -> None:
+    """It must be named by the policy, for every command that could read it; it is taken out of what
+    the script prints.
+    """
     environment = {**PATH, "TOKEN": "planted-secret"}
     config = Config(sandbox=mechanism, secrets={"KEY": SecretSource(env="TOKEN")})  # type: ignore[arg-type]  # one of its words
 
     def attempt(policy: Mapping[str, object]) -> Outcome:
-        desk = desk_for(store, mechanism, policy, {"key": "secret:KEY"}, environment=environment, config=config)
+        desk = desk_for(
+            store, mechanism, policy, {"key": "secret:KEY"}, environment=environment, config=config
+        )
         return perform('echo "$PARAM_KEY"', desk=desk, parameters={"key": "secret:KEY"})
 
     assert "which the policy does not name" in refusal(attempt({}))
-    assert "may also start head" in refusal(attempt({"secrets": {"KEY": ["curl"]}, "executables": ["curl", "head"]}))
+    assert "may also start head" in refusal(
+        attempt({"secrets": {"KEY": ["curl"]}, "executables": ["curl", "head"]})
+    )
     assert told(attempt({"secrets": {"KEY": ["bash"]}}))["stdout"] == "secret:KEY\n"
 
 
 def test_python_scripts_import_what_is_declared(perform: Perform) -> None:
-    """The standard library is free; another module is refused with line and column; `-I` keeps the caller's paths out."""
+    """The standard library is free; another module is refused with line and column; `-I` keeps the
+    caller's paths out.
+    """
     body = "import sys, os.path\nprint(sys.flags.isolated, sys.argv[1:])"
     assert told(perform(body, language="python", arguments=["a b"]))["stdout"] == "1 ['a b']\n"
     message = refusal(perform("import os\nfrom requests.api import get", language="python"))
-    assert message.startswith("script: line 2, column 1: the module 'requests.api' is not among the policy's modules; declare it")
+    assert message.startswith(
+        "script: line 2, column 1: the module 'requests.api' is not among the policy's modules; declare it"
+    )
     assert '"script": {"modules": ["requests"]}' in message
     assert "line 1, column 5: not Python" in refusal(perform("if x", language="python"), "effect")
 
@@ -229,8 +309,12 @@ def test_a_lack_of_the_machine_pauses(perform: Perform) -> None:
 
 def test_powershell_cmdlets_are_looked_for_in_the_text(perform: Perform) -> None:
     """One that the policy does not list is named with its place; some never run."""
-    assert "line 2, column 1: the cmdlet 'Remove-Item' is not among" in refusal(perform("$x = 1\nRemove-Item y", language="powershell"))
-    never = perform("Invoke-Expression y", {"executables": ["Invoke-Expression"]}, language="powershell")
+    assert "line 2, column 1: the cmdlet 'Remove-Item' is not among" in refusal(
+        perform("$x = 1\nRemove-Item y", language="powershell")
+    )
+    never = perform(
+        "Invoke-Expression y", {"executables": ["Invoke-Expression"]}, language="powershell"
+    )
     assert "'Invoke-Expression' is never run here" in refusal(never)
 
 
@@ -261,7 +345,9 @@ def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> No
     ready.chmod(0o666)
     outcomes: list[Outcome] = []
     body = {"language": "bash", "body": f"echo started > {ready}; sleep 600"}
-    thread = threading.Thread(target=lambda: outcomes.append(ScriptHandler().perform(body, context)))
+    thread = threading.Thread(
+        target=lambda: outcomes.append(ScriptHandler().perform(body, context))
+    )
     thread.start()
     assert ready.read_text() == "started\n"
     desk.cancel.request()
@@ -272,7 +358,9 @@ def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> No
 
 
 def test_what_may_run_twice_says_so(mechanism: str) -> None:
-    """A script that can write or reach somebody is asked about after a crash, unless its author says that it does no harm."""
+    """A script that can write or reach somebody is asked about after a crash, unless its author
+    says that it does no harm.
+    """
     rule = ScriptHandler().rule
     body = {"language": "bash", "body": f"# {mechanism}"}
     assert rule(body, bundle({"read": ["/"]})) == "repeat"
@@ -282,21 +370,32 @@ def test_what_may_run_twice_says_so(mechanism: str) -> None:
 
 
 def page(seen: Seen) -> Any:
-    return text(f"{seen.method} {seen.path} {seen.headers.get('host')} {seen.headers.get('proxy-connection')}")
+    return text(
+        f"{seen.method} {seen.path} {seen.headers.get('host')} {seen.headers.get('proxy-connection')}"
+    )
 
 
 def test_named_hosts_alone_can_be_reached(perform: Perform, mechanism: str) -> None:
-    """Through the proxy, by http and by tunnel; another port, another host, and the way around the proxy are closed and told."""
+    """Through the proxy, by http and by tunnel; another port, another host, and the way around the
+    proxy are closed and told.
+    """
     with serving(page) as server:
         host = f"127.0.0.1:{server.port}"
         policy = {"executables": ["curl"], "network": [host], "private": True}
         if mechanism == "landlock":
             for hosts in ([host], ["*"]):
-                with pytest.raises(EnvironmentLacks, match="cannot keep a script to the network of its policy"):
+                with pytest.raises(
+                    EnvironmentLacks, match="cannot keep a script to the network of its policy"
+                ):
                     perform("true", {**policy, "network": hosts})
             return
-        assert told(perform(f"curl -sS http://{host}/a?b=c", policy))["stdout"] == f"GET /a?b=c {host} None"
-        assert told(perform(f"curl -sSp http://{host}/tunnel", policy))["stdout"].startswith("GET /tunnel")
+        assert (
+            told(perform(f"curl -sS http://{host}/a?b=c", policy))["stdout"]
+            == f"GET /a?b=c {host} None"
+        )
+        assert told(perform(f"curl -sSp http://{host}/tunnel", policy))["stdout"].startswith(
+            "GET /tunnel"
+        )
         around = told(perform(f"curl -sS --noproxy '*' http://{host}/", policy))
         assert (around["success"], around["stdout"]) == (False, "")
         other = told(perform("curl -sSf http://127.0.0.1:1/; curl -sSf http://localhost/", policy))
@@ -310,18 +409,27 @@ def test_the_network_is_off_or_on(perform: Perform, mechanism: str) -> None:
     """Off unless declared; with ``host`` the machine's own."""
     with serving(page) as server:
         url = f"http://127.0.0.1:{server.port}/"
-        off = told(perform(f"curl -sS {url}; exec 3<>/dev/tcp/127.0.0.1/{server.port}", {"executables": ["curl"]}))
+        off = told(
+            perform(
+                f"curl -sS {url}; exec 3<>/dev/tcp/127.0.0.1/{server.port}",
+                {"executables": ["curl"]},
+            )
+        )
         assert off["success"] is False
         assert off["refused"][0].startswith("the network is off, and the script tried to reach ")
         ignored = told(perform(f"exec 3<>/dev/tcp/127.0.0.1/{server.port} || true"))
         assert (ignored["exitCode"], ignored["success"]) == (0, False)
         if mechanism == "bubblewrap":
             assert f"127.0.0.1:{server.port}; declare it" in ignored["refused"][0]
-        assert told(perform(f"curl -sS {url}", {"executables": ["curl"], "network": "host"}))["success"]
+        assert told(perform(f"curl -sS {url}", {"executables": ["curl"], "network": "host"}))[
+            "success"
+        ]
 
 
 def test_any_host_is_reached_through_the_proxy_alone(perform: Perform, mechanism: str) -> None:
-    """The network ``["*"]`` leads to no loopback service, metadata address or abstract socket of others; ``private`` to the first."""
+    """The network ``["*"]`` leads to no loopback service, metadata address or abstract socket of
+    others; ``private`` to the first.
+    """
     if mechanism == "landlock":
         pytest.skip("Landlock cannot hold this; such a script is refused")
     name = f"uncaged-test-{os.getpid()}"
@@ -332,7 +440,9 @@ def test_any_host_is_reached_through_the_proxy_alone(perform: Perform, mechanism
         policy = {"executables": ["curl"], "network": ["*"]}
         for address in (url, "http://169.254.169.254/", f"http://localhost:{server.port}/"):
             closed = told(perform(f"curl -sSf {address} || true", policy))
-            assert (closed["exitCode"], closed["success"], closed["stdout"]) == (0, False, ""), closed
+            assert (closed["exitCode"], closed["success"], closed["stdout"]) == (0, False, ""), (
+                closed
+            )
             assert '"private": true' in closed["refused"][0]
         around = told(perform(f"curl -sS --noproxy '*' {url} || true", {**policy, "private": True}))
         assert (around["success"], around["stdout"]) == (False, "")
@@ -381,13 +491,33 @@ def open_place() -> Iterator[Path]:
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_needs_no_rights(open_place: Path) -> None:
-    """As nobody, with the system's own Python: paths, writing, and the way into the script's network need no privilege."""
+    """As nobody, with the system's own Python: paths, writing, and the way into the script's
+    network need no privilege.
+    """
     paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
     with serving(page) as server:
         host = f"127.0.0.1:{server.port}"
-        words = ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-B", "-c", ORDINARY]
+        words = [
+            "/usr/bin/setpriv",
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            "/usr/bin/python3",
+            "-B",
+            "-c",
+            ORDINARY,
+        ]
         environment = {"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"}
-        done = subprocess.run([*words, str(open_place), host], capture_output=True, text=True, check=False, env=environment, cwd="/")
+        done = subprocess.run(
+            [*words, str(open_place), host],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            cwd="/",
+        )
     assert done.returncode == 0, done.stderr
     stdout, stderr, fetched = json.loads(done.stdout)
     assert stdout == "data", stderr
@@ -401,15 +531,21 @@ print(json.dumps(str(find_binary("cat", f"{sys.argv[1]}:/usr/bin:/bin"))))
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what an ordinary user cannot look into")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can make what an ordinary user cannot look into"
+)
 def test_a_closed_directory_on_the_path_is_passed_over(open_place: Path) -> None:
-    """A PATH that was root's, kept by setpriv or sudo, still leads an ordinary user to the programs further on."""
+    """A PATH that was root's, kept by setpriv or sudo, still leads an ordinary user to the programs
+    further on.
+    """
     (open_place / "data").chmod(0o700)
     assert as_user(CLOSED_PATH, str(open_place / "data" / "bin")) == "/usr/bin/cat"
 
 
 def test_git_commits_with_git_alone(perform: Perform, place: Path) -> None:
-    """A declared git may start the second copy of itself that some distributions install, and nothing is refused."""
+    """A declared git may start the second copy of itself that some distributions install, and
+    nothing is refused.
+    """
     subprocess.run(["git", "init", "-q", str(place / "data")], check=True)
     body = f"cd {place}/data && git add . && git -c user.name=n -c user.email=e commit -qm one && git log --format=%s"
     found = told(perform(body, {"executables": ["git"], "write": [str(place / "data")]}))

@@ -1,4 +1,6 @@
-"""The programs around a script's own: ``/bin``, ``/sbin`` and the shell that ``system()`` starts, under both mechanisms."""
+"""The programs around a script's own: ``/bin``, ``/sbin`` and the shell that ``system()`` starts,
+under both mechanisms.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,15 @@ pytestmark = pytest.mark.slow
 
 
 def test_programs_lie_where_the_distribution_has_them(perform: Perform) -> None:
-    """The places ``/bin`` and ``/sbin`` lead where they lead on the machine, and a declared program is there by either name."""
-    found = told(perform("readlink /bin /sbin; /bin/cat /dev/null && echo started", {"executables": ["readlink", "cat"]}))
+    """The places ``/bin`` and ``/sbin`` lead where they lead on the machine, and a declared program
+    is there by either name.
+    """
+    found = told(
+        perform(
+            "readlink /bin /sbin; /bin/cat /dev/null && echo started",
+            {"executables": ["readlink", "cat"]},
+        )
+    )
     links = [str(Path(name).readlink()) for name in ("/bin", "/sbin") if Path(name).is_symlink()]
     assert found["stdout"].splitlines() == [*links, "started"], found
 
@@ -27,9 +36,13 @@ def test_programs_lie_where_the_distribution_has_them(perform: Perform) -> None:
     ids=["tar czf", "system", "popen"],
 )
 def test_the_shell_of_system_is_there(perform: Perform, body: str) -> None:
-    """What ``tar -z``, ``system()`` and ``popen()`` start is the declared shell, and they give what they give outside."""
+    """What ``tar -z``, ``system()`` and ``popen()`` start is the declared shell, and they give what
+    they give outside.
+    """
     found = told(perform(body, {"executables": ["awk", "cat", "gzip", "mkdir", "perl", "tar"]}))
-    assert (found["success"], found["stdout"], "refused" in found) == (True, "hello\n", False), found
+    assert (found["success"], found["stdout"], "refused" in found) == (True, "hello\n", False), (
+        found
+    )
 
 
 def test_a_helper_with_a_shebang_starts(perform: Perform, place: Path) -> None:
@@ -42,6 +55,11 @@ def test_a_helper_with_a_shebang_starts(perform: Perform, place: Path) -> None:
 
 
 def test_bin_sh_is_the_declared_shell(perform: Perform, mechanism: str) -> None:
-    """The name ``/bin/sh`` means the script's own shell; where nothing can be mounted, it is the machine's."""
+    """The name ``/bin/sh`` means the script's own shell; where nothing can be mounted, it is the
+    machine's.
+    """
     found = told(perform("/bin/sh -c 'echo \"${BASH_VERSION:+bash}\"'"))
-    assert (found["success"], found["stdout"]) == (True, "bash\n" if mechanism == "bubblewrap" else found["stdout"]), found
+    assert (found["success"], found["stdout"]) == (
+        True,
+        "bash\n" if mechanism == "bubblewrap" else found["stdout"],
+    ), found

@@ -21,13 +21,17 @@ def test_a_sleep_says_until_when(desk: Desk) -> None:
     """Whoever follows it reads a moment, which stays true while nothing more is said."""
     context = replace(desk.context(1), intended_ms=clock())
     desk.cancel.request()
-    assert SleepHandler().perform({"seconds": 90}, context) == Void(word="killed", message="killed while it slept")
+    assert SleepHandler().perform({"seconds": 90}, context) == Void(
+        word="killed", message="killed while it slept"
+    )
     [said] = desk.progress
     assert re.fullmatch(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", str(said["text"]))
 
 
 class Clocks:
-    """A wall clock and a steady one. Each look at the steady one lets ten seconds pass, and sets the wall clock back by an hour."""
+    """A wall clock and a steady one. Each look at the steady one lets ten seconds pass, and sets
+    the wall clock back by an hour.
+    """
 
     def __init__(self) -> None:
         self.steady_s = 1000.0
@@ -43,17 +47,25 @@ class Clocks:
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
-def test_a_sleep_of_seconds_ends_whatever_the_clock_does(desk: Desk, attempt: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sleep lasts for its seconds by the steady clock, also in a further attempt whose intent is in the clock's future."""
+def test_a_sleep_of_seconds_ends_whatever_the_clock_does(
+    desk: Desk, attempt: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sleep lasts for its seconds by the steady clock, also in a further attempt whose intent
+    is in the clock's future.
+    """
     clocks = Clocks()
     waits: list[float | None] = []
     monkeypatch.setattr(desk.cancel, "wait", waits.append)
     context = desk.context(1, attempt=attempt, intended_ms=clock() + 10**9, clock_ms=clocks.wall)
-    assert SleepHandler(clocks.steady).perform({"seconds": 90}, context) == Answer(fields={"outcome": clock() + 10**9 + 90_000})
+    assert SleepHandler(clocks.steady).perform({"seconds": 90}, context) == Answer(
+        fields={"outcome": clock() + 10**9 + 90_000}
+    )
     assert waits == [60.0, 60.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0]
 
 
-def test_a_further_attempt_sleeps_for_what_is_left(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_further_attempt_sleeps_for_what_is_left(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What passed since the intent, while no worker ran, counts."""
     waits: list[float | None] = []
     monkeypatch.setattr(desk.cancel, "wait", waits.append)

@@ -29,7 +29,11 @@ def test_known_names_lead_to_their_objects() -> None:
 
 @pytest.mark.parametrize(
     ("group", "name"),
-    [(group, name) for group in (plugins.EFFECTS, plugins.PREPARATIONS, plugins.AGENTS) for name in plugins.ours(group)],
+    [
+        (group, name)
+        for group in (plugins.EFFECTS, plugins.PREPARATIONS, plugins.AGENTS)
+        for name in plugins.ours(group)
+    ],
 )
 def test_every_entry_of_ours_leads_to_an_object(group: str, name: str) -> None:
     """An entry that leads nowhere would be found by a person, at run time."""
@@ -40,12 +44,16 @@ def test_our_entries_are_those_of_the_installed_metadata() -> None:
     """The short way to our own entry points and the standard library's find the same ones."""
     for group in (plugins.EFFECTS, plugins.PREPARATIONS, plugins.AGENTS):
         assert plugins.ours(group) == {
-            point.name: point.value for point in entry_points(group=group) if point.dist is not None and point.dist.name == plugins.OURS
+            point.name: point.value
+            for point in entry_points(group=group)
+            if point.dist is not None and point.dist.name == plugins.OURS
         }
 
 
 def test_names_of_a_package_that_is_not_installed_are_not_registered(tmp_path: Path) -> None:
-    """A process that cannot find the package of the repair knows no such agent, and still all others."""
+    """A process that cannot find the package of the repair knows no such agent, and still all
+    others.
+    """
     code = (
         "import sys\n"
         "from importlib.machinery import PathFinder\n"
@@ -54,13 +62,17 @@ def test_names_of_a_package_that_is_not_installed_are_not_registered(tmp_path: P
         "from uncaged_agents.kinds import kinds\n"
         "print(*kinds())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     assert done.stdout.split() == [kind for kind in agents.kinds() if kind != "repair"]
 
 
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
     """The message names the group, so that an author of a distribution knows where to register."""
-    with pytest.raises(NotFoundError, match=r"'comand' in uncaged_workflow\.agents \(known: command\)"):
+    with pytest.raises(
+        NotFoundError, match=r"'comand' in uncaged_workflow\.agents \(known: command\)"
+    ):
         agents.factory_of("comand")
     with pytest.raises(NotFoundError, match=r"'zzz' in uncaged_workflow\.effects \(known: .*null"):
         handlers.handler_for("zzz")
@@ -75,5 +87,8 @@ def test_what_another_distribution_registers_broken_is_told_as_its_fault(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "broken_agent", raising=False)
     point = EntryPoint(name="broken", value="broken_agent:make", group="uncaged_workflow.agents")
-    with pytest.raises(EnvironmentLacks, match=r"'broken' cannot be loaded: \w+Error in broken_agent:make: .*repair or uninstall it"):
+    with pytest.raises(
+        EnvironmentLacks,
+        match=r"'broken' cannot be loaded: \w+Error in broken_agent:make: .*repair or uninstall it",
+    ):
         plugins.loaded(point)

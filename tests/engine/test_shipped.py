@@ -1,4 +1,6 @@
-"""Flows of template packages reach a store, also one that was opened before the package was installed."""
+"""Flows of template packages reach a store, also one that was opened before the package was
+installed.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,25 @@ def install(packages: Path, name: str, module: str, *, version: str = "1.0") -> 
     (packages / f"{name}.py").write_text(module)
     information = packages / f"{name}-{version}.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (information / "entry_points.txt").write_text(f"[uncaged_workflow.templates]\n{name} = {name}:flows\n")
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    )
+    (information / "entry_points.txt").write_text(
+        f"[uncaged_workflow.templates]\n{name} = {name}:flows\n"
+    )
 
 
 def flows(*names: str) -> str:
     """The text of a template module."""
-    return f"SOURCE = {COUNT!r}\n\n\ndef flows():\n    return [(name, SOURCE) for name in {names!r}]\n"
+    return (
+        f"SOURCE = {COUNT!r}\n\n\ndef flows():\n    return [(name, SOURCE) for name in {names!r}]\n"
+    )
 
 
 def test_a_template_package_installed_later_arrives(packages: Path, tmp_path: Path) -> None:
-    """The next open adds its flows, granted; the open after that imports no package and looks for none."""
+    """The next open adds its flows, granted; the open after that imports no package and looks for
+    none.
+    """
     root = tmp_path / "store"
     before = set(Engine.open(root).registry.read().flows)
     assert "list-files" in before
@@ -56,7 +66,9 @@ def test_a_template_package_installed_later_arrives(packages: Path, tmp_path: Pa
 
 
 def test_what_a_person_removed_stays_removed(packages: Path, tmp_path: Path) -> None:
-    """A new version of the package brings its new flows only, and takes no name that a person gave."""
+    """A new version of the package brings its new flows only, and takes no name that a person
+    gave.
+    """
     root = tmp_path / "store"
     install(packages, "later_two", flows("gone", "mine"))
     engine = Engine.open(root)
@@ -69,16 +81,24 @@ def test_what_a_person_removed_stays_removed(packages: Path, tmp_path: Path) -> 
 
 
 def test_a_broken_template_package_hinders_no_command(
-    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    packages: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is named with the reason; the flows of the others arrive, and its own do once it is in order."""
+    """It is named with the reason; the flows of the others arrive, and its own do once it is in
+    order.
+    """
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "store"))
     install(packages, "later_broken", "import nothing_that_exists\n")
     install(packages, "later_wrong", flows("head"))
     assert main.run(["list"]) == 0
     told = capsys.readouterr()
     assert "list-files" in told.out
-    assert "warning: the flows of later_broken 1.0: later_broken = later_broken:flows cannot be added" in told.err
+    assert (
+        "warning: the flows of later_broken 1.0: later_broken = later_broken:flows cannot be added"
+        in told.err
+    )
     assert "'head' cannot name a flow" in told.err
     assert main.run(["list"]) == 0
     assert "later_broken" not in capsys.readouterr().err, "it is said once"

@@ -1,4 +1,6 @@
-"""A process that takes a thread out of the archive stalls at each named window while a second process uses the same thread."""
+"""A process that takes a thread out of the archive stalls at each named window while a second
+process uses the same thread.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,20 @@ def packed(engine: Engine) -> Placed:
 
 @contextmanager
 def stalled(engine: Engine, placed: Placed, at: Window) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that takes the thread out of the archive and stalls in a window until it is fed a line."""
-    command = [sys.executable, *dying(at, "testbed.acting", deed="hold"), str(engine.store.root), "unpack", placed.thread]
+    """A process that takes the thread out of the archive and stalls in a window until it is fed a
+    line.
+    """
+    command = [
+        sys.executable,
+        *dying(at, "testbed.acting", deed="hold"),
+        str(engine.store.root),
+        "unpack",
+        placed.thread,
+    ]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    with subprocess.Popen(
+        command, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe
+    ) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"held\n"
@@ -53,8 +65,12 @@ def stalled(engine: Engine, placed: Placed, at: Window) -> Iterator[subprocess.P
 
 
 @pytest.mark.parametrize("at", [LOCKED, WRITTEN, RESTORED, PLAIN], ids=lambda at: at.text)
-def test_a_stalled_resume_never_deletes_a_finished_journal(engine: Engine, packed: Placed, at: Window) -> None:
-    """A second process resumes, finishes and archives the thread, or is refused; the stalled one then removes nothing of that."""
+def test_a_stalled_resume_never_deletes_a_finished_journal(
+    engine: Engine, packed: Placed, at: Window
+) -> None:
+    """A second process resumes, finishes and archives the thread, or is refused; the stalled one
+    then removes nothing of that.
+    """
     with stalled(engine, packed, at) as process:
         try:
             engine.resume(packed.thread)
@@ -73,7 +89,9 @@ def test_a_stalled_resume_never_deletes_a_finished_journal(engine: Engine, packe
 
 
 @pytest.mark.parametrize("at", [LOCKED, WRITTEN, RESTORED], ids=lambda at: at.text)
-def test_a_thread_is_not_removed_or_archived_while_another_process_unpacks_it(engine: Engine, packed: Placed, at: Window) -> None:
+def test_a_thread_is_not_removed_or_archived_while_another_process_unpacks_it(
+    engine: Engine, packed: Placed, at: Window
+) -> None:
     """The process that unpacks holds the locks of both files until only one of them is left."""
     with stalled(engine, packed, at) as process:
         bundle, thread, path = engine.store.locate_thread(packed.thread)
@@ -89,7 +107,9 @@ def test_a_thread_is_not_removed_or_archived_while_another_process_unpacks_it(en
 
 
 def test_an_old_archive_is_never_put_over_a_newer_journal(engine: Engine, packed: Placed) -> None:
-    """A crash left both files, and the plain one went on since: a caller that still holds the archive's name is refused."""
+    """A crash left both files, and the plain one went on since: a caller that still holds the
+    archive's name is refused.
+    """
     _, thread, path = engine.store.locate_thread(packed.thread)
     old = path.read_bytes()
     archive.restore(path)
@@ -101,8 +121,12 @@ def test_an_old_archive_is_never_put_over_a_newer_journal(engine: Engine, packed
     assert finish(engine, thread) == RESULT
 
 
-def test_a_crash_while_a_thread_is_removed_does_not_bring_back_its_old_archive(engine: Engine, packed: Placed) -> None:
-    """The plain journal is the last file to go, or an outdated archive beside it would become the thread."""
+def test_a_crash_while_a_thread_is_removed_does_not_bring_back_its_old_archive(
+    engine: Engine, packed: Placed
+) -> None:
+    """The plain journal is the last file to go, or an outdated archive beside it would become the
+    thread.
+    """
     bundle, thread, path = engine.store.locate_thread(packed.thread)
     old = path.read_bytes()
     archive.restore(path)

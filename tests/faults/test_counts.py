@@ -31,8 +31,14 @@ MOST_FLUSHES = 1.15
 
 
 def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
-    """How often the journal, and how often anything else, was brought to disk while the thread ran."""
-    with worker(engine.store, placed.bundle.hash, before=strace(log, calls=["fdatasync", "fsync", "sync_file_range", "msync"])):
+    """How often the journal, and how often anything else, was brought to disk while the thread
+    ran.
+    """
+    with worker(
+        engine.store,
+        placed.bundle.hash,
+        before=strace(log, calls=["fdatasync", "fsync", "sync_file_range", "msync"]),
+    ):
         drive(engine.store, placed)
     calls = calls_of(log)
     own = sum(call.name == "fdatasync" and f"<{placed.path}>" in call.arguments for call in calls)
@@ -41,9 +47,13 @@ def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
 
 @pytest.mark.needs("strace")
 def test_one_flush_per_step(engine: Engine, tmp_path: Path) -> None:
-    """After creation exactly one fdatasync for each step, one for the end, and nothing else is synchronised at all."""
+    """After creation exactly one fdatasync for each step, one for the end, and nothing else is
+    synchronised at all.
+    """
     counted: list[tuple[int, int]] = []
-    while (STEPS + 1, 0) not in counted and len(counted) < 3:  # a bundle that gets no processor for 5 ms costs a flush: then once more
+    while (STEPS + 1, 0) not in counted and len(
+        counted
+    ) < 3:  # a bundle that gets no processor for 5 ms costs a flush: then once more
         number = len(counted)
         placed = place(engine.store, COUNT, number=number, params={"n": STEPS})
         counted.append(flushes(engine, placed, tmp_path / f"log-{number}"))
@@ -53,11 +63,18 @@ def test_one_flush_per_step(engine: Engine, tmp_path: Path) -> None:
 
 @pytest.mark.needs("strace")
 def test_sixteen_threads_of_a_worker_flush_once_a_step(engine: Engine, tmp_path: Path) -> None:
-    """Threads of one worker wait a few milliseconds for their bundle's process before they flush an outcome by itself."""
+    """Threads of one worker wait a few milliseconds for their bundle's process before they flush an
+    outcome by itself.
+    """
     counted: list[float] = []
-    while (not counted or counted[-1] > MOST_FLUSHES) and len(counted) < 3:  # the same on a machine with no processor to spare
+    while (not counted or counted[-1] > MOST_FLUSHES) and len(
+        counted
+    ) < 3:  # the same on a machine with no processor to spare
         first = len(counted) * THREADS
-        placed = [place(engine.store, COUNT, number=first + number, params={"n": STEPS}) for number in range(THREADS)]
+        placed = [
+            place(engine.store, COUNT, number=first + number, params={"n": STEPS})
+            for number in range(THREADS)
+        ]
         bundle, log = placed[0].bundle.hash, tmp_path / f"log-{first}"
         with worker(engine.store, bundle, before=strace(log, calls=["fdatasync"], light=True)):
             for one in placed:
@@ -70,23 +87,38 @@ def test_sixteen_threads_of_a_worker_flush_once_a_step(engine: Engine, tmp_path:
 
 @pytest.mark.needs("strace")
 def test_one_flush_per_output_and_per_failure(engine: Engine, tmp_path: Path) -> None:
-    """An output is flushed before it is sent back; a failure at once, and then the next intent with it or after it."""
-    outputs = place(engine.store, PLANNED, params={"plan": [{"output": {"role": "r", "content": "", "meta": {}}}] * 5})
+    """An output is flushed before it is sent back; a failure at once, and then the next intent with
+    it or after it.
+    """
+    outputs = place(
+        engine.store,
+        PLANNED,
+        params={"plan": [{"output": {"role": "r", "content": "", "meta": {}}}] * 5},
+    )
     assert flushes(engine, outputs, tmp_path / "outputs") == (6, 0)
-    failures = place(engine.store, PLANNED, number=1, params={"plan": [{"null": {"fail": "no"}}] * 5})
+    failures = place(
+        engine.store, PLANNED, number=1, params={"plan": [{"null": {"fail": "no"}}] * 5}
+    )
     own, others = flushes(engine, failures, tmp_path / "failures")
     assert (own, others) == (2 * 5 + 1, 0)
 
 
 @pytest.mark.needs("strace")
 def test_twenty_followers_cost_one_write_each_and_batch(engine: Engine, tmp_path: Path) -> None:
-    """Twenty followers get far fewer writes than steps times followers, all from one thread that is not the flow's."""
+    """Twenty followers get far fewer writes than steps times followers, all from one thread that is
+    not the flow's.
+    """
     placed = place(engine.store, COUNT, params={"n": STEPS})
     told: list[int] = []
     calls = ["write", "pwrite64", "sendto", "sendmsg"]
-    with worker(engine.store, placed.bundle.hash, before=strace(tmp_path / "log", calls=calls)) as process:
+    with worker(
+        engine.store, placed.bundle.hash, before=strace(tmp_path / "log", calls=calls)
+    ) as process:
         client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)
-        followers = [threading.Thread(target=lambda: told.append(len(list(engine.follow(placed.thread))))) for _ in range(FOLLOWERS)]
+        followers = [
+            threading.Thread(target=lambda: told.append(len(list(engine.follow(placed.thread)))))
+            for _ in range(FOLLOWERS)
+        ]
         for follower in followers:
             follower.start()
         for follower in followers:
@@ -94,8 +126,14 @@ def test_twenty_followers_cost_one_write_each_and_batch(engine: Engine, tmp_path
         assert process.poll() is None
     assert told == [2 * STEPS + 3] * FOLLOWERS  # start, intents, outcomes, end and status
     found = calls_of(tmp_path / "log")
-    drivers = {call.pid for call in found if call.name == "write" and f"<{placed.path}>" in call.arguments}
-    sends = [call for call in found if call.name in ("sendto", "sendmsg") and call.arguments.startswith(tuple("0123456789"))]
+    drivers = {
+        call.pid for call in found if call.name == "write" and f"<{placed.path}>" in call.arguments
+    }
+    sends = [
+        call
+        for call in found
+        if call.name in ("sendto", "sendmsg") and call.arguments.startswith(tuple("0123456789"))
+    ]
     by_drivers = [call for call in sends if call.pid in drivers]
     assert by_drivers == []
     assert FOLLOWERS < len(sends) < FOLLOWERS * STEPS / 4
@@ -108,7 +146,9 @@ def overheads(data: bytes) -> dict[int, int]:
         record = json.loads(line)
         for part in ("intent", "outcome"):
             if part in record:
-                beyond[record["seq"]] = beyond.get(record["seq"], 0) + len(line) - len(encode(record[part]).encode())
+                beyond[record["seq"]] = (
+                    beyond.get(record["seq"], 0) + len(line) - len(encode(record[part]).encode())
+                )
     return beyond
 
 
@@ -121,7 +161,9 @@ def in_memory(tmp_path: Path) -> Iterator[Store]:
 
 
 def test_bytes_per_step_are_few_and_do_not_grow(in_memory: Store) -> None:
-    """At most 300 beyond the effect and the outcome; the same at step 5,000 as at step 10, but for the digits of the number itself."""
+    """At most 300 beyond the effect and the outcome; the same at step 5,000 as at step 10, but for
+    the digits of the number itself.
+    """
     placed = place(in_memory, COUNT, params={"n": 5000})
     with worker(in_memory, placed.bundle.hash):
         drive(in_memory, placed)
@@ -152,6 +194,8 @@ def test_the_count_sees_one_flush_too_many(engine: Engine, tmp_path: Path) -> No
     placed = place(engine.store, COUNT, params={"n": 5})
     log = tmp_path / "log"
     python = ("-m", "testbed.patched", "flush-each-line", "uncaged_engine.worker")
-    with worker(engine.store, placed.bundle.hash, python=python, before=strace(log, calls=["fdatasync"])):
+    with worker(
+        engine.store, placed.bundle.hash, python=python, before=strace(log, calls=["fdatasync"])
+    ):
         drive(engine.store, placed)
     assert len(calls_of(log)) == 2 * 5 + 1

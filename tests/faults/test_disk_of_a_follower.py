@@ -1,4 +1,6 @@
-"""Followers pass on what is on disk, and the reason why there is no more, also when the worker is dead or the disk is broken."""
+"""Followers pass on what is on disk, and the reason why there is no more, also when the worker is
+dead or the disk is broken.
+"""
 
 from __future__ import annotations
 
@@ -44,26 +46,60 @@ def _own_runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def run_with(engine: Engine, placed: Placed, log: Path, point: str, fault: Fault) -> None:
     """Drive the thread on a worker that meets a fault at this point of its journal."""
-    with worker(engine.store, placed.bundle.hash, before=strace(log, paths=[placed.path], inject=injection(point, fault))):
+    with worker(
+        engine.store,
+        placed.bundle.hash,
+        before=strace(log, paths=[placed.path], inject=injection(point, fault)),
+    ):
         drive(engine.store, placed)
 
 
-def followed(engine: Engine, placed: Placed, before: Sequence[str] = ()) -> tuple[int, list[dict[str, Any]], str]:
-    """Run `thread ID --follow --json`; returns exit code, the records, and what it says of the end."""
-    words = [*before, sys.executable, "-m", "uncaged_cli", "thread", placed.thread, "--follow", "--json"]
+def followed(
+    engine: Engine, placed: Placed, before: Sequence[str] = ()
+) -> tuple[int, list[dict[str, Any]], str]:
+    """Run `thread ID --follow --json`; returns exit code, the records, and what it says of the
+    end.
+    """
+    words = [
+        *before,
+        sys.executable,
+        "-m",
+        "uncaged_cli",
+        "thread",
+        placed.thread,
+        "--follow",
+        "--json",
+    ]
     done = subprocess.run(
-        words, env={**environment(), HOME_VARIABLE: str(engine.store.root)}, capture_output=True, text=True, check=False, timeout=60
+        words,
+        env={**environment(), HOME_VARIABLE: str(engine.store.root)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     events = [json.loads(line) for line in done.stdout.splitlines()]
     records = [event["record"] for event in events if event["event"] == "record"]
     assert events[-1]["event"] == "end", done.stderr
-    return done.returncode, records, f"{events[-1]['thread']['status']}: {events[-1]['thread']['message']}"
+    return (
+        done.returncode,
+        records,
+        f"{events[-1]['thread']['status']}: {events[-1]['thread']['message']}",
+    )
 
 
-def test_a_follower_flushes_what_a_dead_worker_left_in_memory(engine: Engine, placed: Placed, tmp_path: Path) -> None:
-    """The lock is free and lines stand behind the last reported flush: one fdatasync of the follower's own, before they are passed on."""
+def test_a_follower_flushes_what_a_dead_worker_left_in_memory(
+    engine: Engine, placed: Placed, tmp_path: Path
+) -> None:
+    """The lock is free and lines stand behind the last reported flush: one fdatasync of the
+    follower's own, before they are passed on.
+    """
     run_with(engine, placed, tmp_path / "worker", "fdatasync 4", "KILL")
-    code, records, _ = followed(engine, placed, strace(tmp_path / "log", calls=["fdatasync", "pread64"], paths=[placed.path]))
+    code, records, _ = followed(
+        engine,
+        placed,
+        strace(tmp_path / "log", calls=["fdatasync", "pread64"], paths=[placed.path]),
+    )
     calls = [call.name for call in calls_of(tmp_path / "log")]
     assert "fdatasync" in calls
     assert calls.index("fdatasync") < calls.index("pread64", calls.index("fdatasync"))
@@ -71,11 +107,20 @@ def test_a_follower_flushes_what_a_dead_worker_left_in_memory(engine: Engine, pl
     assert marks(engine, placed.thread) == [1, 2, 3]
 
 
-def test_a_follower_that_cannot_flush_passes_nothing_on(engine: Engine, placed: Placed, tmp_path: Path) -> None:
-    """Lines of a dead worker that the disk refuses are not shown, by this follower or the next; the disk and the reason are."""
+def test_a_follower_that_cannot_flush_passes_nothing_on(
+    engine: Engine, placed: Placed, tmp_path: Path
+) -> None:
+    """Lines of a dead worker that the disk refuses are not shown, by this follower or the next; the
+    disk and the reason are.
+    """
     run_with(engine, placed, tmp_path / "worker", "fdatasync 4", "KILL")
-    broken = strace(tmp_path / "log", calls=["fdatasync"], paths=[placed.path], inject="fdatasync:error=EIO")
-    for before in (broken, []):  # the kernel says it once: the second flush succeeds and means nothing
+    broken = strace(
+        tmp_path / "log", calls=["fdatasync"], paths=[placed.path], inject="fdatasync:error=EIO"
+    )
+    for before in (
+        broken,
+        [],
+    ):  # the kernel says it once: the second flush succeeds and means nothing
         code, records, end = followed(engine, placed, before)
         assert (code, records[-1]["seq"], "intent" in records[-1]) == (3, 3, True)
         assert end.startswith("interrupted: ")
@@ -85,8 +130,12 @@ def test_a_follower_that_cannot_flush_passes_nothing_on(engine: Engine, placed: 
 
 
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
-def test_a_failed_flush_of_the_end_is_no_completed_thread(engine: Engine, placed: Placed, tmp_path: Path, fault: Fault) -> None:
-    """The last outcome and the end record were written and not flushed: nobody hears `completed` before `resume` flushed them."""
+def test_a_failed_flush_of_the_end_is_no_completed_thread(
+    engine: Engine, placed: Placed, tmp_path: Path, fault: Fault
+) -> None:
+    """The last outcome and the end record were written and not flushed: nobody hears `completed`
+    before `resume` flushed them.
+    """
     run_with(engine, placed, tmp_path / "worker", LAST_FLUSH, fault)
     assert b'"end":"completed"' in placed.path.read_bytes()
     code, records, end = followed(engine, placed)
@@ -103,12 +152,20 @@ def test_a_failed_flush_of_the_end_is_no_completed_thread(engine: Engine, placed
 
 
 @pytest.mark.parametrize("point", ["fdatasync 2", "write 2"])
-def test_a_live_follower_learns_the_reason_where_no_note_can_be_left(engine: Engine, tmp_path: Path, point: str) -> None:
-    """Without a runtime directory the worker's own word is what there is: it reaches those who follow at that moment."""
+def test_a_live_follower_learns_the_reason_where_no_note_can_be_left(
+    engine: Engine, tmp_path: Path, point: str
+) -> None:
+    """Without a runtime directory the worker's own word is what there is: it reaches those who
+    follow at that moment.
+    """
     (tmp_path / "runtime" / "uncaged").write_bytes(b"")
     placed = place(engine.store, PLANNED, params={"plan": [{"null": {"sleep_s": 600}}]})
     events: list[Event] = []
-    with worker(engine.store, placed.bundle.hash, before=strace(tmp_path / "log", paths=[placed.path], inject=injection(point, "EIO"))):
+    with worker(
+        engine.store,
+        placed.bundle.hash,
+        before=strace(tmp_path / "log", paths=[placed.path], inject=injection(point, "EIO")),
+    ):
         client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)
         for event in engine.follow(placed.thread):
             events.append(event)
@@ -121,13 +178,28 @@ def test_a_live_follower_learns_the_reason_where_no_note_can_be_left(engine: Eng
     assert "Input/output error" in said["message"]
 
 
-def test_the_doubtful_lines_are_written_again(engine: Engine, placed: Placed, tmp_path: Path) -> None:
-    """After a failed flush the pages may count as written, so the next owner writes them once more and flushes that."""
+def test_the_doubtful_lines_are_written_again(
+    engine: Engine, placed: Placed, tmp_path: Path
+) -> None:
+    """After a failed flush the pages may count as written, so the next owner writes them once more
+    and flushes that.
+    """
     run_with(engine, placed, tmp_path / "worker", LAST_FLUSH, "EIO")
     before = placed.path.read_bytes()
-    words = [*strace(tmp_path / "log", calls=["pwrite64", "fdatasync"], paths=[placed.path]), sys.executable, "-m", "uncaged_cli"]
+    words = [
+        *strace(tmp_path / "log", calls=["pwrite64", "fdatasync"], paths=[placed.path]),
+        sys.executable,
+        "-m",
+        "uncaged_cli",
+    ]
     variables = {**environment(), HOME_VARIABLE: str(engine.store.root)}
-    subprocess.run([*words, "resume", placed.thread], env=variables, capture_output=True, check=True, timeout=60)
+    subprocess.run(
+        [*words, "resume", placed.thread],
+        env=variables,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
     assert [call.name for call in calls_of(tmp_path / "log")][:2] == ["pwrite64", "fdatasync"]
     assert placed.path.read_bytes() == before
     assert trouble.find(placed.path) is None
@@ -138,9 +210,15 @@ def test_the_doubtful_lines_are_written_again(engine: Engine, placed: Placed, tm
 def test_everybody_who_watches_learns_the_path_and_the_reason(
     engine: Engine, placed: Placed, tmp_path: Path, point: str, fault: Fault
 ) -> None:
-    """A live follower, `threads` and `thread`, after a fault at any call that writes the journal; and no more once it is over."""
+    """A live follower, `threads` and `thread`, after a fault at any call that writes the journal;
+    and no more once it is over.
+    """
     last: list[Event] = []
-    with worker(engine.store, placed.bundle.hash, before=strace(tmp_path / "log", paths=[placed.path], inject=injection(point, fault))):
+    with worker(
+        engine.store,
+        placed.bundle.hash,
+        before=strace(tmp_path / "log", paths=[placed.path], inject=injection(point, fault)),
+    ):
         client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)
         follower = threading.Thread(target=lambda: last.extend(engine.follow(placed.thread)))
         follower.start()

@@ -1,4 +1,6 @@
-"""The disk fails, or the worker dies, while a torn journal is mended, while a blob is made, and while a worker comes or goes."""
+"""The disk fails, or the worker dies, while a torn journal is mended, while a blob is made, and
+while a worker comes or goes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
 
 TORN = b'{"seq":3,"intent":{"null":{"val'
 MENDING_POINTS = ["fsync 1", "rename 2", "fsync 2", "ftruncate 1", "fdatasync 1"]
-"""The tail is kept aside (a file and its directory), then cut off. The first rename is the socket's."""
+"""The tail is kept aside (a file and its directory), then cut off. The first rename is the
+socket's.
+"""
 SPILLING_POINTS = points(fsync=4, rename=2)
 BIG = "b" * (lines.SPILL_BYTES + 1)
 
@@ -31,13 +35,19 @@ def marked(number: int) -> dict[str, object]:
 @pytest.fixture
 def torn(engine: Engine) -> Placed:
     """Two steps of five, and half a line."""
-    script = script_of(granted(engine.store, MARKED), params={"n": 5}).done(1, marked(1)).done(2, marked(2))
+    script = (
+        script_of(granted(engine.store, MARKED), params={"n": 5})
+        .done(1, marked(1))
+        .done(2, marked(2))
+    )
     placed = place_script(engine.store, granted(engine.store, MARKED), script)
     placed.path.write_bytes(script.data + TORN)
     return placed
 
 
-def suffer(engine: Engine, placed: Placed, log: Path, inject: str | None, *, leaves: bool = False) -> Witness:
+def suffer(
+    engine: Engine, placed: Placed, log: Path, inject: str | None, *, leaves: bool = False
+) -> Witness:
     witness = Witness()
     with worker(engine.store, placed.bundle.hash, before=strace(log, inject=inject)) as process:
         drive(engine.store, placed, witness)
@@ -50,7 +60,9 @@ def fault_happened(log: Path) -> bool:
     return "(INJECTED)" in log.read_text() or any(call.result is None for call in calls_of(log))
 
 
-def test_the_points_of_mending_are_all_there_are(engine: Engine, torn: Placed, tmp_path: Path) -> None:
+def test_the_points_of_mending_are_all_there_are(
+    engine: Engine, torn: Placed, tmp_path: Path
+) -> None:
     """Before the first step is written, the calls that change the store are these."""
     suffer(engine, torn, tmp_path / "log", None)
     before_the_first_step = []
@@ -58,21 +70,31 @@ def test_the_points_of_mending_are_all_there_are(engine: Engine, torn: Placed, t
         if call.name == "write" and f"<{torn.path}>" in call.arguments:
             break
         socket = ".sock" in call.arguments  # it stands elsewhere if the store's path is long
-        if str(engine.store.root) in call.arguments and call.name not in ("write", "unlink") and not socket:
+        if (
+            str(engine.store.root) in call.arguments
+            and call.name not in ("write", "unlink")
+            and not socket
+        ):
             before_the_first_step.append(call.name)
     assert before_the_first_step == ["fsync", "rename", "fsync", "ftruncate", "fdatasync"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("point", MENDING_POINTS)
-def test_one_fault_while_a_torn_tail_is_cut(engine: Engine, torn: Placed, tmp_path: Path, point: str, fault: Fault) -> None:
-    """The next owner cuts it again; what was cut is kept beside the journal; the whole steps are not touched."""
+def test_one_fault_while_a_torn_tail_is_cut(
+    engine: Engine, torn: Placed, tmp_path: Path, point: str, fault: Fault
+) -> None:
+    """The next owner cuts it again; what was cut is kept beside the journal; the whole steps are
+    not touched.
+    """
     log = tmp_path / "log"
     witness = suffer(engine, torn, log, injection(point, fault))
     assert fault_happened(log)
     judge_the_disk(torn, torn.path.read_bytes(), witness, marks(engine, torn.thread))
     judge_the_rest(engine, torn, {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]})
-    assert [path.read_bytes() for path in torn.path.parent.glob(f"{torn.thread}.*.torn-*")] == [TORN]
+    assert [path.read_bytes() for path in torn.path.parent.glob(f"{torn.thread}.*.torn-*")] == [
+        TORN
+    ]
     assert marks(engine, torn.thread) == [3, 4, 5]
 
 
@@ -82,25 +104,43 @@ def spilling(engine: Engine) -> Placed:
     return place(engine.store, PLANNED, params={"plan": [{"null": {"value": BIG}}]})
 
 
-def test_the_points_of_spilling_are_all_there_are(engine: Engine, spilling: Placed, tmp_path: Path) -> None:
-    """Two blobs and the result's: each a file, a rename and a directory, before the line that names it."""
+def test_the_points_of_spilling_are_all_there_are(
+    engine: Engine, spilling: Placed, tmp_path: Path
+) -> None:
+    """Two blobs and the result's: each a file, a rename and a directory, before the line that names
+    it.
+    """
     suffer(engine, spilling, tmp_path / "log", None)
-    names = [call.name for call in calls_of(tmp_path / "log") if "/blobs" in call.arguments and call.name != "write"]
+    names = [
+        call.name
+        for call in calls_of(tmp_path / "log")
+        if "/blobs" in call.arguments and call.name != "write"
+    ]
     assert names == ["fsync", "rename", "fsync"] * 3
 
 
-def test_a_blob_that_is_there_is_made_durable_before_a_line_names_it(engine: Engine, spilling: Placed, tmp_path: Path) -> None:
+def test_a_blob_that_is_there_is_made_durable_before_a_line_names_it(
+    engine: Engine, spilling: Placed, tmp_path: Path
+) -> None:
     """Whoever put it there may have died before its name was on disk."""
     Blobs(engine.store.blobs).put(encode({"null": {"value": BIG}}).encode())
     suffer(engine, spilling, tmp_path / "log", None)
-    calls = [call for call in calls_of(tmp_path / "log") if str(engine.store.root) in call.arguments]
-    first_line = next(number for number, call in enumerate(calls) if call.name == "write" and str(spilling.path) in call.arguments)
+    calls = [
+        call for call in calls_of(tmp_path / "log") if str(engine.store.root) in call.arguments
+    ]
+    first_line = next(
+        number
+        for number, call in enumerate(calls)
+        if call.name == "write" and str(spilling.path) in call.arguments
+    )
     assert [call.name for call in calls[:first_line] if "/blobs>" in call.arguments] == ["fsync"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("point", SPILLING_POINTS)
-def test_one_fault_while_a_blob_is_made(engine: Engine, spilling: Placed, tmp_path: Path, point: str, fault: Fault) -> None:
+def test_one_fault_while_a_blob_is_made(
+    engine: Engine, spilling: Placed, tmp_path: Path, point: str, fault: Fault
+) -> None:
     """No line names a blob that is not there, and the blob is made again by whoever resumes."""
     log = tmp_path / "log"
     witness = suffer(engine, spilling, log, injection(point, fault))
@@ -111,11 +151,17 @@ def test_one_fault_while_a_blob_is_made(engine: Engine, spilling: Placed, tmp_pa
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("point", ["unlink 1", "rename 1", "unlink 2"])
-def test_one_fault_while_a_worker_comes_or_goes(engine: Engine, tmp_path: Path, point: str, fault: Fault) -> None:
-    """Its socket's temporary name, its socket, and the removal of it at the end: the thread is whole, and another worker finds its way."""
+def test_one_fault_while_a_worker_comes_or_goes(
+    engine: Engine, tmp_path: Path, point: str, fault: Fault
+) -> None:
+    """Its socket's temporary name, its socket, and the removal of it at the end: the thread is
+    whole, and another worker finds its way.
+    """
     placed = place(engine.store, MARKED, params={"n": 5})
     log = tmp_path / "log"
     witness = suffer(engine, placed, log, injection(point, fault), leaves=True)
     assert fault_happened(log)
     judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
-    judge_the_rest(engine, placed, {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]})
+    judge_the_rest(
+        engine, placed, {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
+    )

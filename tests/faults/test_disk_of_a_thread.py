@@ -27,15 +27,26 @@ def placed(engine: Engine) -> Placed:
     return place(engine.store, MARKED, params={"n": STEPS})
 
 
-def suffer(engine: Engine, placed: Placed, log: Path, inject: str | None, patch: str | None = None) -> tuple[Witness, bool]:
+def suffer(
+    engine: Engine, placed: Placed, log: Path, inject: str | None, patch: str | None = None
+) -> tuple[Witness, bool]:
     """Drive the thread on a worker to which this happens.
 
     Returns:
         Who was told what, and whether the worker is still alive afterwards.
     """
     witness = Witness()
-    python = ("-m", "testbed.patched", patch, "uncaged_engine.worker") if patch else ("-m", "uncaged_engine.worker")
-    with worker(engine.store, placed.bundle.hash, python=python, before=strace(log, paths=[placed.path], inject=inject)):
+    python = (
+        ("-m", "testbed.patched", patch, "uncaged_engine.worker")
+        if patch
+        else ("-m", "uncaged_engine.worker")
+    )
+    with worker(
+        engine.store,
+        placed.bundle.hash,
+        python=python,
+        before=strace(log, paths=[placed.path], inject=inject),
+    ):
         drive(engine.store, placed, witness)
         answer = client.request(engine.store, placed.bundle.hash, {"op": "list"}, start=False)
     assert answer is None or answer["threads"] == []
@@ -46,26 +57,40 @@ def test_every_call_is_among_the_points(engine: Engine, placed: Placed, tmp_path
     """One flush per step and one for the end: the points below are all there are."""
     suffer(engine, placed, tmp_path / "log", None)
     names = [call.name for call in calls_of(tmp_path / "log")]
-    assert (names.count("write"), names.count("fdatasync"), len(names)) == (WRITES, FLUSHES, WRITES + FLUSHES)
+    assert (names.count("write"), names.count("fdatasync"), len(names)) == (
+        WRITES,
+        FLUSHES,
+        WRITES + FLUSHES,
+    )
     assert marks(engine, placed.thread) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("point", POINTS)
-def test_one_fault_while_running(engine: Engine, placed: Placed, tmp_path: Path, point: str, fault: Fault) -> None:
-    """Nothing acknowledged is lost, the worker outlives a bad disk, the failed handle is not used again, and `resume` completes."""
+def test_one_fault_while_running(
+    engine: Engine, placed: Placed, tmp_path: Path, point: str, fault: Fault
+) -> None:
+    """Nothing acknowledged is lost, the worker outlives a bad disk, the failed handle is not used
+    again, and `resume` completes.
+    """
     log = tmp_path / "log"
     witness, alive = suffer(engine, placed, log, injection(point, fault))
     assert alive == (fault != "KILL")
     calls = calls_of(log)
-    assert calls[-1].result in (None, -1), "the fault was the last thing that happened to the journal"
+    assert calls[-1].result in (None, -1), (
+        "the fault was the last thing that happened to the journal"
+    )
     judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
     judge_the_rest(engine, placed, RESULT)
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_one_power_cut_while_running(engine: Engine, placed: Placed, tmp_path: Path, point: str) -> None:
-    """The worker dies and everything that was not flushed is gone: what followers were told, and what the world saw, is still there."""
+def test_one_power_cut_while_running(
+    engine: Engine, placed: Placed, tmp_path: Path, point: str
+) -> None:
+    """The worker dies and everything that was not flushed is gone: what followers were told, and
+    what the world saw, is still there.
+    """
     log = tmp_path / "log"
     created = placed.path.stat().st_size
     witness, _ = suffer(engine, placed, log, injection(point, "KILL"))
@@ -76,8 +101,12 @@ def test_one_power_cut_while_running(engine: Engine, placed: Placed, tmp_path: P
 
 
 @pytest.mark.parametrize(("patch", "point"), [("no-flush", "write 4"), ("late-intent", "write 3")])
-def test_the_harness_sees_a_missing_safeguard(engine: Engine, placed: Placed, tmp_path: Path, patch: str, point: str) -> None:
-    """Positive controls: without the flush, or with the intent after its effect, the same power cut is a loss that shows."""
+def test_the_harness_sees_a_missing_safeguard(
+    engine: Engine, placed: Placed, tmp_path: Path, patch: str, point: str
+) -> None:
+    """Positive controls: without the flush, or with the intent after its effect, the same power cut
+    is a loss that shows.
+    """
     log = tmp_path / "log"
     created = placed.path.stat().st_size
     witness, _ = suffer(engine, placed, log, injection(point, "KILL"), patch)
@@ -87,8 +116,12 @@ def test_the_harness_sees_a_missing_safeguard(engine: Engine, placed: Placed, tm
         judge_the_disk(placed, before, witness, marks(engine, placed.thread))
 
 
-def test_the_harness_sees_a_silent_repetition(engine: Engine, placed: Placed, tmp_path: Path) -> None:
-    """Positive control: an owner that performs an open effect again without a line that says so is found out."""
+def test_the_harness_sees_a_silent_repetition(
+    engine: Engine, placed: Placed, tmp_path: Path
+) -> None:
+    """Positive control: an owner that performs an open effect again without a line that says so is
+    found out.
+    """
     suffer(engine, placed, tmp_path / "log", injection("write 4", "KILL"))
     assert marks(engine, placed.thread) == [1, 2]
     suffer(engine, placed, tmp_path / "log", None, "no-attempt-line")

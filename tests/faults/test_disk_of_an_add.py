@@ -1,4 +1,6 @@
-"""The disk fails, or the process dies, at every call by which `add` and `run` write to the store."""
+"""The disk fails, or the process dies, at every call by which `add` and `run` write to the
+store.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,44 @@ from uncaged_engine.api import Engine
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
 
-FIRST = source("flow", "    yield {'null': {'value': 1}}\n    return {'success': True, 'message': 'one'}\n")
-SECOND = source("flow", "    yield {'null': {'value': 2}}\n    return {'success': True, 'message': 'two'}\n")
-ADD_CALLS = {"write": 4, "fsync": 6, "rename": 4}  # the bundle, its readable copy, the registry, its index
-RUN_CALLS = {"fsync": 3, "write": 2, "rename": 1}  # the directory of a new bundle, the order of starts, the journal
+FIRST = source(
+    "flow", "    yield {'null': {'value': 1}}\n    return {'success': True, 'message': 'one'}\n"
+)
+SECOND = source(
+    "flow", "    yield {'null': {'value': 2}}\n    return {'success': True, 'message': 'two'}\n"
+)
+ADD_CALLS = {
+    "write": 4,
+    "fsync": 6,
+    "rename": 4,
+}  # the bundle, its readable copy, the registry, its index
+RUN_CALLS = {
+    "fsync": 3,
+    "write": 2,
+    "rename": 1,
+}  # the directory of a new bundle, the order of starts, the journal
 ADD_POINTS = points(**ADD_CALLS)
 RUN_POINTS = [*points(**RUN_CALLS), "unlink 1"]
 """The last is an old report's, which goes if the worker was waited for."""
 
 
-def act(engine: Engine, log: Path, words: Sequence[str], inject: str | None, patch: str | None = None) -> str:
+def act(
+    engine: Engine, log: Path, words: Sequence[str], inject: str | None, patch: str | None = None
+) -> str:
     """Do one thing in a traced process; returns what it acknowledged."""
-    python = ["-m", "testbed.patched", patch, "testbed.acting"] if patch else ["-m", "testbed.acting"]
-    command = [*strace(log, inject=inject, alone=True), sys.executable, *python, str(engine.store.root), *words]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+    python = (
+        ["-m", "testbed.patched", patch, "testbed.acting"] if patch else ["-m", "testbed.acting"]
+    )
+    command = [
+        *strace(log, inject=inject, alone=True),
+        sys.executable,
+        *python,
+        str(engine.store.root),
+        *words,
+    ]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=False, timeout=120
+    )
     if inject and "KILL" not in inject and done.returncode:
         assert "errors.StorageError" in done.stderr or "JournalBroken" in done.stderr, done.stderr
     return done.stdout
@@ -50,7 +76,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def judge_the_registry(engine: Engine, acknowledged: str) -> None:
-    """Old or new, never half: every name leads to a bundle that loads, and what was acknowledged is there."""
+    """Old or new, never half: every name leads to a bundle that loads, and what was acknowledged is
+    there.
+    """
     snapshot = engine.registry.read()
     assert snapshot.problems == ()
     assert set(snapshot.flows) == {"flow", "count"}, "a flow is lost"
@@ -74,8 +102,12 @@ def test_every_call_is_among_the_points(engine: Engine, file: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("point", ADD_POINTS)
-def test_one_fault_while_adding(engine: Engine, file: Path, tmp_path: Path, point: str, fault: Fault) -> None:
-    """The registry is the old one or the new one; the error is one for people; adding again succeeds."""
+def test_one_fault_while_adding(
+    engine: Engine, file: Path, tmp_path: Path, point: str, fault: Fault
+) -> None:
+    """The registry is the old one or the new one; the error is one for people; adding again
+    succeeds.
+    """
     granted(engine.store, COUNT)
     granted(engine.store, FIRST)
     log = tmp_path / "log"
@@ -84,14 +116,26 @@ def test_one_fault_while_adding(engine: Engine, file: Path, tmp_path: Path, poin
     judge_the_registry(engine, told)
     engine.add("flow", SECOND, accept=lambda _widened: True)
     judge_the_registry(engine, f"done {bundle_hash(SECOND)}\n")
-    assert [version.hash for version in engine.registry.read().flows["flow"].history] == [bundle_hash(FIRST)]
+    assert [version.hash for version in engine.registry.read().flows["flow"].history] == [
+        bundle_hash(FIRST)
+    ]
 
 
-def test_the_harness_sees_a_file_that_was_written_in_place(engine: Engine, file: Path, tmp_path: Path) -> None:
-    """Positive control: without temporary file and rename, a process killed while it writes leaves half a registry."""
+def test_the_harness_sees_a_file_that_was_written_in_place(
+    engine: Engine, file: Path, tmp_path: Path
+) -> None:
+    """Positive control: without temporary file and rename, a process killed while it writes leaves
+    half a registry.
+    """
     granted(engine.store, COUNT)
     granted(engine.store, FIRST)
-    act(engine, tmp_path / "log", ["add", "flow", str(file)], injection("write 3", "KILL"), "in-place")
+    act(
+        engine,
+        tmp_path / "log",
+        ["add", "flow", str(file)],
+        injection("write 3", "KILL"),
+        "in-place",
+    )
     with pytest.raises((AssertionError, UncagedError)):
         judge_the_registry(engine, "")
 
@@ -99,7 +143,9 @@ def test_the_harness_sees_a_file_that_was_written_in_place(engine: Engine, file:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("point", RUN_POINTS)
 def test_one_fault_while_starting(engine: Engine, tmp_path: Path, point: str, fault: Fault) -> None:
-    """A thread that was acknowledged exists; one that exists, acknowledged or not, can be finished; none is half there."""
+    """A thread that was acknowledged exists; one that exists, acknowledged or not, can be finished;
+    none is half there.
+    """
     granted(engine.store, MARKED)
     told = act(engine, tmp_path / "log", ["run", "marked"], injection(point, fault))
     threads = engine.threads()

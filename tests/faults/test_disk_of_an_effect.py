@@ -1,4 +1,6 @@
-"""An effect meets a broken or full disk: its thread pauses and says where, the worker goes on, `resume` continues."""
+"""An effect meets a broken or full disk: its thread pauses and says where, the worker goes on,
+`resume` continues.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def reason(engine: Engine, thread: ThreadId) -> str:
 
 
 def test_an_os_error_of_a_handler_is_a_void_and_no_bug(engine: Engine) -> None:
-    """The thread pauses with the path and the reason; the same worker takes other threads; `resume` continues."""
+    """The thread pauses with the path and the reason; the same worker takes other threads; `resume`
+    continues.
+    """
     placed = place(engine.store, PLANNED, params={"plan": [{"null": {"value": 1, "mark": True}}]})
     other = place(engine.store, PLANNED, number=1, params={"plan": [{"null": {"value": 2}}]})
     in_the_way = engine.store.work / f"{placed.thread}.null"
@@ -54,8 +58,12 @@ def test_an_os_error_of_a_handler_is_a_void_and_no_bug(engine: Engine) -> None:
 
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
 @pytest.mark.parametrize("step", ["mkdir", "write"])
-def test_one_fault_in_a_scripts_scratch_directory_is_no_bug(engine: Engine, tmp_path: Path, step: str, fault: str) -> None:
-    """A script that could write was not started: its thread is paused, never `unknown`, and runs the script once on `resume`."""
+def test_one_fault_in_a_scripts_scratch_directory_is_no_bug(
+    engine: Engine, tmp_path: Path, step: str, fault: str
+) -> None:
+    """A script that could write was not started: its thread is paused, never `unknown`, and runs
+    the script once on `resume`.
+    """
     out = tmp_path / "out"
     out.mkdir()
     placed = place(engine.store, WRITER, prompt=str(out), params={"directory": str(out)})

@@ -1,4 +1,6 @@
-"""The disk is full while a thread runs, and while one is mended; with room again, everything goes on."""
+"""The disk is full while a thread runs, and while one is mended; with room again, everything goes
+on.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,15 @@ def fill(directory: Path) -> Path:
 
 def grow(small: Engine) -> None:
     """A larger disk, as a person would make room."""
-    subprocess.run(["mount", "-o", f"remount,size={DISK_BYTES * 64}", str(small.store.root.parent)], check=True)
+    subprocess.run(
+        ["mount", "-o", f"remount,size={DISK_BYTES * 64}", str(small.store.root.parent)], check=True
+    )
 
 
 def test_a_disk_that_fills_up_while_a_thread_runs(small: Engine) -> None:
-    """The thread is left as interrupted, the worker lives and says why; what it acknowledged is there; resume completes."""
+    """The thread is left as interrupted, the worker lives and says why; what it acknowledged is
+    there; resume completes.
+    """
     placed = place(small.store, COUNT, params={"n": STEPS})
     witness = Witness()
     with worker(small.store, placed.bundle.hash):
@@ -68,7 +74,9 @@ def test_a_disk_that_fills_up_while_a_thread_runs(small: Engine) -> None:
         with pytest.raises(UncagedError, match="No space left"):
             small.resume(placed.thread)
         grow(small)
-        judge_the_rest(small, placed, {"success": True, "message": f"sum {STEPS * (STEPS + 1) // 2}"})
+        judge_the_rest(
+            small, placed, {"success": True, "message": f"sum {STEPS * (STEPS + 1) // 2}"}
+        )
 
 
 def torn(small: Engine) -> Placed:
@@ -80,7 +88,9 @@ def torn(small: Engine) -> Placed:
 
 
 def test_a_full_disk_while_a_torn_tail_is_cut(small: Engine) -> None:
-    """There is no room to keep the tail aside, so it is not cut; the error is one for people; with room it is, and all goes on."""
+    """There is no room to keep the tail aside, so it is not cut; the error is one for people; with
+    room it is, and all goes on.
+    """
     placed = torn(small)
     before = placed.path.read_bytes()
     with worker(small.store, placed.bundle.hash):
@@ -91,7 +101,9 @@ def test_a_full_disk_while_a_torn_tail_is_cut(small: Engine) -> None:
         assert small.thread(placed.thread).summary.status == "interrupted"
         filler.unlink()
         judge_the_rest(small, placed, {"success": True, "message": "sum 6"})
-    assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [b'{"seq":2,"inte']
+    assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [
+        b'{"seq":2,"inte'
+    ]
 
 
 def test_a_full_disk_while_a_thread_is_started(small: Engine) -> None:
@@ -108,7 +120,9 @@ def test_a_full_disk_while_a_thread_is_started(small: Engine) -> None:
 
 def test_a_full_disk_while_a_blob_is_made(small: Engine) -> None:
     """No line names it; resume makes it."""
-    placed = place(small.store, PLANNED, params={"plan": [{"null": {"value": "v", "times": 600_000}}]})
+    placed = place(
+        small.store, PLANNED, params={"plan": [{"null": {"value": "v", "times": 600_000}}]}
+    )
     witness = Witness()
     with worker(small.store, placed.bundle.hash):
         drive(small.store, placed, witness)
@@ -120,13 +134,17 @@ def test_a_full_disk_while_a_blob_is_made(small: Engine) -> None:
 
 
 def test_a_full_disk_during_a_repair_pauses_the_thread(small: Engine, tmp_path: Path) -> None:
-    """The repair of `solve-issue` has no room for its copies: the thread pauses with the place and the reason; `resume` solves it."""
+    """The repair of `solve-issue` has no room for its copies: the thread pauses with the place and
+    the reason; `resume` solves it.
+    """
     grow(small)
     engine = Engine.open(small.store.root)
     write_demo(tmp_path / "demo")
     options = RunOptions(directory=tmp_path / "demo", agents={"": "repair"})
     thread = engine.run("solve-issue", prompt=ISSUE, options=options)
-    wait_for(engine, thread, intent_of(2))  # the plan is made; now the disk fills up, but for a few lines of the journal
+    wait_for(
+        engine, thread, intent_of(2)
+    )  # the plan is made; now the disk fills up, but for a few lines of the journal
     filler = fill(small.store.root)
     os.truncate(filler, filler.stat().st_size - (20 << 10))
     settle(engine, thread)

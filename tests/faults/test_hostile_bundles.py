@@ -1,7 +1,8 @@
-"""Bundles that attack, started as if no syntax-tree gate stood before them: what holds here, the kernel and the pipe's protocol hold.
+"""Bundles that attack, started as if no syntax-tree gate stood before them: what holds here, the
+kernel and the pipe's protocol hold.
 
-After each attack the world outside is what it was, the cell is dead or has answered, the error says what happened, and the worker's side
-goes on with the next cell.
+After each attack the world outside is what it was, the cell is dead or has answered, the error says
+what happened, and the worker's side goes on with the next cell.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from testbed.cells import MECHANISMS, START, WALLS, begin, cell_for, error_of, mechanism_for, step_line, unchecked
+from testbed.cells import (
+    MECHANISMS,
+    START,
+    WALLS,
+    begin,
+    cell_for,
+    error_of,
+    mechanism_for,
+    step_line,
+    unchecked,
+)
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
@@ -122,8 +133,22 @@ class World:
         secret = str(self.place / "secret")
         port = self.servers[0].getsockname()[1]
         world = {
-            "read": [secret, "/etc/passwd", "/etc/hostname", f"/proc/{os.getpid()}/environ", "/proc/self/environ", __file__],
-            "write": [secret, str(self.place / "new"), "/tmp/evil", "/dev/shm/evil", "/evil", "evil"],
+            "read": [
+                secret,
+                "/etc/passwd",
+                "/etc/hostname",
+                f"/proc/{os.getpid()}/environ",
+                "/proc/self/environ",
+                __file__,
+            ],
+            "write": [
+                secret,
+                str(self.place / "new"),
+                "/tmp/evil",
+                "/dev/shm/evil",
+                "/evil",
+                "evil",
+            ],
             "places": [str(self.place), secret],
             "program": str(find_interpreter().executable),
             "pids": [os.getpid(), os.getppid()],
@@ -131,7 +156,11 @@ class World:
         return f"WORLD = {world!r}\nPORT = {port}\nLOCAL = {str(self.place / 'socket')!r}\n"
 
     def state(self) -> object:
-        files = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.place.iterdir() if path.is_file()}
+        files = {
+            path.name: (path.read_bytes(), path.stat().st_mtime_ns)
+            for path in self.place.iterdir()
+            if path.is_file()
+        }
         return (
             files,
             sorted(path.name for path in self.place.iterdir()),
@@ -185,7 +214,9 @@ def attack(source: str, mechanism: str, limits: CellLimits | None = None) -> Bun
         return cell.ask("S", 1, 0, START, deadline_s=DEADLINE_S)
 
 
-def death(source: str, mechanism: str, limits: CellLimits | None = None, *, deadline_s: float = DEADLINE_S) -> CellDied:
+def death(
+    source: str, mechanism: str, limits: CellLimits | None = None, *, deadline_s: float = DEADLINE_S
+) -> CellDied:
     """Run a bundle that must not get an answer through."""
     with cell_for(source, mechanism, limits) as cell, pytest.raises(CellDied) as caught:
         cell.ask("S", 1, 0, START, deadline_s=deadline_s)
@@ -201,7 +232,9 @@ def death(source: str, mechanism: str, limits: CellLimits | None = None, *, dead
 @pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 @pytest.mark.parametrize("way", REACHES)
 def test_whatever_is_reached_it_reaches_nothing(world: World, mechanism: str, way: str) -> None:
-    """The raw system module can be got at by many ways; with it no file, process or user can be touched."""
+    """The raw system module can be got at by many ways; with it no file, process or user can be
+    touched.
+    """
     source = f"{HARM}{REACHES[way]}{world.constants}\ndef run(input, options):\n    yield {{'null': harm(reach(), WORLD)}}\n"
     reply = attack(source, mechanism)
     assert (reply.word, reply.body) == ("effect", b'{"null":[]}')
@@ -210,14 +243,18 @@ def test_whatever_is_reached_it_reaches_nothing(world: World, mechanism: str, wa
 @pytest.mark.parametrize("way", REACHES)
 def test_the_gate_stops_the_same_before_it_runs(way: str) -> None:
     """The syntax tree refuses each of these ways with line and column."""
-    source = f"{DESCRIPTOR}{REACHES[way]}\ndef run(input, options):\n    yield {{'null': reach()}}\n"
+    source = (
+        f"{DESCRIPTOR}{REACHES[way]}\ndef run(input, options):\n    yield {{'null': reach()}}\n"
+    )
     with pytest.raises(BundleError, match=r"line \d+, column \d+"):
         read_bundle(source.encode())
 
 
 @pytest.mark.usefixtures("world")
 def test_format_strings_tell_nothing_of_the_world(mechanism: str) -> None:
-    """A format string walks through frames into the engine's globals; what it reads is the sandbox's own."""
+    """A format string walks through frames into the engine's globals; what it reads is the
+    sandbox's own.
+    """
     source = """
 def run(input, options):
     def inner():
@@ -231,7 +268,14 @@ def run(input, options):
     yield {"null": next(climbing)[:100000]}
 """
     text = attack(source, mechanism).body.decode()
-    for value in ("planted secret", *(value for name, value in os.environ.items() if len(value) > 8 and name not in ("LANG", "PATH"))):
+    for value in (
+        "planted secret",
+        *(
+            value
+            for name, value in os.environ.items()
+            if len(value) > 8 and name not in ("LANG", "PATH")
+        ),
+    ):
         assert value not in text
 
 
@@ -273,8 +317,17 @@ def call(number, *arguments):
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of that processor")
 @pytest.mark.usefixtures("world")
 def test_native_code_meets_the_kernel(mechanism: str) -> None:
-    """Every system call that there is, called by number with harmless arguments, fails or is one of those that compute and look."""
-    ending = {15, 60, 231, 271, 335, 336}  # sigreturn, exit, an endless poll; the last two are a probe's, which no filter sees
+    """Every system call that there is, called by number with harmless arguments, fails or is one of
+    those that compute and look.
+    """
+    ending = {
+        15,
+        60,
+        231,
+        271,
+        335,
+        336,
+    }  # sigreturn, exit, an endless poll; the last two are a probe's, which no filter sees
     computing = {0, 1, 3, 7, 9, 10, 11, 12, 13, 14, 25, 28, 131, 158, 202, 218, 219, 273, 324, 334}
     source = f"""
 {NATIVE}
@@ -282,7 +335,38 @@ def run(input, options):
     yield {{"null": [n for n in range(470) if n not in {ending!r} and call(n, -1, 0, 0, 0, 0, 0) not in (1, 38)]}}
 """
     passed = set(json.loads(attack(source, mechanism).body)["null"])
-    looking = {2, 4, 5, 6, 8, 17, 19, 20, 21, 24, 39, 63, 72, 78, 79, 89, 96, 97, 98, 99, 100, 102, 104, 107, 108, 110, 127, 186, 201, 204}
+    looking = {
+        2,
+        4,
+        5,
+        6,
+        8,
+        17,
+        19,
+        20,
+        21,
+        24,
+        39,
+        63,
+        72,
+        78,
+        79,
+        89,
+        96,
+        97,
+        98,
+        99,
+        100,
+        102,
+        104,
+        107,
+        108,
+        110,
+        127,
+        186,
+        201,
+        204,
+    }
     looking |= {217, 228, 229, 257, 262, 267, 269, 332, 439}
     assert passed <= looking | computing
 
@@ -290,7 +374,9 @@ def run(input, options):
 @pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of that processor")
 def test_machine_code_meets_the_kernel(mechanism: str) -> None:
-    """Code that the bundle wrote into memory and jumped to forks no better; a 32-bit call kills the process."""
+    """Code that the bundle wrote into memory and jumped to forks no better; a 32-bit call kills the
+    process.
+    """
     source = """
 import ctypes, mmap
 def machine(code):
@@ -315,7 +401,9 @@ def run(input, options):
 
 @pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 def test_limits_and_filters_cannot_be_loosened(mechanism: str) -> None:
-    """Neither the process's own limits nor its filter nor its right to be looked into change any more."""
+    """Neither the process's own limits nor its filter nor its right to be looked into change any
+    more.
+    """
     source = """
 import resource, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -350,9 +438,12 @@ def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_an_ordinary_user_is_as_safe(world: World, mechanism: str) -> None:
-    """The same attack, started by nobody with the system's own Python (ours may lie in a closed home)."""
+    """The same attack, started by nobody with the system's own Python (ours may lie in a closed
+    home).
+    """
     source = (
-        f"{HARM}import posix\n{world.constants}\ndef run(input, options):\n    yield {{'null': [posix.getuid(), harm(posix, WORLD)]}}\n"
+        f"{HARM}import posix\n{world.constants}\ndef run(input, options):\n"
+        "    yield {'null': [posix.getuid(), harm(posix, WORLD)]}\n"
     )
     scenario = f"""
 import types
@@ -363,9 +454,26 @@ cell = Cell.start(types.SimpleNamespace(hash="X", source={source.encode()!r}, tr
 print(cell.ask("S", 1, 0, {START!r}, deadline_s=5).body.decode())
 cell.close()
 """
-    command = ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-B", "-c", scenario]
+    command = [
+        "/usr/bin/setpriv",
+        "--reuid",
+        "65534",
+        "--regid",
+        "65534",
+        "--clear-groups",
+        "/usr/bin/python3",
+        "-B",
+        "-c",
+        scenario,
+    ]
     paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": os.pathsep.join(paths)})
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": os.pathsep.join(paths)},
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"null": [65534, []]}
 
@@ -409,10 +517,13 @@ FORGERIES = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_frame_ends_the_cell(mechanism: str, forgery: str) -> None:
-    """What is written to the pipe besides the one answer is noticed, at once or before the next request."""
+    """What is written to the pipe besides the one answer is noticed, at once or before the next
+    request.
+    """
     data, reason = FORGERIES[forgery]
     source = (
-        f"{FORGE}\ndef run(input, options):\n    yield {{'null': 0}}\n    say({data!r})\n    yield {{'null': 1}}\n    yield {{'null': 2}}\n"
+        f"{FORGE}\ndef run(input, options):\n    yield {{'null': 0}}\n    say({data!r})\n"
+        "    yield {'null': 1}\n    yield {'null': 2}\n"
     )
     died = death(source, mechanism)
     assert died.reason == reason, died
@@ -426,7 +537,9 @@ def test_two_fitting_answers_are_none(mechanism: str) -> None:
 
 
 def test_a_forged_frame_never_becomes_the_answer_of_another_thread(mechanism: str) -> None:
-    """A frame left in the pipe for the next thread's request is found before that request is written."""
+    """A frame left in the pipe for the next thread's request is found before that request is
+    written.
+    """
     source = f"""
 {FORGE}
 def run(input, options):
@@ -464,7 +577,8 @@ def test_an_endless_answer_is_cut(mechanism: str) -> None:
 def test_a_closed_pipe_is_a_dead_cell(mechanism: str) -> None:
     """Closing the answering end leaves nobody waiting."""
     source = (
-        f"{FORGE}\ndef run(input, options):\n    for fd in pipes():\n        posix.close(fd)\n    while True:\n        pass\n    yield\n"
+        f"{FORGE}\ndef run(input, options):\n    for fd in pipes():\n        posix.close(fd)\n"
+        "    while True:\n        pass\n    yield\n"
     )
     died = death(source, mechanism)
     assert died.reason == "died"
@@ -515,7 +629,11 @@ UNLIMITED = "import sys\nsys.setrecursionlimit(10**9)\n"
 )
 def test_a_loop_ends_at_its_deadline(mechanism: str, body: str) -> None:
     """In Python or inside one C function: a deadline asks nobody."""
-    died = death(f"def run(input, options):\n    {body}\n    yield {{'null': 1}}\n", mechanism, deadline_s=0.12)
+    died = death(
+        f"def run(input, options):\n    {body}\n    yield {{'null': 1}}\n",
+        mechanism,
+        deadline_s=0.12,
+    )
     assert died.reason == "deadline"
 
 
@@ -549,7 +667,11 @@ def test_a_loop_in_an_odd_place_ends_too(mechanism: str, source: str) -> None:
 )
 def test_a_memory_bomb_is_an_error(mechanism: str, body: str) -> None:
     """It ends as MemoryError within the bundle, or with the process; the machine's memory stays."""
-    with cell_for(f"def run(input, options):\n    {body}\n    yield {{'null': 1}}\n", mechanism, CellLimits(memory_bytes=1 << 28)) as cell:
+    with cell_for(
+        f"def run(input, options):\n    {body}\n    yield {{'null': 1}}\n",
+        mechanism,
+        CellLimits(memory_bytes=1 << 28),
+    ) as cell:
         try:
             reply = cell.ask("S", 1, 0, START, deadline_s=20)
         except CellDied as died:
@@ -572,7 +694,9 @@ def test_a_memory_bomb_is_an_error(mechanism: str, body: str) -> None:
     ids=["function", "list", "repr", "unlimited", "unlimited encoder", "attribute"],
 )
 def test_a_recursion_bomb_is_an_error(mechanism: str, source: str) -> None:
-    """RecursionError where Python still counts; a crash of the process where the bundle told it not to."""
+    """RecursionError where Python still counts; a crash of the process where the bundle told it not
+    to.
+    """
     try:
         with cell_for(source, mechanism, CellLimits(memory_bytes=1 << 27)) as cell:
             reply = cell.ask("S", 1, 0, START, deadline_s=30)
@@ -584,7 +708,13 @@ def test_a_recursion_bomb_is_an_error(mechanism: str, source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["x = " + "(" * 5000 + ")" * 5000, "x = " + "-" * 100_000 + "1", "x = 'a' + " * 20000 + "'a'", "a" * 900_000]
+    "source",
+    [
+        "x = " + "(" * 5000 + ")" * 5000,
+        "x = " + "-" * 100_000 + "1",
+        "x = 'a' + " * 20000 + "'a'",
+        "a" * 900_000,
+    ],
 )
 def test_a_bomb_for_the_compiler_is_an_error(mechanism: str, source: str) -> None:
     """Source that breaks the parser gets no cell, and the process is gone."""
@@ -598,13 +728,19 @@ def test_a_bomb_for_the_compiler_is_an_error(mechanism: str, source: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("amount", [9 << 20, 100 << 20])
 def test_an_output_bomb_is_an_error(mechanism: str, amount: int) -> None:
-    """An answer beyond the cap is told as the author's error; nothing of it comes through the pipe."""
-    error = error_of(attack(f"def run(input, options):\n    yield {{'null': 'x' * {amount}}}\n", mechanism))
+    """An answer beyond the cap is told as the author's error; nothing of it comes through the
+    pipe.
+    """
+    error = error_of(
+        attack(f"def run(input, options):\n    yield {{'null': 'x' * {amount}}}\n", mechanism)
+    )
     assert "at most" in error["message"] or error["type"] == "MemoryError"
 
 
 def test_what_is_printed_fills_nothing(mechanism: str) -> None:
-    """Prints and raw writes to the standard streams block nobody and are kept only as last words."""
+    """Prints and raw writes to the standard streams block nobody and are kept only as last
+    words.
+    """
     source = """
 import posix
 def run(input, options):
@@ -645,7 +781,10 @@ def test_a_process_that_ends_itself_says_how(mechanism: str, source: str, compla
 # Odd bytes
 
 
-@pytest.mark.parametrize("source", [b"\xff\xfe\x00", b"x = '\x80'", b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"\xed\xa0\x80"])
+@pytest.mark.parametrize(
+    "source",
+    [b"\xff\xfe\x00", b"x = '\x80'", b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"\xed\xa0\x80"],
+)
 def test_bytes_that_are_not_utf8_get_no_cell(mechanism: str, source: bytes) -> None:
     """Whatever the file says of its own encoding."""
     with pytest.raises(BundleError, match="is not UTF-8: byte"):
@@ -654,11 +793,18 @@ def test_bytes_that_are_not_utf8_get_no_cell(mechanism: str, source: bytes) -> N
 
 @pytest.mark.parametrize(
     "value",
-    [r"'\ud800'", r"{'\udfff': 1}", "b'\\xff'.decode('utf-8', 'surrogateescape')", r"'\ud83d' + 'x'"],
+    [
+        r"'\ud800'",
+        r"{'\udfff': 1}",
+        "b'\\xff'.decode('utf-8', 'surrogateescape')",
+        r"'\ud83d' + 'x'",
+    ],
 )
 def test_text_that_is_no_utf8_is_an_error(mechanism: str, value: str) -> None:
     """Half characters in an effect are the author's error."""
-    error = error_of(attack(f"def run(input, options):\n    yield {{'null': {value}}}\n", mechanism))
+    error = error_of(
+        attack(f"def run(input, options):\n    yield {{'null': {value}}}\n", mechanism)
+    )
     assert error["type"] == "UnicodeEncodeError"
 
 
@@ -668,10 +814,14 @@ def test_line_ends_in_text_do_not_split_frames(mechanism: str) -> None:
     source = f"def run(input, options):\n    got = yield {{'null': {text!r}}}\n    yield {{'null': got}}\n"
     with cell_for(source, mechanism) as cell:
         assert json.loads(begin(cell).body) == {"null": text}
-        assert json.loads(cell.send_outcome(1, 1, step_line(1, outcome=text), deadline_s=DEADLINE_S).body) == {"null": text}
+        assert json.loads(
+            cell.send_outcome(1, 1, step_line(1, outcome=text), deadline_s=DEADLINE_S).body
+        ) == {"null": text}
 
 
 def test_the_interpreter_under_test_is_ours() -> None:
     """The cells ran the Python that these tests run on."""
-    with cell_for("import sys\ndef run(input, options):\n    yield {'null': sys.version}\n") as cell:
+    with cell_for(
+        "import sys\ndef run(input, options):\n    yield {'null': sys.version}\n"
+    ) as cell:
         assert json.loads(begin(cell).body)["null"] == sys.version

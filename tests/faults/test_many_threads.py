@@ -1,4 +1,6 @@
-"""A worker with many threads dies in the middle of all of them, and so does the sandbox that they share."""
+"""A worker with many threads dies in the middle of all of them, and so does the sandbox that they
+share.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,28 @@ def driven(engine: Engine, threads: list[Placed]) -> Iterator[list[Witness]]:
     witnesses = [Witness() for _ in threads]
     with ExitStack() as watching:
         for placed, witness in zip(threads, witnesses, strict=True):
-            message = {"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}
+            message = {
+                "op": "drive",
+                "threadId": placed.thread,
+                "environment": {},
+                "directory": "/",
+            }
             client.request(engine.store, placed.bundle.hash, message, start=False)
             watching.enter_context(witness.watching(engine.store, placed))
         yield witnesses
 
 
 def test_the_worker_dies_among_many_threads(engine: Engine) -> None:
-    """None is lost, each goes on from where its own journal stands, and what was performed twice says so."""
-    threads = [place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)]
-    with worker(engine.store, threads[0].bundle.hash) as process, driven(engine, threads) as witnesses:
+    """None is lost, each goes on from where its own journal stands, and what was performed twice
+    says so.
+    """
+    threads = [
+        place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)
+    ]
+    with (
+        worker(engine.store, threads[0].bundle.hash) as process,
+        driven(engine, threads) as witnesses,
+    ):
         wait_for(engine, threads[-1].thread, intent_of(STEPS // 3))
         stop(process)
     assert {one.status for one in engine.threads()} <= {"interrupted", "completed"}
@@ -50,13 +64,20 @@ def test_the_worker_dies_among_many_threads(engine: Engine) -> None:
 
 def test_the_sandbox_dies_again_and_again_under_many_threads(engine: Engine) -> None:
     """Nobody has to resume anything, and every effect of every thread is performed once."""
-    threads = [place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)]
+    threads = [
+        place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)
+    ]
     with worker(engine.store, threads[0].bundle.hash) as process, driven(engine, threads):
         wait_for(engine, threads[-1].thread, intent_of(5))
         for _ in range(3):
             before = [engine.thread(placed.thread).summary.steps for placed in threads]
-            assert end(child.pid for child in psutil.Process(process.pid).children(recursive=True)) == []
-            for placed, steps in zip(threads, before, strict=True):  # each has answered since, so that none is blamed for two deaths
+            assert (
+                end(child.pid for child in psutil.Process(process.pid).children(recursive=True))
+                == []
+            )
+            for placed, steps in zip(
+                threads, before, strict=True
+            ):  # each has answered since, so that none is blamed for two deaths
                 wait_for(engine, placed.thread, intent_of(min(steps + 3, STEPS)))
         for placed in threads:
             assert finish(engine, placed.thread) == RESULT
@@ -73,7 +94,12 @@ def taken(engine: Engine, threads: list[Placed]) -> list[bool]:
     answers = []
     for placed in threads:
         try:
-            message = {"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}
+            message = {
+                "op": "drive",
+                "threadId": placed.thread,
+                "environment": {},
+                "directory": "/",
+            }
             client.request(engine.store, placed.bundle.hash, message, start=False)
         except UncagedError as exc:
             assert "Too many open files" in str(exc)
@@ -84,7 +110,9 @@ def taken(engine: Engine, threads: list[Placed]) -> list[bool]:
 
 
 def test_as_many_threads_as_the_machine_has_files_for(engine: Engine) -> None:
-    """What a shell allows at first is no limit; at the machine's own, the threads that run go on, and the others can be started later."""
+    """What a shell allows at first is no limit; at the machine's own, the threads that run go on,
+    and the others can be started later.
+    """
     threads = [place(engine.store, SLEEPER, number=number) for number in range(40)]
     bundle = threads[0].bundle.hash
     with worker(engine.store, bundle, before=("prlimit", "--nofile=32:4096")):

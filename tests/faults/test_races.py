@@ -1,4 +1,6 @@
-"""Two owners race for one thread, and many processes change one registry, half of them killed: one wins, nothing is lost."""
+"""Two owners race for one thread, and many processes change one registry, half of them killed: one
+wins, nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def placed(engine: Engine) -> Placed:
 
 
 def ask(connection: socket.socket, placed: Placed) -> None:
-    connection.sendall(pack({"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}))
+    connection.sendall(
+        pack({"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"})
+    )
 
 
 def told(connection: socket.socket) -> str:
@@ -54,11 +58,15 @@ def connected(engine: Engine, placed: Placed) -> socket.socket:
 
 
 def race(engine: Engine, placed: Placed, python: tuple[str, ...]) -> list[str]:
-    """Two workers of one bundle, both asked for the same thread at the same moment; both have left when this returns."""
+    """Two workers of one bundle, both asked for the same thread at the same moment; both have left
+    when this returns.
+    """
     with (
         worker(engine.store, placed.bundle.hash, python=python) as one,
         connected(engine, placed) as first,
-        worker(engine.store, placed.bundle.hash, python=python) as other,  # its socket takes the other's place
+        worker(
+            engine.store, placed.bundle.hash, python=python
+        ) as other,  # its socket takes the other's place
         connected(engine, placed) as second,
     ):
         ask(first, placed)
@@ -72,15 +80,24 @@ def race(engine: Engine, placed: Placed, python: tuple[str, ...]) -> list[str]:
 def judge_the_race(engine: Engine, placed: Placed) -> None:
     """One history, and no effect performed more often than lines say."""
     data = placed.path.read_bytes()
-    assert recover(data, placed.bundle.hash, placed.thread).damage is None, "two owners wrote into one journal"
+    assert recover(data, placed.bundle.hash, placed.thread).damage is None, (
+        "two owners wrote into one journal"
+    )
     said = Counter(record["seq"] for record in records_of(data) if "because" in record)
-    twice = {seq: times for seq, times in Counter(marks(engine, placed.thread)).items() if times > 1 + said[seq]}
+    twice = {
+        seq: times
+        for seq, times in Counter(marks(engine, placed.thread)).items()
+        if times > 1 + said[seq]
+    }
     assert twice == {}, f"performed twice: {twice}"
 
 
 def test_a_second_worker_of_a_bundle_leaves_at_once(engine: Engine, placed: Placed) -> None:
     """The first holds the lock of the bundle; the second says nothing and ends with 75."""
-    with worker(engine.store, placed.bundle.hash) as first, worker(engine.store, placed.bundle.hash) as second:
+    with (
+        worker(engine.store, placed.bundle.hash) as first,
+        worker(engine.store, placed.bundle.hash) as second,
+    ):
         assert second.wait(timeout=60) == 75
         assert first.poll() is None
         with connected(engine, placed) as connection:
@@ -108,13 +125,21 @@ print(*pids, flush=True)
 CLIENTS = 20
 
 
-def test_a_thousand_requests_from_twenty_processes_start_one_worker(engine: Engine, placed: Placed) -> None:
-    """All come at the same moment, when there is none; each is answered, by the same one, and every thread runs."""
+def test_a_thousand_requests_from_twenty_processes_start_one_worker(
+    engine: Engine, placed: Placed
+) -> None:
+    """All come at the same moment, when there is none; each is answered, by the same one, and every
+    thread runs.
+    """
     command = [sys.executable, "-c", COMING, str(engine.store.root), placed.bundle.hash]
     pipe = subprocess.PIPE
     with ExitStack() as stack:
         clients = [
-            stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment()))
+            stack.enter_context(
+                subprocess.Popen(
+                    command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment()
+                )
+            )
             for _ in range(CLIENTS)
         ]
         for one in clients:
@@ -134,7 +159,9 @@ def test_a_thousand_requests_from_twenty_processes_start_one_worker(engine: Engi
 
 
 def test_two_workers_race_for_one_thread(engine: Engine, placed: Placed) -> None:
-    """Even if a bundle had two workers, a journal has one owner: the second is refused, by name, and one history comes out."""
+    """Even if a bundle had two workers, a journal has one owner: the second is refused, by name,
+    and one history comes out.
+    """
     winner, loser = sorted(race(engine, placed, UNLOCKED), key=len)
     assert winner == "ok"
     assert loser == f"thread {placed.thread} is in use by another process"
@@ -144,7 +171,8 @@ def test_two_workers_race_for_one_thread(engine: Engine, placed: Placed) -> None
 
 
 def test_the_harness_sees_a_missing_lock(engine: Engine) -> None:
-    """Positive control: with the journal's lock taken out, the same race spoils the journal or performs effects twice.
+    """Positive control: with the journal's lock taken out, the same race spoils the journal or
+    performs effects twice.
 
     The thread is long, so that the first owner cannot be at its end before the second has begun.
     """
@@ -155,28 +183,49 @@ def test_the_harness_sees_a_missing_lock(engine: Engine) -> None:
 
 
 def test_many_openers_of_one_journal(engine: Engine, placed: Placed) -> None:
-    """Twelve processes steer one thread at the same moment: every acknowledged word is in the journal, whole and in one chain."""
-    script = "import sys; from pathlib import Path; from uncaged_bundles.errors import UncagedError\n"
-    script += "from uncaged_engine.api import Engine; from uncaged_bundles.storage.store import Store\n"
+    """Twelve processes steer one thread at the same moment: every acknowledged word is in the
+    journal, whole and in one chain.
+    """
+    script = (
+        "import sys; from pathlib import Path; from uncaged_bundles.errors import UncagedError\n"
+    )
+    script += (
+        "from uncaged_engine.api import Engine; from uncaged_bundles.storage.store import Store\n"
+    )
     script += "engine = Engine(Store.open(Path(sys.argv[1])))\nsys.stdin.readline()\n"
     script += "try:\n    engine.pause(sys.argv[2]); print('done')\nexcept UncagedError as exc:\n    print(exc)\n"
     words = [sys.executable, "-c", script, str(engine.store.root), placed.thread]
-    many = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(12)]
+    many = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(12)
+    ]
     for one in many:
         assert one.stdin is not None
         one.stdin.write("go\n")
         one.stdin.flush()
     answers = [one.communicate(timeout=120)[0].strip() for one in many]
-    pauses = [record for record in records_of(placed.path.read_bytes()) if record.get("control") == "pause"]
+    pauses = [
+        record
+        for record in records_of(placed.path.read_bytes())
+        if record.get("control") == "pause"
+    ]
     assert len(pauses) == answers.count("done") == 1
     assert all("is paused: it cannot be paused" in answer for answer in answers if answer != "done")
     assert recover(placed.path.read_bytes(), placed.bundle.hash, placed.thread).damage is None
 
 
 def test_who_takes_the_lock_looks_again(engine: Engine, placed: Placed) -> None:
-    """Between a look at the thread and its lock somebody else paused it: the second word is refused, not written behind the first."""
+    """Between a look at the thread and its lock somebody else paused it: the second word is
+    refused, not written behind the first.
+    """
     at = code_at(Path(steering.__file__), "journal = _ask_or_take(")
-    words = [sys.executable, *dying(at, "testbed.acting", deed="hold"), str(engine.store.root), "pause", placed.thread]
+    words = [
+        sys.executable,
+        *dying(at, "testbed.acting", deed="hold"),
+        str(engine.store.root),
+        "pause",
+        placed.thread,
+    ]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as late:
         assert late.stdout is not None
@@ -257,15 +306,23 @@ def add_at_once(root: Path, directory: Path, patch: str | None = None) -> tuple[
         listener.join(timeout=240)
         one.__exit__(None, None, None)
     acknowledged = {name for names in said for name in names}
-    begun = {f"flow{chr(97 + number)}-{count}" for number in range(PROCESSES) for count in range(len(said[number]) + 1)}
+    begun = {
+        f"flow{chr(97 + number)}-{count}"
+        for number in range(PROCESSES)
+        for count in range(len(said[number]) + 1)
+    }
     return acknowledged, begun
 
 
 def judge_the_registry(engine: Engine, acknowledged: set[str], begun: set[str]) -> None:
-    """Everything that was acknowledged is there, nothing that nobody began, and every name leads to its bundle."""
+    """Everything that was acknowledged is there, nothing that nobody began, and every name leads to
+    its bundle.
+    """
     snapshot = engine.registry.read()
     assert snapshot.problems == ()
-    assert acknowledged <= set(snapshot.flows), f"lost: {sorted(acknowledged - set(snapshot.flows))}"
+    assert acknowledged <= set(snapshot.flows), (
+        f"lost: {sorted(acknowledged - set(snapshot.flows))}"
+    )
     assert set(snapshot.flows) <= begun
     for name, flow in snapshot.flows.items():
         bundle = engine.store.load_bundle(flow.hash)

@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 import yaml
-from testbed.bundles import COUNT, MARKED, PLANNED, Placed, granted, place, place_script, script_of, source
+from testbed.bundles import (
+    COUNT,
+    MARKED,
+    PLANNED,
+    Placed,
+    granted,
+    place,
+    place_script,
+    script_of,
+    source,
+)
 from testbed.foreground import dying, environment, worker
 from testbed.journals import records_of
 from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
@@ -70,9 +80,15 @@ RESULT = {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
 
 
 def test_every_window_has_a_fault_test_that_names_it() -> None:
-    """Who writes a `# crash here` comment writes a test, with the same words, in which something dies there."""
-    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.parent.rglob("test_*.py"))
-    assert [f"{one.path.name}:{one.line}: {one.text}" for one in windows() if one.text not in tests] == []
+    """Who writes a `# crash here` comment writes a test, with the same words, in which something
+    dies there.
+    """
+    tests = "".join(
+        path.read_text("utf-8") for path in Path(__file__).parent.parent.rglob("test_*.py")
+    )
+    assert [
+        f"{one.path.name}:{one.line}: {one.text}" for one in windows() if one.text not in tests
+    ] == []
 
 
 @pytest.fixture
@@ -80,10 +96,17 @@ def placed(engine: Engine) -> Placed:
     return place(engine.store, MARKED, params={"n": 5})
 
 
-def suffer(engine: Engine, placed: Placed, at: Window, *, count: int = 1, before: Sequence[str] = ()) -> Witness:
+def suffer(
+    engine: Engine, placed: Placed, at: Window, *, count: int = 1, before: Sequence[str] = ()
+) -> Witness:
     """Drive the thread on a worker that dies there."""
     witness = Witness()
-    with worker(engine.store, placed.bundle.hash, python=dying(at, "uncaged_engine.worker", count=count), before=before) as process:
+    with worker(
+        engine.store,
+        placed.bundle.hash,
+        python=dying(at, "uncaged_engine.worker", count=count),
+        before=before,
+    ) as process:
         drive(engine.store, placed, witness)
         assert process.wait(timeout=60) == -9, "it did not come to that place"
     return witness
@@ -92,19 +115,27 @@ def suffer(engine: Engine, placed: Placed, at: Window, *, count: int = 1, before
 def act(engine: Engine, python: Sequence[str], *words: str) -> str:
     """Do one thing in a process that dies; returns what it acknowledged."""
     command = [sys.executable, *python, str(engine.store.root), *words]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == -9, (done.returncode, done.stderr)
     return done.stdout
 
 
 BETWEEN = [*((text, count, TIMED) for text in (SENT, OPEN) for count in (1, 3, 5))]
 BETWEEN += [*((text, count, {}) for text in (FAST_SENT, FAST_OPEN) for count in (1, 4))]
-"""A window, the how-manyth time it is open, and limits: where time is limited the loop takes all steps, else the first one only."""
+"""A window, the how-manyth time it is open, and limits: where time is limited the loop takes all
+steps, else the first one only.
+"""
 
 
 @pytest.mark.parametrize(("text", "count", "limits"), BETWEEN)
-def test_the_worker_dies_between_effects(engine: Engine, text: str, count: int, limits: Mapping[str, int]) -> None:
-    """Each effect is performed exactly once all the same: after the outcome's line it is done, before `perform` it was not begun."""
+def test_the_worker_dies_between_effects(
+    engine: Engine, text: str, count: int, limits: Mapping[str, int]
+) -> None:
+    """Each effect is performed exactly once all the same: after the outcome's line it is done,
+    before `perform` it was not begun.
+    """
     placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
     witness = suffer(engine, placed, window(text), count=count)
     assert engine.thread(placed.thread).summary.status == "interrupted"
@@ -114,8 +145,12 @@ def test_the_worker_dies_between_effects(engine: Engine, text: str, count: int, 
 
 
 @pytest.mark.parametrize(("text", "count", "limits"), BETWEEN)
-def test_the_sandbox_dies_between_effects(engine: Engine, text: str, count: int, limits: Mapping[str, int]) -> None:
-    """Nobody has to resume anything: the worker replays the thread in a new process, and every effect is performed once."""
+def test_the_sandbox_dies_between_effects(
+    engine: Engine, text: str, count: int, limits: Mapping[str, int]
+) -> None:
+    """Nobody has to resume anything: the worker replays the thread in a new process, and every
+    effect is performed once.
+    """
     placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
     python = dying(window(text), "uncaged_engine.worker", count=count, deed="sandbox")
     with worker(engine.store, placed.bundle.hash, python=python):
@@ -127,7 +162,9 @@ def test_the_sandbox_dies_between_effects(engine: Engine, text: str, count: int,
 
 
 def test_the_worker_dies_with_half_a_line_written(engine: Engine) -> None:
-    """The disk took a part of the line: the next owner cuts it, and the effect's outcome is found missing, not half there."""
+    """The disk took a part of the line: the next owner cuts it, and the effect's outcome is found
+    missing, not half there.
+    """
     long = place(engine.store, MARKED, params={"n": 5}, prompt="p" * 20_000)
     limit = long.path.stat().st_size + 2 * 125 + 79 + 40  # in the second outcome
     witness = suffer(engine, long, window(TORN), before=["prlimit", f"--fsize={limit}"])
@@ -135,7 +172,9 @@ def test_the_worker_dies_with_half_a_line_written(engine: Engine) -> None:
     assert not long.path.read_bytes().endswith(b"\n")
     judge_the_disk(long, long.path.read_bytes(), witness, marks(engine, long.thread))
     judge_the_rest(engine, long, RESULT)
-    assert [part.stat().st_size > 0 for part in long.path.parent.glob(f"{long.thread}.*.torn-*")] == [True]
+    assert [
+        part.stat().st_size > 0 for part in long.path.parent.glob(f"{long.thread}.*.torn-*")
+    ] == [True]
 
 
 def test_the_worker_dies_before_it_cuts_a_torn_tail(engine: Engine) -> None:
@@ -147,12 +186,16 @@ def test_the_worker_dies_before_it_cuts_a_torn_tail(engine: Engine) -> None:
     suffer(engine, placed, window(CUT))
     assert placed.path.read_bytes() == script.data + b'{"seq":1,"inte'
     judge_the_rest(engine, placed, RESULT)
-    assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [b'{"seq":1,"inte']
+    assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [
+        b'{"seq":1,"inte'
+    ]
 
 
 def test_the_worker_dies_while_it_leaves(engine: Engine, placed: Placed) -> None:
     """Its socket is gone, its lock too: the next request starts another worker."""
-    with worker(engine.store, placed.bundle.hash, python=dying(window(LEAVING), "uncaged_engine.worker")) as process:
+    with worker(
+        engine.store, placed.bundle.hash, python=dying(window(LEAVING), "uncaged_engine.worker")
+    ) as process:
         drive(engine.store, placed)
         assert process.wait(timeout=60) == -9
     assert finish(engine, placed.thread) == RESULT
@@ -160,7 +203,9 @@ def test_the_worker_dies_while_it_leaves(engine: Engine, placed: Placed) -> None
 
 
 def test_the_worker_dies_before_it_writes_a_resume(engine: Engine) -> None:
-    """A killed thread that was named as locked is still killed, in a list and for `resume`; `ps` lists it once a worker has it."""
+    """A killed thread that was named as locked is still killed, in a list and for `resume`; `ps`
+    lists it once a worker has it.
+    """
     granted(engine.store, source("sleeper", "    yield {'null': {'sleep_s': 600}}\n"))
     thread = engine.run("sleeper", prompt="")
     wait_for(engine, thread, intent_of(1))
@@ -170,14 +215,26 @@ def test_the_worker_dies_before_it_writes_a_resume(engine: Engine) -> None:
     [killed] = engine.threads()
     workers = [one.pid for one in workers_of(engine.store.root)]
     assert end(workers) == []
-    with worker(engine.store, killed.hash, python=dying(window(NAMED_AS_LOCKED), "uncaged_engine.worker")) as process:
-        message = {"op": "drive", "threadId": thread, "environment": {}, "directory": "/", "resume": {}}
+    with worker(
+        engine.store, killed.hash, python=dying(window(NAMED_AS_LOCKED), "uncaged_engine.worker")
+    ) as process:
+        message = {
+            "op": "drive",
+            "threadId": thread,
+            "environment": {},
+            "directory": "/",
+            "resume": {},
+        }
         assert client.request(engine.store, killed.hash, message, start=False) is None
         assert process.wait(timeout=60) == -9
     assert engine.running() == []
     assert engine.threads() == [killed]
     engine.resume(thread)
-    wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("control") == "resume")
+    wait_for(
+        engine,
+        thread,
+        lambda event: event.kind == "record" and event.body.get("control") == "resume",
+    )
     assert [one.thread_id for one in engine.running()] == [thread]
     assert [one.status for one in engine.threads()] == ["running"]
     engine.kill(thread)
@@ -189,26 +246,40 @@ def test_a_caller_that_came_while_the_worker_left_is_served(engine: Engine) -> N
     """Its thread runs, and others can reach it: the worker stays and listens again."""
     sleeper = place(engine.store, source("sleeper", "    yield {'null': {'sleep_s': 600}}\n"))
     leaving = code_at(Path(server.__file__), "path.unlink(missing_ok=True)")
-    with worker(engine.store, sleeper.bundle.hash, python=dying(leaving, "uncaged_engine.worker", deed="hold")) as process:
+    with worker(
+        engine.store,
+        sleeper.bundle.hash,
+        python=dying(leaving, "uncaged_engine.worker", deed="hold"),
+    ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         assert process.stdout.readline() == b"held\n"
         caller = client.connect(engine.store, sleeper.bundle.hash)
         assert caller is not None
         with caller:
-            caller.sendall(pack({"op": "drive", "threadId": sleeper.thread, "environment": {}, "directory": "/"}))
+            caller.sendall(
+                pack(
+                    {"op": "drive", "threadId": sleeper.thread, "environment": {}, "directory": "/"}
+                )
+            )
             process.stdin.write(b"\n")
             process.stdin.flush()
             assert receive_line(caller, bytearray()) == pack({"ok": True})
         wait_for(engine, sleeper.thread, intent_of(1))
         engine.kill(sleeper.thread)
         assert settle(engine, sleeper.thread)["status"] == "killed"
-        assert "killed while it slept" in sleeper.path.read_text(), "the worker did it, which was alive all along"
-        assert [worker.pid for worker in workers_of(engine.store.root)] in ([], [process.pid]), "it was the same worker all along"
+        assert "killed while it slept" in sleeper.path.read_text(), (
+            "the worker did it, which was alive all along"
+        )
+        assert [worker.pid for worker in workers_of(engine.store.root)] in ([], [process.pid]), (
+            "it was the same worker all along"
+        )
 
 
 def test_the_worker_leaves_between_connect_and_answer(engine: Engine, placed: Placed) -> None:
-    """The caller gets no answer and asks again, which starts another worker; the thread is driven once."""
+    """The caller gets no answer and asks again, which starts another worker; the thread is driven
+    once.
+    """
     path = address.socket_path(engine.store, placed.bundle.hash)
     assert window(LEFT).path.name == "client.py"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -241,7 +312,9 @@ def test_the_client_dies_before_its_thread_has_a_worker(engine: Engine) -> None:
 
 
 def test_the_client_dies_after_its_answer_is_kept(engine: Engine) -> None:
-    """What a person said is on disk; the thread waits no longer, and resume goes on with the answer."""
+    """What a person said is on disk; the thread waits no longer, and resume goes on with the
+    answer.
+    """
     granted(engine.store, source("asking", _ASKING, policy={"ask": {}}))
     thread = engine.run("asking", prompt="")
     assert settle(engine, thread)["status"] == "waiting"
@@ -268,7 +341,10 @@ def test_the_archiver_dies_with_both_files_there(engine: Engine) -> None:
     for text in (ARCHIVED, READ_BOTH):
         assert window(text).line
     act(engine, dying(window(ARCHIVED), "testbed.acting"), "pack", thread)
-    assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [path.name, f"{path.name}.zst"]
+    assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [
+        path.name,
+        f"{path.name}.zst",
+    ]
     assert [one.thread_id for one in engine.threads()] == [thread]
     assert engine.thread(thread) == before
     archive.compress(path)
@@ -278,14 +354,19 @@ def test_the_archiver_dies_with_both_files_there(engine: Engine) -> None:
 
 
 def test_who_takes_a_thread_out_of_the_archive_dies_with_both_files_there(engine: Engine) -> None:
-    """The thread goes on from the plain one, and the packed one does not come back when it is archived again."""
+    """The thread goes on from the plain one, and the packed one does not come back when it is
+    archived again.
+    """
     granted(engine.store, COUNT)
     thread = engine.run("count", prompt="", params={"n": 3}, options=RunOptions(max_steps=2))
     assert settle(engine, thread)["status"] == "limit"
     path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
     archive.compress(path)
     act(engine, dying(window(RESTORED), "testbed.acting"), "unpack", thread)
-    assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [path.name, f"{path.name}.zst"]
+    assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [
+        path.name,
+        f"{path.name}.zst",
+    ]
     engine.resume(thread, options=RunOptions(max_steps=10))
     finish(engine, thread)
     archive.compress(path)
@@ -293,9 +374,16 @@ def test_who_takes_a_thread_out_of_the_archive_dies_with_both_files_there(engine
 
 
 def test_who_cuts_an_archived_tail_dies_after_unpacking(engine: Engine) -> None:
-    """An archived thread with a torn tail reads as before, from the plain file; the next `verify` cuts the tail."""
+    """An archived thread with a torn tail reads as before, from the plain file; the next `verify`
+    cuts the tail.
+    """
     bundle = granted(engine.store, COUNT)
-    script = script_of(bundle, params={"n": 2}).done(1).done(2).end("completed", result={"success": True, "message": "", "data": None})
+    script = (
+        script_of(bundle, params={"n": 2})
+        .done(1)
+        .done(2)
+        .end("completed", result={"success": True, "message": "", "data": None})
+    )
     placed = place_script(engine.store, bundle, script)
     placed.path.write_bytes(script.data + b'{"seq":9,"inte')
     archive.compress(placed.path)
@@ -309,7 +397,9 @@ def test_who_cuts_an_archived_tail_dies_after_unpacking(engine: Engine) -> None:
 
 
 def test_who_removes_a_child_dies_before_the_journal_goes(engine: Engine) -> None:
-    """The child is still a thread, whatever its marker says; removing it again takes the journal."""
+    """The child is still a thread, whatever its marker says; removing it again takes the
+    journal.
+    """
     granted(engine.store, COUNT)
     granted(engine.store, CALLER)
     parent = engine.run("caller", prompt="")
@@ -338,19 +428,32 @@ def test_importing_dies_before_the_journal_is_there(engine: Engine, tmp_path: Pa
 
 
 def test_a_worker_that_met_a_bug_dies_while_it_makes_room(engine: Engine) -> None:
-    """The next request starts another worker, and the threads of the dead one are interrupted and go on."""
-    failing = place(engine.store, PLANNED, params={"plan": [{"null": {"fail": "bug"}}, {"null": {"value": 2}}]})
-    python = [*dying(window(MAKING_ROOM), "testbed.patched"), "bug-in-null", "uncaged_engine.worker"]
+    """The next request starts another worker, and the threads of the dead one are interrupted and
+    go on.
+    """
+    failing = place(
+        engine.store, PLANNED, params={"plan": [{"null": {"fail": "bug"}}, {"null": {"value": 2}}]}
+    )
+    python = [
+        *dying(window(MAKING_ROOM), "testbed.patched"),
+        "bug-in-null",
+        "uncaged_engine.worker",
+    ]
     with worker(engine.store, failing.bundle.hash, python=python) as process:
         drive(engine.store, failing)
         assert process.wait(timeout=60) == -9
     assert engine.thread(failing.thread).summary.status == "interrupted"
     engine.resume(failing.thread)
-    assert finish(engine, failing.thread)["data"] == [{"caught": {"kind": "null", "message": "bug"}}, 2]
+    assert finish(engine, failing.thread)["data"] == [
+        {"caught": {"kind": "null", "message": "bug"}},
+        2,
+    ]
 
 
 def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> None:
-    """A bundle whose file has its name, which may not be on disk yet: whoever adds it again makes the name durable first."""
+    """A bundle whose file has its name, which may not be on disk yet: whoever adds it again makes
+    the name durable first.
+    """
     file = tmp_path / "count.py"
     file.write_bytes(COUNT)
     engine.store.bundle_path(bundle_hash(COUNT)).write_bytes(COUNT)
@@ -360,13 +463,19 @@ def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> 
     finish(engine, engine.run("count", prompt="", params={"n": 1}))
 
 
-def test_adding_dies_before_the_index_of_the_registry_is_written(engine: Engine, tmp_path: Path) -> None:
-    """A flow whose entry is in the registry's file is found by the next reader, though the index beside it does not have it."""
+def test_adding_dies_before_the_index_of_the_registry_is_written(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """A flow whose entry is in the registry's file is found by the next reader, though the index
+    beside it does not have it.
+    """
     granted(engine.store, CALLER)
     engine.registry.read()
     file = tmp_path / "count.py"
     file.write_bytes(COUNT)
-    assert act(engine, dying(window(INDEX_BEHIND), "testbed.acting"), "add", "count", str(file)) == ""
+    assert (
+        act(engine, dying(window(INDEX_BEHIND), "testbed.acting"), "add", "count", str(file)) == ""
+    )
     assert engine.registry.resolve("count") == ("count", bundle_hash(COUNT))
     assert "count" in engine.registry.read().flows
 
@@ -382,7 +491,9 @@ PARENT = source(
 
 
 def test_the_worker_dies_after_its_thread_started_another(engine: Engine) -> None:
-    """Asked again, it finds the same child: there is one, it ran once, and its result is the parent's."""
+    """Asked again, it finds the same child: there is one, it ran once, and its result is the
+    parent's.
+    """
     granted(engine.store, MARKED)
     parent = place(engine.store, PARENT)
     suffer(engine, parent, window(CHILD))
@@ -408,7 +519,11 @@ CODER = source(
             "description": "The coder.",
             "systemPrompt": "You code.",
             "extractPrompt": "Say how it went.",
-            "schema": {"type": "object", "properties": {"status": {"enum": ["done"]}}, "required": ["status"]},
+            "schema": {
+                "type": "object",
+                "properties": {"status": {"enum": ["done"]}},
+                "required": ["status"],
+            },
         }
     },
     policy={"role": {"workspace": "write"}},
@@ -416,21 +531,32 @@ CODER = source(
 AGENT = 'echo line >> add.py; wc -l < add.py; printf \'```json\\n{"status": "done"}\\n```\\n\''
 
 
-def test_the_worker_dies_after_a_snapshot_that_no_line_names(engine: Engine, tmp_path: Path) -> None:
-    """The second try starts from what the last finished step left: the work of the first try is not in it twice."""
+def test_the_worker_dies_after_a_snapshot_that_no_line_names(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """The second try starts from what the last finished step left: the work of the first try is not
+    in it twice.
+    """
     repository = make_repository(tmp_path / "repository", {"add.py": "one\n"})
     engine.store.config_path.write_text(
-        yaml.safe_dump({"agent": "shell", "agents": {"shell": {"use": "command", "argv": ["sh", "-c", AGENT]}}})
+        yaml.safe_dump(
+            {"agent": "shell", "agents": {"shell": {"use": "command", "argv": ["sh", "-c", AGENT]}}}
+        )
     )
     bundle = granted(engine.store, CODER)
-    with worker(engine.store, bundle.hash, python=dying(window(SNAPPED), "uncaged_engine.worker", count=2)):
+    with worker(
+        engine.store, bundle.hash, python=dying(window(SNAPPED), "uncaged_engine.worker", count=2)
+    ):
         thread = engine.run("coder", prompt="Mend it.", options=RunOptions(workspace=repository))
         status = settle(engine, thread)
     assert (status["status"], status["steps"]) == ("interrupted", 1)
     engine.resume(thread)
     assert finish(engine, thread)["message"] == "3"
     steps = [record for record in engine.thread(thread).records if "role" in record]
-    assert [git(repository, "show", f"{step['snapshot']}:add.py") for step in steps] == ["one\nline\n", "one\nline\nline\n"]
+    assert [git(repository, "show", f"{step['snapshot']}:add.py") for step in steps] == [
+        "one\nline\n",
+        "one\nline\nline\n",
+    ]
     assert engine.verify(thread).ok
 
 
@@ -449,7 +575,9 @@ with lent({place: (found.st_dev, found.st_ino)}, scratch_user(home), home / "len
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")
 def test_the_worker_dies_while_a_directory_is_lent(tmp_path: Path) -> None:
-    """A directory that a dead worker left lent goes back at the next start, with its groups, and can be lent again before that."""
+    """A directory that a dead worker left lent goes back at the next start, with its groups, and
+    can be lent again before that.
+    """
     shared, home = tmp_path / "shared", tmp_path / "home"
     write(shared, {"a.txt": "1", "below/b.txt": "2"})
     os.chown(shared / "a.txt", 0, 7)
@@ -480,7 +608,12 @@ def test_the_next_worker_gives_back_what_a_dead_one_lent(engine: Engine, tmp_pat
     shared = tmp_path / "shared"
     write(shared, {"a.txt": "1"})
     (tmp_path / "lending_out.py").write_text(LENDING)
-    words = [sys.executable, *dying(window(LENT), "lending_out"), str(shared), str(engine.store.root)]
+    words = [
+        sys.executable,
+        *dying(window(LENT), "lending_out"),
+        str(shared),
+        str(engine.store.root),
+    ]
     variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
     assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
     assert (shared / "a.txt").stat().st_uid != 0
@@ -505,6 +638,8 @@ def test_linking_dies_half_way(tmp_path: Path) -> None:
         variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
         assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
         assert not (tree / "node_modules").exists()
-    subprocess.run([sys.executable, str(script), str(repository), str(tree)], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, str(script), str(repository), str(tree)], check=True, timeout=60
+    )
     assert [one.name for one in tree.iterdir()] == ["node_modules"]
     assert (tree / "node_modules" / "a" / "x.js").read_text() == "1"

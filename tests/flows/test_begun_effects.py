@@ -1,4 +1,6 @@
-"""A POST that a server has seen is never sent again without a question, whatever cut it off: a kill, a limit, a crash, a lack."""
+"""A POST that a server has seen is never sent again without a question, whatever cut it off: a
+kill, a limit, a crash, a lack.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ LEADING = """
 
 
 class Counting:
-    """A server that leaves the first request to each of some paths without an answer, and counts them all."""
+    """A server that leaves the first request to each of some paths without an answer, and counts
+    them all.
+    """
 
     def __init__(self, *hanging: str) -> None:
         self.hanging = set(hanging)
@@ -67,11 +71,19 @@ def counting(*hanging: str) -> Iterator[Counting]:
         yield script
 
 
-def post(engine: Engine, server: Counting, *plan: object, name: str = "post", max_seconds: float | None = None) -> ThreadId:
+def post(
+    engine: Engine,
+    server: Counting,
+    *plan: object,
+    name: str = "post",
+    max_seconds: float | None = None,
+) -> ThreadId:
     reach = {"hosts": [server.web.host], "private": True, "secrets": {"KEY": [server.web.host]}}
     granted(engine.store, source("post", BODY, policy={"http": reach, "all": {}, "null": {}}))
     granted(engine.store, source("lead", LEADING, policy={"flow": {}}))
-    return engine.run(name, prompt="", params={"plan": list(plan)}, options=RunOptions(max_seconds=max_seconds))
+    return engine.run(
+        name, prompt="", params={"plan": list(plan)}, options=RunOptions(max_seconds=max_seconds)
+    )
 
 
 def by_kill(engine: Engine, thread: ThreadId) -> None:
@@ -97,12 +109,22 @@ WAYS: dict[str, tuple[Callable[[Engine, ThreadId], None], float | None, str]] = 
 
 @pytest.mark.parametrize("word", ["redo", "skip"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_begun_post_is_not_sent_again_without_a_question(engine: Engine, way: str, word: str) -> None:
-    """A server has the POST; the next resume needs redo or skip, names the effect, and sends nothing until it has one of them."""
+def test_a_begun_post_is_not_sent_again_without_a_question(
+    engine: Engine, way: str, word: str
+) -> None:
+    """A server has the POST; the next resume needs redo or skip, names the effect, and sends
+    nothing until it has one of them.
+    """
     cut, seconds, status = WAYS[way]
     more = RunOptions(max_seconds=600) if seconds else None
     with counting("/pay") as server:
-        thread = post(engine, server, server.ask("POST", "/pay"), server.ask("POST", "/next"), max_seconds=seconds)
+        thread = post(
+            engine,
+            server,
+            server.ask("POST", "/pay"),
+            server.ask("POST", "/next"),
+            max_seconds=seconds,
+        )
         server.await_all()
         cut(engine, thread)
         assert settle(engine, thread)["status"] == status
@@ -112,7 +134,10 @@ def test_a_begun_post_is_not_sent_again_without_a_question(engine: Engine, way: 
         assert summary.undecided == (f"step 1 (http POST {server.web.url}/pay)",)
         assert [one for one in engine.threads() if one.thread_id == thread] == [summary]
         for _ in range(2):
-            with pytest.raises(RefusedError, match=rf"is {status}: step 1 \(http POST .*/pay\) was begun .*--redo.*--skip"):
+            with pytest.raises(
+                RefusedError,
+                match=rf"is {status}: step 1 \(http POST .*/pay\) was begun .*--redo.*--skip",
+            ):
                 engine.resume(thread, options=more)
         assert server.count("/pay") == 1
         engine.resume(thread, options=more, redo=word == "redo", skip=word == "skip")
@@ -154,21 +179,33 @@ def test_a_redo_that_is_cut_off_again_asks_again(engine: Engine) -> None:
 
 
 def test_a_lack_before_the_post_was_sent_needs_no_decision(engine: Engine) -> None:
-    """A missing secret is noticed before anything is sent: the void says begun: false, and a plain resume sends the POST once."""
+    """A missing secret is noticed before anything is sent: the void says begun: false, and a plain
+    resume sends the POST once.
+    """
     with counting() as server:
-        plan = {"http": {"method": "POST", "url": f"{server.web.url}/pay", "headers": {"X-Key": "secret:KEY"}}}
+        plan = {
+            "http": {
+                "method": "POST",
+                "url": f"{server.web.url}/pay",
+                "headers": {"X-Key": "secret:KEY"},
+            }
+        }
         engine.store.config_path.write_text("secrets: {KEY: {env: A_KEY_FOR_TESTS}}\n")
         thread = post(engine, server, plan)
         assert settle(engine, thread)["status"] == "paused"
         [void] = [record for record in written(engine, thread) if "void" in record]
         assert (void["void"], void["begun"]) == ("environment", False)
-        engine.resume(thread, options=RunOptions(environment={"A_KEY_FOR_TESTS": "a secret of sixteen"}))
+        engine.resume(
+            thread, options=RunOptions(environment={"A_KEY_FOR_TESTS": "a secret of sixteen"})
+        )
         finish(engine, thread)
         assert server.count("/pay") == 1
 
 
 def test_a_lack_in_the_middle_of_an_effect_needs_a_decision(engine: Engine) -> None:
-    """An environment void of a begun effect of rule `ask` leaves the thread paused, and resume asks."""
+    """An environment void of a begun effect of rule `ask` leaves the thread paused, and resume
+    asks.
+    """
     with counting() as server:
         thread = post(engine, server, {"null": {"value": 1, "lack": "a part of it", "rule": "ask"}})
         assert settle(engine, thread) == {
@@ -188,30 +225,56 @@ def together(*effects: Mapping[str, object], **more: object) -> dict[str, object
 
 @pytest.mark.parametrize("cut", ["kill", "crash"])
 def test_the_parts_of_an_all_count_one_by_one(engine: Engine, cut: str) -> None:
-    """A finished POST, one in flight, a GET in flight, one POST not begun: a kill asks about one, a crash about all without an outcome."""
+    """A finished POST, one in flight, a GET in flight, one POST not begun: a kill asks about one, a
+    crash about all without an outcome.
+    """
     with counting("/second", "/look") as server:
-        parts = [server.ask("POST", "/first"), server.ask("POST", "/second"), server.ask("GET", "/look"), server.ask("POST", "/last")]
+        parts = [
+            server.ask("POST", "/first"),
+            server.ask("POST", "/second"),
+            server.ask("GET", "/look"),
+            server.ask("POST", "/last"),
+        ]
         thread = post(engine, server, together(*parts, limit=2))
         server.await_all()
         (by_kill if cut == "kill" else by_crash)(engine, thread)
         settle(engine, thread)
-        begun = [f"step 1, part 1 (http POST {server.web.url}/second)", f"step 1, part 3 (http POST {server.web.url}/last)"]
-        assert engine.thread(thread).summary.undecided == tuple(begun if cut == "crash" else begun[:1])
+        begun = [
+            f"step 1, part 1 (http POST {server.web.url}/second)",
+            f"step 1, part 3 (http POST {server.web.url}/last)",
+        ]
+        assert engine.thread(thread).summary.undecided == tuple(
+            begun if cut == "crash" else begun[:1]
+        )
         [void] = [record for record in written(engine, thread) if "void" in record]
         assert void.get("parts") == ([1, 2] if cut == "kill" else None)
         with pytest.raises(RefusedError, match="part 1"):
             engine.resume(thread)
         engine.resume(thread, redo=True)
         [answers] = finish(engine, thread)["data"]
-        assert [answer["outcome"]["json"] for answer in answers] == ["/first", "/second", "/look", "/last"]
-        assert [server.count(path) for path in ("/first", "/second", "/look", "/last")] == [1, 2, 2, 1]
+        assert [answer["outcome"]["json"] for answer in answers] == [
+            "/first",
+            "/second",
+            "/look",
+            "/last",
+        ]
+        assert [server.count(path) for path in ("/first", "/second", "/look", "/last")] == [
+            1,
+            2,
+            2,
+            1,
+        ]
         assert engine.verify(thread).ok
 
 
 def test_an_all_whose_unfinished_parts_may_be_repeated_needs_no_decision(engine: Engine) -> None:
     """A POST with an outcome beside a GET without one: nothing is in doubt, also after a crash."""
     with counting("/look") as server:
-        thread = post(engine, server, together(server.ask("POST", "/pay"), server.ask("GET", "/look"), limit=1))
+        thread = post(
+            engine,
+            server,
+            together(server.ask("POST", "/pay"), server.ask("GET", "/look"), limit=1),
+        )
         server.await_all()
         end_workers(engine.store.root)
         assert engine.thread(thread).summary.status == "interrupted"
@@ -221,7 +284,9 @@ def test_an_all_whose_unfinished_parts_may_be_repeated_needs_no_decision(engine:
 
 
 def test_a_skipped_all_leaves_nothing_to_the_next_one(engine: Engine) -> None:
-    """Results of a skipped `all` are its own: the next `all` performs each of its effects, and verify agrees."""
+    """Results of a skipped `all` are its own: the next `all` performs each of its effects, and
+    verify agrees.
+    """
     with counting("/b") as server:
         first = together(server.ask("POST", "/a"), server.ask("POST", "/b"), limit=1)
         second = together(server.ask("POST", "/c"), server.ask("POST", "/d"), limit=1)
@@ -238,7 +303,9 @@ def test_a_skipped_all_leaves_nothing_to_the_next_one(engine: Engine) -> None:
 
 @pytest.mark.parametrize("way", ["killed", "crashed"])
 def test_a_child_with_a_begun_post_waits_for_its_own_decision(engine: Engine, way: str) -> None:
-    """A parent that is cut off and resumed does not send its child's POST again: it says what the child needs, then both go on."""
+    """A parent that is cut off and resumed does not send its child's POST again: it says what the
+    child needs, then both go on.
+    """
     with counting("/pay") as server:
         thread = post(engine, server, server.ask("POST", "/pay"), name="lead")
         server.await_all()
@@ -247,7 +314,11 @@ def test_a_child_with_a_begun_post_waits_for_its_own_decision(engine: Engine, wa
         [child] = engine.threads("post")
         assert child.undecided
         engine.resume(thread)
-        said = wait_for(engine, thread, lambda event: event.kind == "progress" and "--redo" in str(event.body.get("text")))
+        said = wait_for(
+            engine,
+            thread,
+            lambda event: event.kind == "progress" and "--redo" in str(event.body.get("text")),
+        )
         assert child.thread_id in said.body["text"]
         assert server.count("/pay") == 1
         engine.resume(child.thread_id, redo=True)
@@ -264,14 +335,19 @@ class Beside(Engine):
 
 
 def test_a_child_that_a_person_resumes_at_the_same_time_is_waited_for(engine: Engine) -> None:
-    """A parent that comes too late to resume its child takes the child's result, instead of reporting that it failed."""
+    """A parent that comes too late to resume its child takes the child's result, instead of
+    reporting that it failed.
+    """
     with counting("/look") as server:
         child = post(engine, server, server.ask("GET", "/look"))
         server.await_all()
         end_workers(engine.store.root)
         assert engine.thread(child).summary.status == "interrupted"
         context = Desk(
-            store=engine.store, bundle=engine.store.load_bundle(engine.thread(child).summary.hash, KNOWN), start={}, environment={}
+            store=engine.store,
+            bundle=engine.store.load_bundle(engine.thread(child).summary.hash, KNOWN),
+            start={},
+            environment={},
         )
         server.hanging.add("/look")
         server.reached["/look"].clear()
@@ -301,14 +377,19 @@ def test_a_thread_that_was_imported_asks_too(engine: Engine) -> None:
 def test_the_commands_name_the_effect_and_both_ways_on(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`kill`, `threads`, `thread` and `resume` all say which effect may have been performed, and print the two commands."""
+    """`kill`, `threads`, `thread` and `resume` all say which effect may have been performed, and
+    print the two commands.
+    """
     monkeypatch.setenv(HOME_VARIABLE, str(engine.store.root))
     with counting("/pay") as server:
         thread = post(engine, server, server.ask("POST", "/pay"), max_seconds=600)
         server.await_all()
         wait_for(engine, thread, intent_of(1))
         words = "was begun and may have been performed"
-        commands = (f"uncaged-workflow resume {thread} --redo", f"uncaged-workflow resume {thread} --skip")
+        commands = (
+            f"uncaged-workflow resume {thread} --redo",
+            f"uncaged-workflow resume {thread} --skip",
+        )
         assert main.run(["kill", thread]) == 0
         for arguments in (None, ["thread", thread], ["threads"], ["resume", thread]):
             if arguments is not None:

@@ -34,12 +34,29 @@ def example(server: WebServer) -> dict[str, object]:
         "description": "Search the web for information and provide a summary",
         "active": True,
         "steps": [
-            {"type": "start", "config": {"variables": [{"name": "query", "value": "", "description": "Search query to look up"}]}},
+            {
+                "type": "start",
+                "config": {
+                    "variables": [
+                        {"name": "query", "value": "", "description": "Search query to look up"}
+                    ]
+                },
+            },
             {
                 "type": "apiCall",
-                "config": {"url": f"{server.url}/search?q=${{query}}", "method": "GET", "responseVariable": "searchResults"},
+                "config": {
+                    "url": f"{server.url}/search?q=${{query}}",
+                    "method": "GET",
+                    "responseVariable": "searchResults",
+                },
             },
-            {"type": "webScraping", "config": {"url": "${searchResults.topResult.url}", "resultVariable": "pageContent"}},
+            {
+                "type": "webScraping",
+                "config": {
+                    "url": "${searchResults.topResult.url}",
+                    "resultVariable": "pageContent",
+                },
+            },
             {
                 "type": "llmInstruction",
                 "config": {
@@ -58,24 +75,38 @@ def add(engine: Engine, name: str, recipe: object) -> None:
 
 
 def test_the_documented_example_gives_the_documented_result(engine: Engine) -> None:
-    """Search, page and model answer on loopback; every block's result and every variable are in the result object."""
+    """Search, page and model answer on loopback; every block's result and every variable are in the
+    result object.
+    """
 
     def answer(seen: Seen) -> Reply:
         if seen.path.startswith("/search"):
-            return webserver.data({"topResult": {"url": f"{web.url}/ai-benefits"}, "asked": seen.path})
+            return webserver.data(
+                {"topResult": {"url": f"{web.url}/ai-benefits"}, "asked": seen.path}
+            )
         return webserver.text(PAGE, "text/html")
 
     with webserver.serving(answer) as web, modelserver.serving([says(SUMMARY)]) as model:
-        engine.store.config_path.write_text(f"models:\n  m: {{use: openai, baseUrl: {model.base_url('openai')}, model: tiny}}\n")
+        engine.store.config_path.write_text(
+            f"models:\n  m: {{use: openai, baseUrl: {model.base_url('openai')}, model: tiny}}\n"
+        )
         add(engine, "search-and-summarize", example(web))
-        thread = engine.run("search-and-summarize", prompt="", params={"query": "artificial intelligence benefits"})
+        thread = engine.run(
+            "search-and-summarize", prompt="", params={"query": "artificial intelligence benefits"}
+        )
         result = finish(engine, thread)
         [asked] = model.asked
-    found = {"topResult": {"url": f"{web.url}/ai-benefits"}, "asked": "/search?q=artificial%20intelligence%20benefits"}
+    found = {
+        "topResult": {"url": f"{web.url}/ai-benefits"},
+        "asked": "/search?q=artificial%20intelligence%20benefits",
+    }
     page = result["data"]["variables"]["pageContent"]
     assert "# Artificial Intelligence" in page
     assert "**many**" in page
-    assert asked["messages"][-1]["content"] == f"Summarize the following content in 3 bullet points: {page}".strip()
+    assert (
+        asked["messages"][-1]["content"]
+        == f"Summarize the following content in 3 bullet points: {page}".strip()
+    )
     query = {"query": "artificial intelligence benefits"}
     assert result == {
         "success": True,
@@ -96,8 +127,12 @@ def test_the_documented_example_gives_the_documented_result(engine: Engine) -> N
 
 
 def test_a_policy_without_the_private_network_refuses_it(engine: Engine) -> None:
-    """An address that the model's page or an API gave leads to no machine of one's own; the block and the rule are named."""
-    with webserver.serving(lambda _: webserver.data({"topResult": {"url": "http://127.0.0.1:9/"}})) as web:
+    """An address that the model's page or an API gave leads to no machine of one's own; the block
+    and the rule are named.
+    """
+    with webserver.serving(
+        lambda _: webserver.data({"topResult": {"url": "http://127.0.0.1:9/"}})
+    ) as web:
         add(engine, "search", {**example(web), "policy": {}})
         result = finish(engine, engine.run("search", prompt="", params={"query": "x"}))
     assert result["success"] is False
@@ -108,7 +143,9 @@ def test_a_policy_without_the_private_network_refuses_it(engine: Engine) -> None
 
 @dataclass(slots=True)
 class Ledger:
-    """A server that does a thing once for each key, as real ones do, and holds its answer to the fourth until it is let go."""
+    """A server that does a thing once for each key, as real ones do, and holds its answer to the
+    fourth until it is let go.
+    """
 
     done: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -125,8 +162,12 @@ class Ledger:
 
 
 @contextmanager
-def killed_at_the_fourth(engine: Engine, method: str, kind: str) -> Iterator[tuple[ThreadId, Ledger]]:
-    """A flow of six requests whose worker was killed while the fourth was under way, and performed."""
+def killed_at_the_fourth(
+    engine: Engine, method: str, kind: str
+) -> Iterator[tuple[ThreadId, Ledger]]:
+    """A flow of six requests whose worker was killed while the fourth was under way, and
+    performed.
+    """
     ledger = Ledger()
     with webserver.serving(ledger.answer) as web:
         add(engine, "six", block_flow(web, method) if kind == "block" else task_flow(web, method))
@@ -139,9 +180,18 @@ def killed_at_the_fourth(engine: Engine, method: str, kind: str) -> Iterator[tup
 
 def block_flow(web: WebServer, method: str) -> dict[str, object]:
     call = {"method": method, "url": f"{web.url}/${{number}}"}
-    loop = {"list": [1, 2, 3, 4, 5, 6], "itemVariable": "number", "steps": [{"type": "apiCall", "config": call}]}
+    loop = {
+        "list": [1, 2, 3, 4, 5, 6],
+        "itemVariable": "number",
+        "steps": [{"type": "apiCall", "config": call}],
+    }
     policy = {"http": {"hosts": [web.host], "private": True}}
-    return {"name": "six", "description": "Six.", "steps": [{"type": "forEach", "config": loop}], "policy": policy}
+    return {
+        "name": "six",
+        "description": "Six.",
+        "steps": [{"type": "forEach", "config": loop}],
+        "policy": policy,
+    }
 
 
 def task_flow(web: WebServer, method: str) -> dict[str, object]:
@@ -153,12 +203,20 @@ def task_flow(web: WebServer, method: str) -> dict[str, object]:
         "            raise ValueError(answer.error)\n"
     )
     policy = {"http": {"hosts": [web.host], "private": True}}
-    return {"name": "six", "description": "Six.", "script": script, "parameters": [], "policy": policy}
+    return {
+        "name": "six",
+        "description": "Six.",
+        "script": script,
+        "parameters": [],
+        "policy": policy,
+    }
 
 
 @pytest.mark.parametrize("kind", ["block", "task"])
 def test_a_killed_flow_goes_on_and_nothing_is_done_twice(engine: Engine, kind: str) -> None:
-    """Three effects are done, the fourth is under way when the worker is killed; resumed, it is sent again under the same key."""
+    """Three effects are done, the fourth is under way when the worker is killed; resumed, it is
+    sent again under the same key.
+    """
     with killed_at_the_fourth(engine, "PUT", kind) as (thread, ledger):
         assert engine.thread(thread).summary.status == "interrupted"
         engine.resume(thread)
@@ -169,7 +227,9 @@ def test_a_killed_flow_goes_on_and_nothing_is_done_twice(engine: Engine, kind: s
 
 
 def test_a_request_of_which_nobody_knows_is_a_persons_to_settle(engine: Engine) -> None:
-    """A POST is not repeated by itself: the thread is unknown until somebody says what to do; skipped, the flow hears of it."""
+    """A POST is not repeated by itself: the thread is unknown until somebody says what to do;
+    skipped, the flow hears of it.
+    """
     with killed_at_the_fourth(engine, "POST", "block") as (thread, ledger):
         assert engine.thread(thread).summary.status == "unknown"
         with pytest.raises(RefusedError, match="is unknown"):

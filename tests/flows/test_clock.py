@@ -19,12 +19,18 @@ pytestmark = pytest.mark.slow
 
 CLOCK_BACK = ("-m", "testbed.patched", "clock-back", "uncaged_engine.worker")
 YEAR_MS = 366 * 24 * 3600 * 1000
-CALLER = source("caller", "    yield {'flow': {'name': 'count', 'params': {'n': 1}}}\n", policy={"flow": {}})
-WAITING = PLANNED.replace(b"'policy': {'null': {}}", b"'policy': {'null': {}, 'sleep': {}, 'now': {}}")
+CALLER = source(
+    "caller", "    yield {'flow': {'name': 'count', 'params': {'n': 1}}}\n", policy={"flow": {}}
+)
+WAITING = PLANNED.replace(
+    b"'policy': {'null': {}}", b"'policy': {'null': {}, 'sleep': {}, 'now': {}}"
+)
 
 
 def driven(engine: Engine, *plan: Mapping[str, object], **limits: int) -> tuple[str, float]:
-    """Drive a thread with a worker whose clock is set back ten hours a second; returns its status and how long that took."""
+    """Drive a thread with a worker whose clock is set back ten hours a second; returns its status
+    and how long that took.
+    """
     placed = place(engine.store, WAITING, params={"plan": list(plan)}, limits=limits)
     with worker(engine.store, placed.bundle.hash, python=CLOCK_BACK):
         begin_s = time.monotonic()
@@ -53,10 +59,14 @@ def test_sleep_waits_as_long_as_it_says_while_the_clock_steps_back(engine: Engin
     assert 1 <= took_s < 30
 
 
-def test_latest_goes_by_start_order(store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_latest_goes_by_start_order(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A thread whose id a clock in the future made is not `latest` once another was started."""
     granted(store, COUNT)
-    early = Engine(store, Chance(clock_ms=lambda: time.time_ns() // 1_000_000 + YEAR_MS)).run("count", prompt="")
+    early = Engine(store, Chance(clock_ms=lambda: time.time_ns() // 1_000_000 + YEAR_MS)).run(
+        "count", prompt=""
+    )
     engine = Engine(store)
     finish(engine, early)
     assert engine.thread("latest").summary.thread_id == early
@@ -75,15 +85,21 @@ def test_latest_goes_by_start_order(store: Store, monkeypatch: pytest.MonkeyPatc
 
 
 def test_latest_is_no_child(engine: Engine) -> None:
-    """A thread that another thread started is not `latest`, though it was started last; without its parent's journal it is."""
+    """A thread that another thread started is not `latest`, though it was started last; without its
+    parent's journal it is.
+    """
     granted(engine.store, COUNT)
     granted(engine.store, CALLER)
     parent = engine.run("caller", prompt="")
     finish(engine, parent)
     [child] = [one.thread_id for one in engine.threads() if one.thread_id != parent]
-    assert [one.thread_id for one in engine.threads()] == [child, parent], "the control: it was started last"
+    assert [one.thread_id for one in engine.threads()] == [child, parent], (
+        "the control: it was started last"
+    )
     assert engine.thread("latest").summary.thread_id == parent
     engine.remove_thread(parent)
     assert engine.thread("latest").summary.thread_id == child
     engine.resume(engine.fork(child, start=False))
-    assert engine.thread("latest").summary.thread_id not in (child, parent), "a fork of a child is a person's"
+    assert engine.thread("latest").summary.thread_id not in (child, parent), (
+        "a fork of a child is a person's"
+    )

@@ -1,4 +1,6 @@
-"""A coding agent in whole threads on real workers: an issue solved, sessions that go on, a kill in the middle of its words."""
+"""A coding agent in whole threads on real workers: an issue solved, sessions that go on, a kill in
+the middle of its words.
+"""
 
 from __future__ import annotations
 
@@ -60,26 +62,42 @@ def marked(thread: str) -> list[str]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if process.environ().get(MARK, "").startswith(thread) and process.status() != psutil.STATUS_ZOMBIE:
+            if (
+                process.environ().get(MARK, "").startswith(thread)
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
                 found.append(" ".join(process.cmdline()))
     return found
 
 
 def role_steps(engine: Engine, thread: str) -> list[dict[str, Any]]:
-    return [dict(record) for record in engine.thread(thread).records if "role" in record and "meta" in record]
+    return [
+        dict(record)
+        for record in engine.thread(thread).records
+        if "role" in record and "meta" in record
+    ]
 
 
 def is_green(demo: Path, sha: str) -> bool:
     """Whether the demo's own tests pass at a commit."""
     place = demo.parent / "green"
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(place), sha], cwd=demo, check=True)
-    return subprocess.run([sys.executable, *PYTEST], cwd=place, capture_output=True, check=False).returncode == 0
+    subprocess.run(
+        ["git", "worktree", "add", "--quiet", "--detach", str(place), sha], cwd=demo, check=True
+    )
+    return (
+        subprocess.run(
+            [sys.executable, *PYTEST], cwd=place, capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 def test_an_issue_is_solved_on_a_green_branch(engine: Engine, demo: Path, home: Path) -> None:
-    """Plan, half a fix, a rejection, the other half, approval, commit: each role has one session, whichever step it is in.
+    """Plan, half a fix, a rejection, the other half, approval, commit: each role has one session,
+    whichever step it is in.
 
-    The files are changed through us, the commit is made in a terminal of ours, and a fork of the thread begins sessions of its own.
+    The files are changed through us, the commit is made in a terminal of ours, and a fork of the
+    thread begins sessions of its own.
     """
     thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
     result = finish(engine, thread)
@@ -89,10 +107,18 @@ def test_an_issue_is_solved_on_a_green_branch(engine: Engine, demo: Path, home: 
     assert is_green(demo, sha)
     steps = role_steps(engine, thread)
     assert [step["role"] for step in steps] == ROLES
-    sessions = {step["role"]: {one["session"] for one in steps if one["role"] == step["role"]} for step in steps}
+    sessions = {
+        step["role"]: {one["session"] for one in steps if one["role"] == step["role"]}
+        for step in steps
+    }
     assert sorted(len(found) for found in sessions.values()) == [1, 1, 1, 1]
     assert len(set.union(*sessions.values())) == 4
-    assert steps[0]["usage"] == {"inputTokens": 130, "outputTokens": 50, "cachedTokens": 30, "cost": 0.01}
+    assert steps[0]["usage"] == {
+        "inputTokens": 130,
+        "outputTokens": 50,
+        "cachedTokens": 30,
+        "cost": 0.01,
+    }
     log = engine.store.info_path(engine.thread(thread).summary.hash, thread).read_text()
     assert "tester: agent test-agent 7" in log
     assert f"tester: edit: Write {BUGS[0].path}" in log
@@ -103,22 +129,44 @@ def test_an_issue_is_solved_on_a_green_branch(engine: Engine, demo: Path, home: 
     assert role_steps(engine, fork)[3]["session"] not in set.union(*sessions.values())
 
 
-def test_each_role_may_have_an_agent_of_its_own(engine: Engine, demo: Path, home: Path, tmp_path: Path) -> None:
-    """A model plans and reviews, a command mends, a coding agent commits: the same green branch, and the record says who did what."""
-    edits = "".join(f"p = Path({bug.path!r}); p.write_text(p.read_text().replace({bug.wrong!r}, {bug.right!r}))\n" for bug in BUGS)
-    done = {"status": "all-done", "completedPhases": ["mend"], "filesChanged": [bug.path for bug in BUGS], "summary": "Mended."}
+def test_each_role_may_have_an_agent_of_its_own(
+    engine: Engine, demo: Path, home: Path, tmp_path: Path
+) -> None:
+    """A model plans and reviews, a command mends, a coding agent commits: the same green branch,
+    and the record says who did what.
+    """
+    edits = "".join(
+        f"p = Path({bug.path!r}); p.write_text(p.read_text().replace({bug.wrong!r}, {bug.right!r}))\n"
+        for bug in BUGS
+    )
+    done = {
+        "status": "all-done",
+        "completedPhases": ["mend"],
+        "filesChanged": [bug.path for bug in BUGS],
+        "summary": "Mended.",
+    }
     block = f"```json\n{json.dumps(done)}\n```\n"
     (tmp_path / "mend.py").write_text(f"from pathlib import Path\n{edits}print({block!r})\n")
-    phases = [{"name": "mend", "description": "Three lines are wrong.", "acceptance": "The suite passes."}]
+    phases = [
+        {"name": "mend", "description": "Three lines are wrong.", "acceptance": "The suite passes."}
+    ]
     planned, approved = ({"status": "planned", "phases": phases}, {"status": "approved"})
-    with serving([says(f"```json\n{json.dumps(data)}\n```\n") for data in (planned, approved)]) as server:
+    with serving(
+        [says(f"```json\n{json.dumps(data)}\n```\n") for data in (planned, approved)]
+    ) as server:
         agents = {
             "thinker": {"use": "anthropic", "baseUrl": server.url, "model": "tiny"},
             "mender": {"use": "command", "argv": [sys.executable, str(tmp_path / "mend.py")]},
-            "tester": {"use": "acp", "argv": argv("roles", str(tmp_path / "edits.json")), "graceSeconds": 2},
+            "tester": {
+                "use": "acp",
+                "argv": argv("roles", str(tmp_path / "edits.json")),
+                "graceSeconds": 2,
+            },
         }
         flows = {"solve-issue": {"roles": {"committer": "tester"}}}
-        engine.store.config_path.write_text(json.dumps({"agents": agents, "agent": "thinker", "flows": flows}))
+        engine.store.config_path.write_text(
+            json.dumps({"agents": agents, "agent": "thinker", "flows": flows})
+        )
         asked = replace(options(demo, home), agents={"coder": "mender"})
         thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=asked)
         result = finish(engine, thread)
@@ -130,16 +178,30 @@ def test_each_role_may_have_an_agent_of_its_own(engine: Engine, demo: Path, home
         ("reviewer", "thinker"),
         ("committer", "tester"),
     ]
-    reasons = {role: agent["reason"] for role, agent in engine.thread(thread).start["agents"]["roles"].items()}
-    assert reasons == {"coder": "asked for, for 'coder'", "committer": "config.yaml: flows.solve-issue.roles.committer"}
+    reasons = {
+        role: agent["reason"]
+        for role, agent in engine.thread(thread).start["agents"]["roles"].items()
+    }
+    assert reasons == {
+        "coder": "asked for, for 'coder'",
+        "committer": "config.yaml: flows.solve-issue.roles.committer",
+    }
     assert engine.verify(thread).ok
 
 
-def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(engine: Engine, demo: Path, home: Path) -> None:
-    """Its own processes end with it, half its work is put back, and the next try is a new session with the whole history."""
+def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(
+    engine: Engine, demo: Path, home: Path
+) -> None:
+    """Its own processes end with it, half its work is put back, and the next try is a new session
+    with the whole history.
+    """
     (home / "hang-once").touch()
     thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
-    wait_for(engine, thread, lambda event: event.kind == "progress" and "still at it" in str(event.body.get("text")))
+    wait_for(
+        engine,
+        thread,
+        lambda event: event.kind == "progress" and "still at it" in str(event.body.get("text")),
+    )
     engine.kill(thread)
     assert settle(engine, thread)["status"] == "killed"
     assert marked(thread) == []
@@ -154,15 +216,26 @@ def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(engine: Engine
     assert marked(thread) == []
 
 
-def test_a_pause_while_it_speaks_cancels_its_turn_and_resume_asks_again(engine: Engine, demo: Path, home: Path) -> None:
-    """It may speak for an hour: it is told to stop and ended, half its work is put back, and the bundle never hears of it."""
+def test_a_pause_while_it_speaks_cancels_its_turn_and_resume_asks_again(
+    engine: Engine, demo: Path, home: Path
+) -> None:
+    """It may speak for an hour: it is told to stop and ended, half its work is put back, and the
+    bundle never hears of it.
+    """
     (home / "hang-once").touch()
     thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
-    wait_for(engine, thread, lambda event: event.kind == "progress" and "still at it" in str(event.body.get("text")))
+    wait_for(
+        engine,
+        thread,
+        lambda event: event.kind == "progress" and "still at it" in str(event.body.get("text")),
+    )
     engine.pause(thread)
     assert settle(engine, thread)["status"] == "paused"
     assert marked(thread) == []
-    words = [next(iter({"control", "void"} & record.keys()), None) for record in engine.thread(thread).records]
+    words = [
+        next(iter({"control", "void"} & record.keys()), None)
+        for record in engine.thread(thread).records
+    ]
     assert [word for word in words if word] == ["control", "void"]
     engine.resume(thread, options=options(demo, home))
     result = finish(engine, thread)
@@ -172,14 +245,23 @@ def test_a_pause_while_it_speaks_cancels_its_turn_and_resume_asks_again(engine: 
     assert engine.verify(thread).ok
 
 
-def test_an_agent_that_is_not_there_pauses_the_thread(engine: Engine, demo: Path, home: Path) -> None:
+def test_an_agent_that_is_not_there_pauses_the_thread(
+    engine: Engine, demo: Path, home: Path
+) -> None:
     """The bundle never hears of it; once it is installed, resume goes on."""
-    bare = RunOptions(directory=demo, environment={"PATH": "/usr/bin:/bin", "HOME": str(home)}, agents={"": "claude"})
+    bare = RunOptions(
+        directory=demo,
+        environment={"PATH": "/usr/bin:/bin", "HOME": str(home)},
+        agents={"": "claude"},
+    )
     thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=bare)
     assert settle(engine, thread)["status"] == "paused"
     void = next(record for record in engine.thread(thread).records if record.get("void"))
     assert void["void"] == "environment"
-    assert "Claude Code is not installed: 'claude' is not on PATH; install it (npm install -g" in void["message"]
+    assert (
+        "Claude Code is not installed: 'claude' is not on PATH; install it (npm install -g"
+        in void["message"]
+    )
 
 
 ASKING = source(
@@ -189,22 +271,38 @@ ASKING = source(
     return {"success": True, "message": step["content"]}
 """,
     kind="workflow",
-    roles={"coder": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
+    roles={
+        "coder": {
+            "description": "d",
+            "systemPrompt": "s",
+            "extractPrompt": "e",
+            "schema": {"type": "object"},
+        }
+    },
     policy={"role": {"workspace": "write", "outside": "ask"}},
 )
 
 
-def test_a_thread_waits_for_a_person_where_the_policy_says_so(engine: Engine, demo: Path, home: Path) -> None:
-    """What is outside is asked of a person; the answer goes on in the same session, and the files changed until then stay."""
+def test_a_thread_waits_for_a_person_where_the_policy_says_so(
+    engine: Engine, demo: Path, home: Path
+) -> None:
+    """What is outside is asked of a person; the answer goes on in the same session, and the files
+    changed until then stay.
+    """
     granted(engine.store, ASKING)
     outside = demo.parent / "outside"
     words = ["force:new.txt=new", f"ask:read={outside}", "say:It is read.", "block:{}"]
     agent = {"use": "acp", "argv": argv(*words), "graceSeconds": 2}
-    engine.store.config_path.write_text(json.dumps({"agents": {"tester": agent}, "agent": "tester"}))
+    engine.store.config_path.write_text(
+        json.dumps({"agents": {"tester": agent}, "agent": "tester"})
+    )
     thread = engine.run("asking", prompt="Read it.", params={}, options=options(demo, home))
     assert settle(engine, thread)["status"] == "waiting"
     asked = engine.thread(thread).records[-1]
-    assert asked["question"] == f"{Path(sys.executable).name} asks, as coder: read {outside} ({outside} is outside). Allow it?"
+    assert (
+        asked["question"]
+        == f"{Path(sys.executable).name} asks, as coder: read {outside} ({outside} is outside). Allow it?"
+    )
     assert marked(thread) == []
     worktree = engine.store.work / thread
     assert next(worktree.rglob("new.txt")).read_text() == "new"

@@ -1,4 +1,6 @@
-"""The table of a thread's life is true of real threads: each command in each state that needs no worker."""
+"""The table of a thread's life is true of real threads: each command in each state that needs no
+worker.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,41 @@ UNSURE = {"null": {"sleep_s": 600, "rule": "ask"}}
 
 STATES: dict[State, tuple[list[object], Build]] = {
     "paused": ([FIRST, SECOND], lambda s: s.done(1, FIRST, outcome=1).control("pause")),
-    "waiting": ([{"null": {"wait": True}}], lambda s: s.intent(1, {"null": {"wait": True}}).control("wait", seq=1)),
+    "waiting": (
+        [{"null": {"wait": True}}],
+        lambda s: s.intent(1, {"null": {"wait": True}}).control("wait", seq=1),
+    ),
     "interrupted": ([FIRST, SECOND], lambda s: s.done(1, FIRST, outcome=1)),
     "unknown": ([FIRST, UNSURE], lambda s: s.done(1, FIRST, outcome=1).intent(2, UNSURE)),
-    "completed": ([], lambda s: s.end("completed", result={"success": True, "message": "0", "data": []})),
-    "failed": (["raise"], lambda s: s.end("failed", error={"kind": "bundle", "type": "ValueError", "message": "as planned"})),
-    "killed": ([FIRST, SECOND], lambda s: s.done(1, FIRST, outcome=1).intent(2, SECOND).void(2).end("killed")),
-    "limit": ([FIRST, SECOND], lambda s: s.done(1, FIRST, outcome=1).end("limit", limit="maxSteps", value=1, message="enough")),
+    "completed": (
+        [],
+        lambda s: s.end("completed", result={"success": True, "message": "0", "data": []}),
+    ),
+    "failed": (
+        ["raise"],
+        lambda s: s.end(
+            "failed", error={"kind": "bundle", "type": "ValueError", "message": "as planned"}
+        ),
+    ),
+    "killed": (
+        [FIRST, SECOND],
+        lambda s: s.done(1, FIRST, outcome=1).intent(2, SECOND).void(2).end("killed"),
+    ),
+    "limit": (
+        [FIRST, SECOND],
+        lambda s: s.done(1, FIRST, outcome=1).end(
+            "limit", limit="maxSteps", value=1, message="enough"
+        ),
+    ),
     "corrupt": ([FIRST, SECOND], lambda s: s.done(1, FIRST, outcome=1).done(2, FIRST, outcome=1)),
 }
 COMMANDS: dict[Event, Callable[[Engine, ThreadId], object]] = {
     "pause": lambda engine, thread: engine.pause(thread),
     "kill": lambda engine, thread: engine.kill(thread),
     "resume": lambda engine, thread: engine.resume(
-        thread, options=RunOptions(max_steps=9), redo=engine.thread(thread).summary.status == "unknown"
+        thread,
+        options=RunOptions(max_steps=9),
+        redo=engine.thread(thread).summary.status == "unknown",
     ),
     "answer": lambda engine, thread: engine.answer(thread, "this"),
     "remove": lambda engine, thread: engine.remove_thread(thread),
@@ -74,7 +97,9 @@ def test_a_command_does_what_the_table_says(engine: Engine, state: State, event:
     elif target != "running":
         assert engine.thread(thread).summary.status == target
     elif event == "answer":
-        assert settle(engine, thread)["status"] == "waiting", "this effect waits again, whatever it is told"
+        assert settle(engine, thread)["status"] == "waiting", (
+            "this effect waits again, whatever it is told"
+        )
     else:
         assert engine.thread(thread).summary.status == "running"
         engine.kill(thread)

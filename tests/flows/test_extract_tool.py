@@ -14,8 +14,17 @@ from uncaged_engine.api import Engine, RunOptions
 
 pytestmark = pytest.mark.slow
 
-PATH = {"type": "object", "properties": {"path": {"type": "string"}, "pattern": {"type": "string"}}, "required": ["path"]}
-ROLE = {"description": "Works.", "systemPrompt": "Work.", "extractPrompt": "The path.", "schema": PATH}
+PATH = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "pattern": {"type": "string"}},
+    "required": ["path"],
+}
+ROLE = {
+    "description": "Works.",
+    "systemPrompt": "Work.",
+    "extractPrompt": "The path.",
+    "schema": PATH,
+}
 WORK = source(
     "work",
     """
@@ -35,9 +44,15 @@ TASK = "Mend the parser in /srv/app, please."
 def start(engine: Engine, server: ModelServer, *, extractor: bool = True) -> ThreadId:
     agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "large"}
     reader = {**agent, "model": "small"}
-    config: dict[str, Any] = {"agents": {"mine": agent}, "agent": "mine", "models": {"reader": reader}}
+    config: dict[str, Any] = {
+        "agents": {"mine": agent},
+        "agent": "mine",
+        "models": {"reader": reader},
+    }
     prices = {"large": {"input": 1000, "output": 1000}, "small": {"input": 10, "output": 10}}
-    engine.store.config_path.write_text(json.dumps({**config, "prices": prices, **({"extractor": "reader"} if extractor else {})}))
+    engine.store.config_path.write_text(
+        json.dumps({**config, "prices": prices, **({"extractor": "reader"} if extractor else {})})
+    )
     granted(engine.store, WORK)
     return Engine(engine.store).run("work", prompt=TASK, options=RunOptions(environment={}))
 
@@ -55,12 +70,18 @@ def told(server: ModelServer, model: str) -> list[Any]:
 
 
 def test_an_agent_extracts_before_it_acts(engine: Engine) -> None:
-    """A model takes a path out of the task with the tool; what the extractor used is counted to the step, each at its own price."""
+    """A model takes a path out of the task with the tool; what the extractor used is counted to the
+    step, each at its own price.
+    """
     wanted = {"text": TASK, "schema": PATH, "prompt": "The directory to work in."}
     agent = [calls(("extract", wanted)), says('Mended.\n```json\n{"path": "/srv/app"}\n```')]
     with serving(two_models(agent, [says('{"path": "/srv/app"}')])) as server:
         thread = start(engine, server)
-        assert finish(engine, thread) == {"success": True, "message": "Mended.", "data": {"path": "/srv/app"}}
+        assert finish(engine, thread) == {
+            "success": True,
+            "message": "Mended.",
+            "data": {"path": "/srv/app"},
+        }
         assert told(server, "large") == ['{"path": "/srv/app"}']
         [asked] = [body for body in server.asked if body["model"] == "small"]
         assert TASK in asked["messages"][1]["content"]
@@ -83,14 +104,19 @@ def test_without_an_extractor_there_is_no_such_tool(engine: Engine) -> None:
     [
         ({"text": "x"}, "'schema' is a required property"),
         ({"text": "x", "schema": {"type": "objekt"}}, "is not valid JSON Schema"),
-        ({"text": "x", "schema": {"properties": {"a": {"pattern": "(a+)+$"}}}}, "pattern cannot be used here"),
+        (
+            {"text": "x", "schema": {"properties": {"a": {"pattern": "(a+)+$"}}}},
+            "pattern cannot be used here",
+        ),
         ({"text": "x", "schema": {"$ref": "http://127.0.0.1/x"}}, "$ref cannot be used here"),
         ({"text": "x", "schema": {"description": "x" * 20_001}}, "longer than 20000 characters"),
         ({"text": "x", "schema": DEEP}, "nested deeper than 32"),
         ("{", "not JSON"),
     ],
 )
-def test_a_call_that_is_wrong_is_answered_with_what_is_wrong(engine: Engine, arguments: Any, words: str) -> None:
+def test_a_call_that_is_wrong_is_answered_with_what_is_wrong(
+    engine: Engine, arguments: Any, words: str
+) -> None:
     """A schema of an agent can neither fetch, nor keep the engine busy, nor end the thread."""
     agent = [calls(("extract", arguments)), says('{"path": "/"}')]
     with serving(two_models(agent, [])) as server:
@@ -111,10 +137,16 @@ def test_a_text_that_does_not_say_it_gives_no_data(engine: Engine) -> None:
 
 
 def test_an_outage_of_the_extractor_pauses_the_thread(engine: Engine) -> None:
-    """An extractor that is away is a lack of the machine, not an answer of the tool; what was used is counted."""
+    """An extractor that is away is a lack of the machine, not an answer of the tool; what was used
+    is counted.
+    """
 
     def answer(seen: Seen) -> Turn:
-        return fails(503) if seen.body["model"] == "small" else calls(("extract", {"text": "Hello.", "schema": PATH}))
+        return (
+            fails(503)
+            if seen.body["model"] == "small"
+            else calls(("extract", {"text": "Hello.", "schema": PATH}))
+        )
 
     with serving(answer) as server:
         thread = start(engine, server)

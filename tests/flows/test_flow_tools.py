@@ -24,7 +24,11 @@ DOUBLE = source(
     number = yield {"null": {"value": input["params"]["n"], "mark": True, "first_s": input["params"].get("first_s", 0)}}
     return {"success": number != 13, "message": "doubled", "data": 2 * number}
 """,
-    parameters={"type": "object", "properties": {"n": {"type": "integer"}, "first_s": {"type": "number"}}, "required": ["n"]},
+    parameters={
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "first_s": {"type": "number"}},
+        "required": ["n"],
+    },
 )
 RAW = source(
     "raw",
@@ -36,12 +40,19 @@ RAW = source(
 
 
 def asker(*tools: str) -> bytes:
-    role = {"description": "Asks.", "systemPrompt": "Ask.", "extractPrompt": "Say how it went.", "schema": SCHEMA}
+    role = {
+        "description": "Asks.",
+        "systemPrompt": "Ask.",
+        "extractPrompt": "Say how it went.",
+        "schema": SCHEMA,
+    }
     body = """
     step = yield {"role": {"name": "asker"}}
     return {"success": True, "message": step["content"], "data": step["meta"]}
 """
-    return source("asker", body, roles={"asker": role}, policy={"role": {"tools": list(tools)}}, parameters={})
+    return source(
+        "asker", body, roles={"asker": role}, policy={"role": {"tools": list(tools)}}, parameters={}
+    )
 
 
 def start(engine: Engine, server: ModelServer, *tools: str) -> ThreadId:
@@ -66,7 +77,9 @@ def children(engine: Engine, thread: ThreadId) -> list[ThreadId]:
 
 
 def test_a_role_calls_the_flows_that_its_policy_names(engine: Engine) -> None:
-    """They are described with their parameters; a call is a child thread; wrong arguments and failures are told to the model."""
+    """They are described with their parameters; a call is a child thread; wrong arguments and
+    failures are told to the model.
+    """
     script = [
         calls(("double", {"n": 21}), ("double", {"n": "many"}), ("double", {"n": 13}), ("raw", {})),
         says("It is 42.\n\n", DONE),
@@ -82,12 +95,17 @@ def test_a_role_calls_the_flows_that_its_policy_names(engine: Engine) -> None:
     assert "n: must be integer; 'many' is not" in wrong
     assert json.loads(failed)["success"] is False
     assert "raw" in other, "a flow that the policy does not name is no tool"
-    assert [engine.thread(child).start["parent"]["seq"] for child in children(engine, thread)] == [1, 1]
+    assert [engine.thread(child).start["parent"]["seq"] for child in children(engine, thread)] == [
+        1,
+        1,
+    ]
     assert engine.verify(thread).ok
 
 
 def test_a_direct_output_is_the_answer(engine: Engine) -> None:
-    """The raw result is the step's content, word for word; only its data is still asked for, and nothing after it is begun."""
+    """The raw result is the step's content, word for word; only its data is still asked for, and
+    nothing after it is begun.
+    """
     with serving([calls(("raw", {}), ("double", {"n": 1})), says("As asked.\n", DONE)]) as server:
         thread = start(engine, server, "flow:raw", "flow:double")
         result = finish(engine, thread)
@@ -104,18 +122,30 @@ def test_flows_are_called_ten_times_at_most(engine: Engine) -> None:
         thread = start(engine, server, "flow:double")
         finish(engine, thread)
         answers = results(server.asked[1])
-    assert [json.loads(answer)["data"] for answer in answers[:10]] == [2 * number for number in range(10)]
+    assert [json.loads(answer)["data"] for answer in answers[:10]] == [
+        2 * number for number in range(10)
+    ]
     assert "10 times" in answers[10]
     assert len(children(engine, thread)) == 10
 
 
 def test_a_call_that_a_crash_left_open_finds_its_thread_again(engine: Engine) -> None:
-    """The role is asked again after the crash; the same call is the same child, which goes on and is not started twice."""
+    """The role is asked again after the crash; the same call is the same child, which goes on and
+    is not started twice.
+    """
     with serving(
-        [calls(("double", {"n": 4, "first_s": 600})), calls(("double", {"n": 4, "first_s": 600})), says("Eight.\n", DONE)]
+        [
+            calls(("double", {"n": 4, "first_s": 600})),
+            calls(("double", {"n": 4, "first_s": 600})),
+            says("Eight.\n", DONE),
+        ]
     ) as server:
         thread = start(engine, server, "flow:double")
-        wait_for(engine, thread, lambda event: event.kind == "progress" and "step 1 of" in str(event.body.get("text")))
+        wait_for(
+            engine,
+            thread,
+            lambda event: event.kind == "progress" and "step 1 of" in str(event.body.get("text")),
+        )
         end_workers(engine.store.root)
         engine.resume(thread)
         assert finish(engine, thread)["message"] == "Eight."
@@ -127,7 +157,11 @@ def test_a_kill_reaches_the_flows_that_a_model_called(engine: Engine) -> None:
     """Nothing runs on."""
     with serving([calls(("double", {"n": 4, "first_s": 600}))]) as server:
         thread = start(engine, server, "flow:double")
-        wait_for(engine, thread, lambda event: event.kind == "progress" and "step 1 of" in str(event.body.get("text")))
+        wait_for(
+            engine,
+            thread,
+            lambda event: event.kind == "progress" and "step 1 of" in str(event.body.get("text")),
+        )
         engine.kill(thread)
         assert settle(engine, thread)["status"] == "killed"
     [child] = children(engine, thread)

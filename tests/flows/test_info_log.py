@@ -23,7 +23,9 @@ ASKING = source(
     return {"success": True, "message": step["meta"]["status"]}
 """,
     kind="workflow",
-    roles={"teller": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": SCHEMA}},
+    roles={
+        "teller": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": SCHEMA}
+    },
     policy={"role": {}, "script": {}},
 )
 TELLER = """
@@ -45,7 +47,11 @@ def test_a_thread_without_agents_has_a_log(engine: Engine) -> None:
     thread = engine.run("count", prompt="")
     finish(engine, thread)
     log = log_of(engine, thread)
-    assert all(set(line) == {"tag", "content", "timestamp"} and re.fullmatch("[0-9A-Z]{8}", str(line["tag"])) for line in log)
+    assert all(
+        set(line) == {"tag", "content", "timestamp"}
+        and re.fullmatch("[0-9A-Z]{8}", str(line["tag"]))
+        for line in log
+    )
     said = [str(line["content"]) for line in log]
     assert re.fullmatch(r"worker \d+ of engine \S+ takes it up, 0 steps done", said[0])
     assert f"sandbox: {engine.thread(thread).start['sandbox']}" in said
@@ -53,9 +59,15 @@ def test_a_thread_without_agents_has_a_log(engine: Engine) -> None:
 
 
 def test_what_an_agent_and_a_script_reported_is_in_the_log(engine: Engine) -> None:
-    """Standard error of an agent up to its end, without the secret that it shows; and how a script in its sandbox ended."""
-    agents = {"teller": {"use": "command", "argv": ["sh", "-c", TELLER], "env": {"KEY": "secret:KEPT"}}}
-    engine.store.config_path.write_text(json.dumps({"agents": agents, "agent": "teller", "secrets": {"KEPT": {"env": "MY_KEY"}}}))
+    """Standard error of an agent up to its end, without the secret that it shows; and how a script
+    in its sandbox ended.
+    """
+    agents = {
+        "teller": {"use": "command", "argv": ["sh", "-c", TELLER], "env": {"KEY": "secret:KEPT"}}
+    }
+    engine.store.config_path.write_text(
+        json.dumps({"agents": agents, "agent": "teller", "secrets": {"KEPT": {"env": "MY_KEY"}}})
+    )
     granted(engine.store, ASKING)
     options = RunOptions(environment={"PATH": os.environ["PATH"], "MY_KEY": "hunter22-value"})
     thread = engine.run("asking", prompt="", options=options)

@@ -1,4 +1,6 @@
-"""A key that only the system's keyring holds reaches the endpoint of a model, and no file of the store."""
+"""A key that only the system's keyring holds reaches the endpoint of a model, and no file of the
+store.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ pytestmark = pytest.mark.slow
 
 PLANTED = "sk-planted-in-the-keyring"
 ASK = source(
-    "asked", '    answer = yield {"llm": {"prompt": "Say it."}}\n    return {"success": True, "message": answer}\n', policy={"llm": {}}
+    "asked",
+    '    answer = yield {"llm": {"prompt": "Say it."}}\n    return {"success": True, "message": answer}\n',
+    policy={"llm": {}},
 )
 
 
 def test_a_key_goes_from_the_keyring_to_the_endpoint_alone(engine: Engine, tmp_path: Path) -> None:
-    """The answer repeats it, as a bad endpoint might; `keys list` names the source, and has no value."""
+    """The answer repeats it, as a bad endpoint might; `keys list` names the source, and has no
+    value.
+    """
     home = tmp_path / "home"
     home.mkdir()
     fill(home, "models", "me", PLANTED)
@@ -38,8 +44,14 @@ def test_a_key_goes_from_the_keyring_to_the_endpoint_alone(engine: Engine, tmp_p
         assert server.seen[0].headers["authorization"] == f"Bearer {PLANTED}"
     files = [path for path in engine.store.root.rglob("*") if path.is_file()]
     assert [path for path in files if PLANTED.encode() in path.read_bytes()] == []
-    environment = {**os.environ, **leading_to(home), "UNCAGED_WORKFLOW_HOME": str(engine.store.root)}
+    environment = {
+        **os.environ,
+        **leading_to(home),
+        "UNCAGED_WORKFLOW_HOME": str(engine.store.root),
+    }
     command = [sys.executable, "-m", "uncaged_cli", "keys", "list"]
-    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
     assert shown.splitlines()[1].split(maxsplit=1) == ["WORK", "the system keyring, models/me"]
     assert PLANTED not in shown

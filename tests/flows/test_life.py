@@ -24,10 +24,17 @@ pytestmark = pytest.mark.slow
 FOREVER = {"null": {"sleep_s": 600}}
 
 
-def planned(engine: Engine, *plan: object, max_rounds: int | None = None, prompt: str = "go") -> ThreadId:
+def planned(
+    engine: Engine, *plan: object, max_rounds: int | None = None, prompt: str = "go"
+) -> ThreadId:
     """Start a thread that yields these effects."""
     granted(engine.store, PLANNED)
-    return engine.run("planned", prompt=prompt, params={"plan": list(plan)}, options=RunOptions(max_rounds=max_rounds))
+    return engine.run(
+        "planned",
+        prompt=prompt,
+        params={"plan": list(plan)},
+        options=RunOptions(max_rounds=max_rounds),
+    )
 
 
 def say(role: str = "writer", content: str = "text", **meta: object) -> Mapping[str, object]:
@@ -39,7 +46,9 @@ def null(**body: object) -> Mapping[str, object]:
 
 
 def test_a_thread_runs_to_its_result(engine: Engine) -> None:
-    """Effects are answered, outputs come back as records, failures are thrown in, and the result stands in the end record."""
+    """Effects are answered, outputs come back as records, failures are thrown in, and the result
+    stands in the end record.
+    """
     thread = planned(engine, null(value={"a": [1]}), say(k=1), null(fail="no"))
     assert finish(engine, thread)["data"] == [
         {"a": [1]},
@@ -69,7 +78,9 @@ def test_an_effect_outside_the_policy_is_refused_inside_the_bundle(engine: Engin
 
 
 def test_a_pause_is_on_disk_and_survives_the_worker(engine: Engine) -> None:
-    """It takes effect before the next effect; after the worker's death the thread is paused, not interrupted; resume goes on."""
+    """It takes effect before the next effect; after the worker's death the thread is paused, not
+    interrupted; resume goes on.
+    """
     thread = planned(engine, *(null(value=n) for n in range(5000)))
     wait_for(engine, thread, intent_of(3))
     engine.pause(thread)
@@ -78,8 +89,12 @@ def test_a_pause_is_on_disk_and_survives_the_worker(engine: Engine) -> None:
     end_workers(engine.store.root)
     assert engine.thread(thread).summary.status == "paused"
     records = written(engine, thread)
-    paused_at = next(number for number, record in enumerate(records) if record.get("control") == "pause")
-    assert sum("outcome" in record for record in records[paused_at:]) <= 1, "only the effect in flight was finished"
+    paused_at = next(
+        number for number, record in enumerate(records) if record.get("control") == "pause"
+    )
+    assert sum("outcome" in record for record in records[paused_at:]) <= 1, (
+        "only the effect in flight was finished"
+    )
     engine.resume(thread)
     wait_for(engine, thread, intent_of(status["steps"] + 3))
     engine.kill(thread)
@@ -108,13 +123,20 @@ def test_a_paused_thread_cannot_be_paused_nor_a_running_one_resumed(engine: Engi
 
 
 def test_a_killed_thread_goes_on_from_its_journal(engine: Engine) -> None:
-    """The effect in flight is voided and asked again as attempt 2; what was finished is not performed again."""
+    """The effect in flight is voided and asked again as attempt 2; what was finished is not
+    performed again.
+    """
     thread = planned(engine, null(value=1, mark=True), null(value=2, first_s=600, mark=True))
     wait_for(engine, thread, intent_of(2))
     engine.kill(thread)
     assert settle(engine, thread)["status"] == "killed"
     assert [record for record in written(engine, thread) if "void" in record] == [
-        {"seq": 2, "void": "killed", "begun": True, "message": "the null effect was killed while it slept"}
+        {
+            "seq": 2,
+            "void": "killed",
+            "begun": True,
+            "message": "the null effect was killed while it slept",
+        }
     ]
     engine.resume(thread, note="now")
     assert finish(engine, thread)["data"] == [1, 2]
@@ -123,7 +145,9 @@ def test_a_killed_thread_goes_on_from_its_journal(engine: Engine) -> None:
 
 
 def test_what_is_not_driven_is_steered_while_its_worker_drives_another(engine: Engine) -> None:
-    """A paused thread of the same bundle can be killed, although the live worker does not have it."""
+    """A paused thread of the same bundle can be killed, although the live worker does not have
+    it.
+    """
     other = planned(engine, FOREVER)
     wait_for(engine, other, intent_of(1))
     thread = planned(engine, null(lack="something"))
@@ -134,7 +158,9 @@ def test_what_is_not_driven_is_steered_while_its_worker_drives_another(engine: E
 
 
 def test_a_dead_worker_s_thread_is_interrupted_and_goes_on(engine: Engine) -> None:
-    """Nobody holds the lock: never `running`. The open effect is performed as attempt 2, and a line says so."""
+    """Nobody holds the lock: never `running`. The open effect is performed as attempt 2, and a line
+    says so.
+    """
     thread = planned(engine, null(value=1), null(value=2, first_s=600))
     wait_for(engine, thread, intent_of(2))
     end_workers(engine.store.root)
@@ -145,13 +171,20 @@ def test_a_dead_worker_s_thread_is_interrupted_and_goes_on(engine: Engine) -> No
 
 
 @pytest.mark.parametrize(("word", "heard"), [("redo", 2), ("skip", {"caught": "skipped"})])
-def test_what_only_a_person_can_settle_is_left_to_one(engine: Engine, word: str, heard: object) -> None:
-    """After a crash the thread is unknown; `resume` alone refuses and says how; redo performs it again, skip tells the bundle."""
+def test_what_only_a_person_can_settle_is_left_to_one(
+    engine: Engine, word: str, heard: object
+) -> None:
+    """After a crash the thread is unknown; `resume` alone refuses and says how; redo performs it
+    again, skip tells the bundle.
+    """
     thread = planned(engine, null(value=1), null(value=2, rule="ask", first_s=600))
     wait_for(engine, thread, intent_of(2))
     end_workers(engine.store.root)
     assert engine.thread(thread).summary.status == "unknown"
-    with pytest.raises(RefusedError, match=r"is unknown: step 2 \(null\) was begun .*; `resume --redo` .* `resume --skip`"):
+    with pytest.raises(
+        RefusedError,
+        match=r"is unknown: step 2 \(null\) was begun .*; `resume --redo` .* `resume --skip`",
+    ):
         engine.resume(thread)
     engine.resume(thread, redo=word == "redo", skip=word == "skip")
     found = finish(engine, thread)["data"][1]
@@ -190,7 +223,11 @@ def test_no_rounds_at_all(engine: Engine) -> None:
 def test_rounds_are_limited_to_ten_unless_somebody_says_otherwise(engine: Engine) -> None:
     """The limit leaves nothing open, is no failure, and the raised one is on disk."""
     thread = planned(engine, *(say(n=n) for n in range(12)))
-    assert settle(engine, thread) == {"status": "limit", "message": "the limit of 10 rounds is reached", "steps": 10}
+    assert settle(engine, thread) == {
+        "status": "limit",
+        "message": "the limit of 10 rounds is reached",
+        "steps": 10,
+    }
     engine.resume(thread, options=RunOptions(max_rounds=11))
     assert settle(engine, thread)["steps"] == 11
     engine.resume(thread, options=RunOptions(max_rounds=20))
@@ -199,20 +236,28 @@ def test_rounds_are_limited_to_ten_unless_somebody_says_otherwise(engine: Engine
 
 
 def test_a_thread_can_be_resumed_the_moment_its_lock_is_free(engine: Engine) -> None:
-    """Whoever finds the journal free finds no driver that is still leaving: the resume is not lost."""
+    """Whoever finds the journal free finds no driver that is still leaving: the resume is not
+    lost.
+    """
     thread = planned(engine, null(value=1, first_s=600), null(value=2, lack="something"))
     path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
     wait_for(engine, thread, intent_of(1))
     engine.kill(thread)
     for _ in range(2):
         with path.open("r+b") as journal:
-            fcntl.fcntl(journal, fcntl.F_OFD_SETLKW, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))  # blocks until it is free
+            fcntl.fcntl(
+                journal,
+                fcntl.F_OFD_SETLKW,
+                struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0),
+            )  # blocks until it is free
         engine.resume(thread)
     assert finish(engine, thread)["data"] == [1, 2]
 
 
 def test_a_lack_of_the_environment_pauses_the_thread(engine: Engine) -> None:
-    """The bundle never hears of it; the listing says what is lacking; resume asks again as attempt 2."""
+    """The bundle never hears of it; the listing says what is lacking; resume asks again as attempt
+    2.
+    """
     thread = planned(engine, null(value=1), null(value=2, lack="no key; set one"))
     assert settle(engine, thread) == {"status": "paused", "message": "no key; set one", "steps": 1}
     engine.resume(thread)
@@ -220,7 +265,9 @@ def test_a_lack_of_the_environment_pauses_the_thread(engine: Engine) -> None:
 
 
 def test_a_thread_that_waits_for_a_person_goes_on_with_the_answer(engine: Engine) -> None:
-    """Nothing runs meanwhile; the answer is checked against what was asked; resume is refused, answer is what continues it."""
+    """Nothing runs meanwhile; the answer is checked against what was asked; resume is refused,
+    answer is what continues it.
+    """
     granted(engine.store, text := source("asking", _ASKING, policy={"ask": {}}))
     assert text
     thread = engine.run("asking", prompt="")
@@ -238,8 +285,12 @@ def test_a_thread_that_waits_for_a_person_goes_on_with_the_answer(engine: Engine
     assert engine.verify(thread).ok
 
 
-def test_an_answer_to_a_question_that_is_no_longer_asked_is_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two who answer at once one is heard; the other's answer is not taken for one to the next question."""
+def test_an_answer_to_a_question_that_is_no_longer_asked_is_refused(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two who answer at once one is heard; the other's answer is not taken for one to the next
+    question.
+    """
     granted(engine.store, source("asking-twice", _ASKING_TWICE, policy={"ask": {}}))
     thread = engine.run("asking-twice", prompt="")
     assert settle(engine, thread)["status"] == "waiting"
@@ -268,17 +319,31 @@ _ASKING = """
 
 
 def test_forks(engine: Engine) -> None:
-    """Plain drops the last step, --at and a role cut elsewhere; the source is untouched, the copied steps keep their times."""
-    thread = planned(engine, say("planner", "a"), null(value=1), say("coder", "b"), say("coder", "c"))
+    """Plain drops the last step, --at and a role cut elsewhere; the source is untouched, the copied
+    steps keep their times.
+    """
+    thread = planned(
+        engine, say("planner", "a"), null(value=1), say("coder", "b"), say("coder", "c")
+    )
     finish(engine, thread)
     before = engine.store.data_path(engine.thread(thread).summary.hash, thread).read_bytes()
-    for cut, kept in ((Cut(), 3), (Cut(at=1), 1), (Cut(role="coder"), 3), (Cut(role="coder", last=True), 4), (Cut(at=0), 0)):
+    for cut, kept in (
+        (Cut(), 3),
+        (Cut(at=1), 1),
+        (Cut(role="coder"), 3),
+        (Cut(role="coder", last=True), 4),
+        (Cut(at=0), 0),
+    ):
         fork = engine.fork(thread, cut=cut)
         assert finish(engine, fork)["data"] == finish(engine, thread)["data"]
         view = engine.thread(fork)
         assert (view.start["forkFrom"]["threadId"], view.start["forkFrom"]["seq"]) == (thread, kept)
-        source_steps = [record for record in engine.thread(thread).records if "intent" not in record]
-        assert [record for record in view.records if "intent" not in record][:kept] == source_steps[:kept]
+        source_steps = [
+            record for record in engine.thread(thread).records if "intent" not in record
+        ]
+        assert [record for record in view.records if "intent" not in record][:kept] == source_steps[
+            :kept
+        ]
         assert engine.verify(fork).ok
     assert engine.store.data_path(engine.thread(thread).summary.hash, thread).read_bytes() == before
     with pytest.raises(NotFoundError, match="planner, coder"):
@@ -307,7 +372,9 @@ SECOND = source(
 
 
 def test_a_fork_onto_another_version_is_handed_its_steps(engine: Engine) -> None:
-    """--on HASH or head: the kept steps are `input.steps`, the rest runs; the fork verifies, and can be forked again."""
+    """--on HASH or head: the kept steps are `input.steps`, the rest runs; the fork verifies, and
+    can be forked again.
+    """
     thread = planned(engine, say(), null(value=1), say())
     finish(engine, thread)
     second = granted(engine.store, SECOND)
@@ -326,7 +393,10 @@ def test_a_version_that_does_not_continue_starts_anew_or_not_at_all(engine: Engi
     """The refusal says what would work."""
     thread = planned(engine, null(value=1))
     finish(engine, thread)
-    other = granted(engine.store, source("fresh", "    yield {'null': {}}\n    return input['steps']\n", continues=False))
+    other = granted(
+        engine.store,
+        source("fresh", "    yield {'null': {}}\n    return input['steps']\n", continues=False),
+    )
     with pytest.raises(RefusedError, match="use --at 0"):
         engine.fork(thread, cut=Cut(at=1), on=other.hash)
     assert finish(engine, engine.fork(thread, cut=Cut(at=0), on=other.hash)) == []
@@ -347,7 +417,9 @@ TRUSTED = source(
 
 
 def test_a_trusted_bundle_runs_without_a_sandbox(engine: Engine) -> None:
-    """Any standard module; after a crash it gets its steps as input instead of a replay; its effects are not proved."""
+    """Any standard module; after a crash it gets its steps as input instead of a replay; its
+    effects are not proved.
+    """
     granted(engine.store, TRUSTED)
     thread = engine.run("trusty", prompt="")
     assert engine.thread(thread).start["sandbox"] == "none"
@@ -366,7 +438,9 @@ def test_nobody_granted_it(engine: Engine) -> None:
 
 
 def test_what_is_too_large_for_a_line(engine: Engine) -> None:
-    """Prompt, effect, outcome and result of megabytes: each stands in a blob, every line stays below a megabyte, and all is proved."""
+    """Prompt, effect, outcome and result of megabytes: each stands in a blob, every line stays
+    below a megabyte, and all is proved.
+    """
     big = "b" * (2 << 20)
     thread = planned(engine, null(value=big), say(content="c" * 1000), prompt="p" * (10 << 20))
     assert finish(engine, thread)["data"][0] == big
@@ -374,7 +448,13 @@ def test_what_is_too_large_for_a_line(engine: Engine) -> None:
     assert len(view.start["parameters"]["prompt"]) == 10 << 20
     path = engine.store.data_path(view.summary.hash, thread)
     assert max(map(len, path.read_bytes().split(b"\n"))) < lines.MAX_LINE_BYTES
-    assert [("blob" in record) for record in records_of(path.read_bytes())] == [True, True, True, False, True]
+    assert [("blob" in record) for record in records_of(path.read_bytes())] == [
+        True,
+        True,
+        True,
+        False,
+        True,
+    ]
     assert engine.verify(thread).ok
     assert finish(engine, engine.fork(thread))["data"][0] == big
 
@@ -385,7 +465,9 @@ def test_a_removed_thread_leaves_nothing(engine: Engine) -> None:
     finish(engine, thread)
     path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
     path.with_name(f"{path.name}.torn-5").write_bytes(b"x")
-    path.with_name(f".{path.name}.torn-5.0123456789ab.tmp").write_bytes(b"x")  # a worker was killed while it wrote the former
+    path.with_name(f".{path.name}.torn-5.0123456789ab.tmp").write_bytes(
+        b"x"
+    )  # a worker was killed while it wrote the former
     engine.remove_thread(thread)
     assert [one.name for one in path.parent.iterdir()] == []
     assert engine.threads() == []
@@ -410,7 +492,14 @@ def test_parameters_are_checked_before_anything_is_written(engine: Engine) -> No
 
 def test_a_failure_is_tried_again_as_often_as_the_effect_asks(engine: Engine) -> None:
     """Each try is an attempt line that says why; only the last failure reaches the bundle."""
-    thread = planned(engine, null(fail="no", retry={"times": 2, "pause_s": 0}), null(fail="no", retry={"times": 2, "on": ["other"]}))
+    thread = planned(
+        engine,
+        null(fail="no", retry={"times": 2, "pause_s": 0}),
+        null(fail="no", retry={"times": 2, "on": ["other"]}),
+    )
     assert [one["caught"]["kind"] for one in finish(engine, thread)["data"]] == ["null", "null"]
     tries = [record for record in written(engine, thread) if "attempt" in record]
-    assert [(one["seq"], one["attempt"], one["because"]) for one in tries] == [(1, 2, "retry"), (1, 3, "retry")]
+    assert [(one["seq"], one["attempt"], one["because"]) for one in tries] == [
+        (1, 2, "retry"),
+        (1, 3, "retry"),
+    ]

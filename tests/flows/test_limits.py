@@ -1,4 +1,6 @@
-"""Money, tokens, time and the number of agents are limits that hold, and none of them is a failure."""
+"""Money, tokens, time and the number of agents are limits that hold, and none of them is a
+failure.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,17 @@ WRITER = Role(
     description="Writes.",
     system_prompt="Write.",
     extract_prompt="What was written.",
-    schema={"type": "object", "properties": {"status": {"enum": ["more", "done"]}}, "required": ["status"]},
+    schema={
+        "type": "object",
+        "properties": {"status": {"enum": ["more", "done"]}},
+        "required": ["status"],
+    },
 )
 TALK = Workflow(
-    name="talk", description="Goes on until done.", roles=[WRITER], moderator={START: "writer", "writer": {"more": "writer", "done": END}}
+    name="talk",
+    description="Goes on until done.",
+    roles=[WRITER],
+    moderator={START: "writer", "writer": {"more": "writer", "done": END}},
 )
 
 
@@ -44,10 +53,16 @@ def talk(engine: Engine, tmp_path: Path, *usages: str, **limits: float) -> Threa
 CHEAP = "{inputTokens: 100, outputTokens: 50, cost: 0.6}"
 
 
-def test_a_limit_of_money_stops_before_the_next_role_and_a_higher_one_goes_on(engine: Engine, tmp_path: Path) -> None:
+def test_a_limit_of_money_stops_before_the_next_role_and_a_higher_one_goes_on(
+    engine: Engine, tmp_path: Path
+) -> None:
     """What was spent counts on, the raised limit is on disk, and nothing is asked twice."""
     thread = talk(engine, tmp_path, CHEAP, CHEAP, CHEAP, max_cost=1.0)
-    assert settle(engine, thread) == {"status": "limit", "message": "the limit of $1 is reached", "steps": 2}
+    assert settle(engine, thread) == {
+        "status": "limit",
+        "message": "the limit of $1 is reached",
+        "steps": 2,
+    }
     with pytest.raises(RefusedError, match="resume it with --max-cost above 1"):
         engine.resume(thread)
     engine.resume(thread, options=RunOptions(max_cost=10))
@@ -65,11 +80,15 @@ def test_a_limit_of_tokens(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_a_limit_of_time_stops_what_is_under_way(engine: Engine, tmp_path: Path) -> None:
-    """The agent in flight is stopped; the void says that a limit did it, and the bundle never sees it."""
+    """The agent in flight is stopped; the void says that a limit did it, and the bundle never sees
+    it.
+    """
     script = tmp_path / "answers.yaml"
     script.write_text("- {role: writer, meta: {status: done}, delay_s: 600}\n", "utf-8")
     granted(engine.store, build_workflow(TALK))
-    thread = engine.run("talk", prompt="", options=RunOptions(agents={"": f"scripted:{script}"}, max_seconds=3))
+    thread = engine.run(
+        "talk", prompt="", options=RunOptions(agents={"": f"scripted:{script}"}, max_seconds=3)
+    )
     assert settle(engine, thread)["status"] == "limit"
     assert [record["void"] for record in written(engine, thread) if "void" in record] == ["limit"]
     with pytest.raises(RefusedError, match=r"resume it with --max-time above 3s"):
@@ -98,9 +117,13 @@ def lead(engine: Engine, tmp_path: Path, script: str, **limits: float) -> Thread
 
 
 def test_a_sub_thread_draws_on_its_parent_s_limit(engine: Engine, tmp_path: Path) -> None:
-    """Both stop at it, neither has failed, and a higher one has both go on; what the child spent is counted once."""
+    """Both stop at it, neither has failed, and a higher one has both go on; what the child spent is
+    counted once.
+    """
     more = f"- {{role: writer, meta: {{status: more}}, usage: {CHEAP}}}\n"
-    thread = lead(engine, tmp_path, f"{more * 3}- {{role: writer, meta: {{status: done}}}}", max_cost=1.0)
+    thread = lead(
+        engine, tmp_path, f"{more * 3}- {{role: writer, meta: {{status: done}}}}", max_cost=1.0
+    )
     assert settle(engine, thread)["status"] == "limit"
     [child] = [one for one in engine.threads() if one.name == "talk"]
     assert (child.status in ("limit", "killed"), round(child.spent.cost, 6)) == (True, 1.2)
@@ -113,7 +136,9 @@ def test_a_sub_thread_draws_on_its_parent_s_limit(engine: Engine, tmp_path: Path
     assert [engine.verify(one.thread_id).ok for one in engine.threads()] == [True, True]
 
 
-def test_a_sub_thread_that_ended_with_its_parent_goes_on_with_it(engine: Engine, tmp_path: Path) -> None:
+def test_a_sub_thread_that_ended_with_its_parent_goes_on_with_it(
+    engine: Engine, tmp_path: Path
+) -> None:
     """A kill reaches the child, and is undone for both by one resume of the parent."""
     script = f"- {{role: writer, meta: {{status: more}}, usage: {CHEAP}}}\n- {{role: writer, meta: {{status: more}}, delay_s: 600}}\n"
     thread = lead(engine, tmp_path, script)
@@ -130,13 +155,17 @@ def models(engine: Engine, server: ModelServer, body: str, **limits: float) -> T
     """Start a thread that asks a model whose tokens cost a dollar each."""
     model = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
     prices = {"tiny": {"input": 1_000_000, "output": 1_000_000}}
-    engine.store.config_path.write_text(json.dumps({"models": {"tiny": model}, "model": "tiny", "prices": prices}))
+    engine.store.config_path.write_text(
+        json.dumps({"models": {"tiny": model}, "model": "tiny", "prices": prices})
+    )
     granted(engine.store, source("asks", body, policy={"llm": {}, "all": {}}))
     return engine.run("asks", prompt="", options=RunOptions(environment={}, **limits))  # type: ignore[arg-type]
 
 
 def test_what_runs_side_by_side_is_counted_and_stopped(engine: Engine) -> None:
-    """Each part is counted when it is done; those that were not begun at the limit are asked once it is higher, and only those."""
+    """Each part is counted when it is done; those that were not begun at the limit are asked once
+    it is higher, and only those.
+    """
     body = """
     answers = yield {"all": {"effects": [{"llm": {"prompt": str(number)}} for number in range(4)], "limit": 1}}
     return {"success": True, "message": "", "data": [answer["outcome"] for answer in answers]}
@@ -165,19 +194,26 @@ def test_a_try_that_failed_is_counted(engine: Engine) -> None:
 
 
 def test_a_limit_is_seen_while_a_model_still_speaks(engine: Engine) -> None:
-    """The stream is cut; what had arrived is counted in the void, and the bundle never hears of it."""
+    """The stream is cut; what had arrived is counted in the void, and the bundle never hears of
+    it.
+    """
     body = """
     text = yield {"llm": {"prompt": "x"}}
     return {"success": True, "message": text}
 """
-    with serving([says(*["many words and more "] * 200, gate=threading.Event()), says("Short.")]) as server:
+    with serving(
+        [says(*["many words and more "] * 200, gate=threading.Event()), says("Short.")]
+    ) as server:
         thread = models(engine, server, body, max_tokens=400)
         assert settle(engine, thread)["status"] == "limit"
         [void] = [record for record in engine.thread(thread).records if "void" in record]
         assert 400 <= void["usage"]["outputTokens"] <= 1000
         engine.resume(thread, options=RunOptions(max_tokens=100_000, environment={}))
         assert finish(engine, thread)["message"] == "Short."
-    assert engine.thread(thread).spent.tokens == void["usage"].get("inputTokens", 0) + void["usage"]["outputTokens"] + 110
+    assert (
+        engine.thread(thread).spent.tokens
+        == void["usage"].get("inputTokens", 0) + void["usage"]["outputTokens"] + 110
+    )
 
 
 def test_a_whole_answer_that_reaches_the_limit_is_kept(engine: Engine) -> None:
@@ -185,10 +221,16 @@ def test_a_whole_answer_that_reaches_the_limit_is_kept(engine: Engine) -> None:
     block = 'It is written.\n\n```json\n{{"status": "{word}"}}\n```\n'
     with serving([says(block.format(word="more")), says(block.format(word="done"))]) as server:
         agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
-        engine.store.config_path.write_text(json.dumps({"agents": {"thinker": agent}, "agent": "thinker"}))
+        engine.store.config_path.write_text(
+            json.dumps({"agents": {"thinker": agent}, "agent": "thinker"})
+        )
         granted(engine.store, build_workflow(TALK))
         thread = engine.run("talk", prompt="", options=RunOptions(environment={}, max_tokens=110))
-        assert settle(engine, thread) == {"status": "limit", "message": "the limit of 110 tokens is reached", "steps": 1}
+        assert settle(engine, thread) == {
+            "status": "limit",
+            "message": "the limit of 110 tokens is reached",
+            "steps": 1,
+        }
         engine.resume(thread, options=RunOptions(max_tokens=10_000, environment={}))
         finish(engine, thread)
         assert len(server.asked) == 2

@@ -1,4 +1,6 @@
-"""A model as agent in whole threads on real workers: an issue solved, a kill in the middle, a key that has to be mended."""
+"""A model as agent in whole threads on real workers: an issue solved, a kill in the middle, a key
+that has to be mended.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def block(**meta: object) -> str:
 
 def committed(seen: Seen) -> Turn:
     """Reports the commit that the tool's answer names, as a model would."""
-    found = re.findall(r"committed ([0-9a-f]{40}) on branch ([\w/.-]+)", json.dumps(seen.body["messages"]))
+    found = re.findall(
+        r"committed ([0-9a-f]{40}) on branch ([\w/.-]+)", json.dumps(seen.body["messages"])
+    )
     sha, branch = found[-1]
     return says("Committed.\n\n", block(status="committed", branch=branch, commitSha=sha))
 
@@ -47,7 +51,12 @@ PHASE = {"name": "mend", "description": "Three lines are wrong.", "acceptance": 
 
 def solution(command: str) -> tuple[Step, ...]:
     """What a model does to the demo, whose tests it runs with *command*."""
-    done = block(status="all-done", completedPhases=["mend"], filesChanged=[bug.path for bug in BUGS], summary="Mended.")
+    done = block(
+        status="all-done",
+        completedPhases=["mend"],
+        filesChanged=[bug.path for bug in BUGS],
+        summary="Mended.",
+    )
     return (
         calls(("list", {}), ("run", {"command": command})),
         says("Three lines are wrong.\n\n", block(status="planned", phases=[PHASE])),
@@ -65,8 +74,12 @@ SOLUTION = solution(TEST)
 QUICK = solution("true")
 
 
-def playing(steps: tuple[Step, ...], before: Mapping[int, Step] | None = None) -> Callable[[Seen], Turn]:
-    """Answers with *steps* in order; a step of *before* comes first, once, at its number, without using one up."""
+def playing(
+    steps: tuple[Step, ...], before: Mapping[int, Step] | None = None
+) -> Callable[[Seen], Turn]:
+    """Answers with *steps* in order; a step of *before* comes first, once, at its number, without
+    using one up.
+    """
     extra = dict(before or {})
     state = {"next": 0}
     lock = threading.Lock()
@@ -91,7 +104,9 @@ def demo(tmp_path: Path) -> Path:
 
 def options(demo: Path, **variables: str) -> RunOptions:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return RunOptions(directory=demo, environment={"PATH": path, "HOME": os.environ["HOME"], **variables})
+    return RunOptions(
+        directory=demo, environment={"PATH": path, "HOME": os.environ["HOME"], **variables}
+    )
 
 
 def configured(store: Store, server: ModelServer, wire: Wire) -> Engine:
@@ -103,32 +118,57 @@ def configured(store: Store, server: ModelServer, wire: Wire) -> Engine:
 
 def holding(root: Path, text: str) -> list[Path]:
     """The files below *root* that hold a text."""
-    return [path for path in root.rglob("*") if path.is_file() and not path.is_symlink() and text.encode() in path.read_bytes()]
+    return [
+        path
+        for path in root.rglob("*")
+        if path.is_file() and not path.is_symlink() and text.encode() in path.read_bytes()
+    ]
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_issue_is_solved_on_a_green_branch(store: Store, demo: Path, wire: Wire) -> None:
-    """Plan, edits by tool, tests in the sandbox, review, commit: nine requests, no repair, and the key is nowhere on disk."""
+    """Plan, edits by tool, tests in the sandbox, review, commit: nine requests, no repair, and the
+    key is nowhere on disk.
+    """
     with serving(playing(SOLUTION)) as server:
         engine = configured(store, server, wire)
-        thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, MY_KEY=KEY))
+        thread = engine.run(
+            "solve-issue", prompt=ISSUE, params={}, options=options(demo, MY_KEY=KEY)
+        )
         result = finish(engine, thread)
         workers = workers_of(store.root)
         told = [" ".join(worker.cmdline()) + str(worker.environ()) for worker in workers]
         assert len(server.asked) == len(SOLUTION)
         assert all(KEY in seen.headers["authorization"] for seen in server.seen)
-        tests = [message for body in server.asked for message in [json.dumps(body["messages"][-1])] if " passed in " in message]
+        tests = [
+            message
+            for body in server.asked
+            for message in [json.dumps(body["messages"][-1])]
+            if " passed in " in message
+        ]
         assert len(tests) == 3, tests
         assert "failed" in tests[0]
         assert all("failed" not in one for one in tests[1:])
     assert result["success"] is True
     branch, sha = result["data"]["branch"], result["data"]["commitSha"]
     assert git(demo, "rev-parse", branch).strip() == sha
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(demo.parent / "green"), sha], cwd=demo, check=True)
-    green = subprocess.run([sys.executable, *PYTEST], cwd=demo.parent / "green", capture_output=True, text=True, check=False)
+    subprocess.run(
+        ["git", "worktree", "add", "--quiet", "--detach", str(demo.parent / "green"), sha],
+        cwd=demo,
+        check=True,
+    )
+    green = subprocess.run(
+        [sys.executable, *PYTEST],
+        cwd=demo.parent / "green",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert green.returncode == 0, green.stdout
     steps = [record for record in engine.thread(thread).records if "role" in record]
-    assert [(step["role"], step["by"]) for step in steps] == [(role, "mine") for role in ("planner", "coder", "reviewer", "committer")]
+    assert [(step["role"], step["by"]) for step in steps] == [
+        (role, "mine") for role in ("planner", "coder", "reviewer", "committer")
+    ]
     assert [step["usage"]["turns"] for step in steps] == [2, 3, 2, 2]
     assert [step["usage"]["inputTokens"] for step in steps] == [200, 300, 200, 200]
     assert steps[1]["usage"]["model"] == "tiny"
@@ -137,11 +177,19 @@ def test_an_issue_is_solved_on_a_green_branch(store: Store, demo: Path, wire: Wi
     assert engine.verify(thread).ok
 
 
-def test_a_key_in_the_environment_is_the_agent_and_a_wrong_one_pauses(store: Store, demo: Path) -> None:
-    """Nobody chose: the start record says why; 401 is a void; with another key the thread goes on where it was."""
+def test_a_key_in_the_environment_is_the_agent_and_a_wrong_one_pauses(
+    store: Store, demo: Path
+) -> None:
+    """Nobody chose: the start record says why; 401 is a void; with another key the thread goes on
+    where it was.
+    """
 
     def checked(seen: Seen) -> Turn:
-        return play(seen) if "right" in seen.headers["authorization"] else fails(401, "authentication_error", "invalid key sk-wrong-123456")
+        return (
+            play(seen)
+            if "right" in seen.headers["authorization"]
+            else fails(401, "authentication_error", "invalid key sk-wrong-123456")
+        )
 
     play = playing(QUICK)
     with serving(checked) as server:
@@ -159,14 +207,22 @@ def test_a_key_in_the_environment_is_the_agent_and_a_wrong_one_pauses(store: Sto
     assert holding(store.root, "sk-right-123456") == holding(store.root, "sk-wrong-123456") == []
 
 
-def test_a_kill_in_the_middle_of_a_stream_is_at_once_and_resume_goes_on(store: Store, demo: Path) -> None:
+def test_a_kill_in_the_middle_of_a_stream_is_at_once_and_resume_goes_on(
+    store: Store, demo: Path
+) -> None:
     """The edits of the turn before it are undone, nothing runs on, and the role is asked again."""
     gate = threading.Event()
     slow = says("I will now", gate=gate)
     with serving(playing((*QUICK[:3], *QUICK[2:]), {3: slow})) as server:
         engine = configured(store, server, "anthropic")
-        thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, MY_KEY=KEY))
-        wait_for(engine, thread, lambda event: event.kind == "progress" and event.body.get("text") == "I will now")
+        thread = engine.run(
+            "solve-issue", prompt=ISSUE, params={}, options=options(demo, MY_KEY=KEY)
+        )
+        wait_for(
+            engine,
+            thread,
+            lambda event: event.kind == "progress" and event.body.get("text") == "I will now",
+        )
         edited = store.work / thread / BUGS[0].path
         assert BUGS[0].right in edited.read_text()
         engine.kill(thread)
@@ -175,7 +231,9 @@ def test_a_kill_in_the_middle_of_a_stream_is_at_once_and_resume_goes_on(store: S
         engine.resume(thread, options=options(demo, MY_KEY=KEY))
         assert finish(engine, thread)["success"] is True
         assert asked == 4
-        assert "edit" not in json.dumps(server.asked[asked]["messages"])  # a conversation of its own
+        assert "edit" not in json.dumps(
+            server.asked[asked]["messages"]
+        )  # a conversation of its own
     records: list[dict[str, Any]] = engine.thread(thread).records
     assert [record["void"] for record in records if "void" in record] == ["killed"]
     assert engine.verify(thread).ok

@@ -1,4 +1,6 @@
-"""Bundles with roles and an empty policy: each step is yielded by the bundle itself, as in a self-contained bundle of another engine."""
+"""Bundles with roles and an empty policy: each step is yielded by the bundle itself, as in a
+self-contained bundle of another engine.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from uncaged_engine.api import Cut, Engine, RunOptions
 
 pytestmark = pytest.mark.slow
 
-ROLE = {"description": "A role.", "systemPrompt": "You work.", "extractPrompt": "Say how it went.", "schema": {"type": "object"}}
+ROLE = {
+    "description": "A role.",
+    "systemPrompt": "You work.",
+    "extractPrompt": "Say how it went.",
+    "schema": {"type": "object"},
+}
 SELF_CONTAINED = source(
     "seed-style",
     """
@@ -30,7 +37,8 @@ SELF_CONTAINED = source(
 )
 """Planner and coder are declared for readers; `run` yields their outputs and returns nothing."""
 ASKING = SELF_CONTAINED.replace(b"'policy': {}", b"'policy': {'role': {}}").replace(
-    b"phases[len(steps) - 1:]:\n", b"phases[len(steps) - 1:]:\n        yield {'role': {'name': 'coder'}}\n"
+    b"phases[len(steps) - 1:]:\n",
+    b"phases[len(steps) - 1:]:\n        yield {'role': {'name': 'coder'}}\n",
 )
 NOTHING_CONFIGURED = {"PATH": "/nonexistent"}
 
@@ -45,25 +53,41 @@ def run(engine: Engine, **agents: str) -> ThreadId:
 
 
 def test_a_seed_style_bundle_runs_on_a_machine_with_nothing_configured(engine: Engine) -> None:
-    """A bundle with roles and policy {} whose steps are its own needs no agent, and its start record names none."""
+    """A bundle with roles and policy {} whose steps are its own needs no agent, and its start
+    record names none.
+    """
     thread = run(engine)
     finish(engine, thread)
     view = engine.thread(thread)
     assert view.start["agents"] == {}
-    steps = [(record["role"], record["content"], record["by"]) for record in view.records if "role" in record]
-    assert steps == [("planner", "Fix bug #3", "bundle"), ("coder", "parse", "bundle"), ("coder", "print", "bundle")]
+    steps = [
+        (record["role"], record["content"], record["by"])
+        for record in view.records
+        if "role" in record
+    ]
+    assert steps == [
+        ("planner", "Fix bug #3", "bundle"),
+        ("coder", "parse", "bundle"),
+        ("coder", "print", "bundle"),
+    ]
     assert engine.verify(thread).ok
 
 
 def test_an_agent_for_a_role_that_the_bundle_plays_is_refused(engine: Engine) -> None:
-    """An agent that would never be asked is an error before a thread starts, and says whose steps these are."""
-    with pytest.raises(RefusedError, match=r"'seed-style' asks no agent for 'coder': its policy has no \"role\""):
+    """An agent that would never be asked is an error before a thread starts, and says whose steps
+    these are.
+    """
+    with pytest.raises(
+        RefusedError, match=r"'seed-style' asks no agent for 'coder': its policy has no \"role\""
+    ):
         run(engine, coder="person")
     assert list(engine.threads()) == []
 
 
 def test_a_fork_to_a_version_that_asks_finds_an_agent(engine: Engine) -> None:
-    """A fork looks for the agents that its own version asks, if its source's start record names none."""
+    """A fork looks for the agents that its own version asks, if its source's start record names
+    none.
+    """
     thread = run(engine)
     finish(engine, thread)
     asking = granted(engine.store, ASKING.replace(b"seed-style", b"asking-style"))

@@ -1,4 +1,6 @@
-"""Secrets that agents were given, and that they say wherever they can, are nowhere afterwards: not on disk, not on a screen."""
+"""Secrets that agents were given, and that they say wherever they can, are nowhere afterwards: not
+on disk, not on a screen.
+"""
 
 from __future__ import annotations
 
@@ -75,11 +77,27 @@ class Screen:
         self.seen: list[str] = []
 
     def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "XDG_RUNTIME_DIR")}
-        environment = {**kept, "HOME": str(self._home), "UNCAGED_WORKFLOW_HOME": str(self._home / "store"), "MY_KEY": PASSED}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name in ("PATH", "LANG", "XDG_RUNTIME_DIR")
+        }
+        environment = {
+            **kept,
+            "HOME": str(self._home),
+            "UNCAGED_WORKFLOW_HOME": str(self._home / "store"),
+            "MY_KEY": PASSED,
+        }
         command = [sys.executable, "-m", "uncaged_cli", *words]
         done = subprocess.run(
-            command, env=environment, cwd=self._home, input=stdin, capture_output=True, text=True, check=False, timeout=120
+            command,
+            env=environment,
+            cwd=self._home,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
         )
         self.seen.append(f"{words}: {done.stdout}{done.stderr}")
         return done
@@ -111,16 +129,24 @@ def holding(root: Path, text: str) -> list[Path]:
 
 
 def test_a_planted_secret_is_found_nowhere(home: Path) -> None:
-    """Answers, data, attempts, failures, both streams, an endpoint's own words, terminals, listings, `ps`, an export."""
+    """Answers, data, attempts, failures, both streams, an endpoint's own words, terminals,
+    listings, `ps`, an export.
+    """
     gate = threading.Event()
     reached = threading.Event()
 
     def play(seen: Seen) -> Turn:
         if "Tell me." in json.dumps(seen.body["messages"]):
-            return fails(400, "invalid_request_error", f"{seen.headers['authorization']} and {KEPT[:4]} are not good enough")
+            return fails(
+                400,
+                "invalid_request_error",
+                f"{seen.headers['authorization']} and {KEPT[:4]} are not good enough",
+            )
         reached.set()
         block = json.dumps({"status": "done", "words": seen.headers["authorization"]})
-        return says(f"You said {seen.headers['authorization']}.\n", f"```json\n{block}\n```\n", gate=gate)
+        return says(
+            f"You said {seen.headers['authorization']}.\n", f"```json\n{block}\n```\n", gate=gate
+        )
 
     screen = Screen(home)
     (home / "leaky.py").write_bytes(LEAKY)
@@ -132,14 +158,31 @@ def test_a_planted_secret_is_found_nowhere(home: Path) -> None:
         assert reached.wait(60)
         assert "role model" in screen.run("ps").stdout
         screen.run("ps", "--json")
-        running = [str((process.cmdline(), process.environ())) for process in workers_of(home / "store")]
+        running = [
+            str((process.cmdline(), process.environ())) for process in workers_of(home / "store")
+        ]
         gate.set()
         followed = screen.run("thread", thread, "--follow")
         heard = json.dumps(server.asked)
-    assert (followed.returncode, "'secret:KEPT' is not on PATH" in followed.stdout + followed.stderr) == (4, True)
-    for words in (["thread", thread, "--full"], ["thread", thread, "--json"], ["threads"], ["threads", "--json"], ["agents", "--json"]):
+    assert (
+        followed.returncode,
+        "'secret:KEPT' is not on PATH" in followed.stdout + followed.stderr,
+    ) == (4, True)
+    for words in (
+        ["thread", thread, "--full"],
+        ["thread", thread, "--json"],
+        ["threads"],
+        ["threads", "--json"],
+        ["agents", "--json"],
+    ):
         assert screen.run(*words).returncode == 0
-    for words in (["verify", thread], ["keys", "list"], ["doctor"], ["resume", thread], ["run", "leaky", "--json"]):
+    for words in (
+        ["verify", thread],
+        ["keys", "list"],
+        ["doctor"],
+        ["resume", thread],
+        ["run", "leaky", "--json"],
+    ):
         screen.run(*words)
     assert screen.run("export", thread, "out.tar.zst").returncode == 0
     with (home / "out.tar.zst").open("rb") as file:

@@ -1,4 +1,6 @@
-"""Agents wait for one another over all stores of a machine, whoever waits is seen to wait, and nobody waits for himself."""
+"""Agents wait for one another over all stores of a machine, whoever waits is seen to wait, and
+nobody waits for himself.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,25 @@ from uncaged_engine.door.effects import Cancel
 pytestmark = pytest.mark.slow
 
 SCHEMA = {"type": "object", "properties": {"status": {"enum": ["done"]}}, "required": ["status"]}
-ROLE = {"description": "Writes.", "systemPrompt": "Write.", "extractPrompt": "What was written.", "schema": SCHEMA}
-WRITER = Role(name="writer", description="Writes.", system_prompt="Write.", extract_prompt="What was written.", schema=SCHEMA)
-TALK = Workflow(name="talk", description="One role.", roles=[WRITER], moderator={START: "writer", "writer": {"done": END}})
+ROLE = {
+    "description": "Writes.",
+    "systemPrompt": "Write.",
+    "extractPrompt": "What was written.",
+    "schema": SCHEMA,
+}
+WRITER = Role(
+    name="writer",
+    description="Writes.",
+    system_prompt="Write.",
+    extract_prompt="What was written.",
+    schema=SCHEMA,
+)
+TALK = Workflow(
+    name="talk",
+    description="One role.",
+    roles=[WRITER],
+    moderator={START: "writer", "writer": {"done": END}},
+)
 ASKER = source(
     "asker",
     """
@@ -53,7 +71,9 @@ def talk(engine: Engine, tmp_path: Path) -> ThreadId:
 
 
 def is_queued(event: Event) -> bool:
-    return event.kind == "progress" and str(event.body.get("text")).startswith("queued: 1 agent works")
+    return event.kind == "progress" and str(event.body.get("text")).startswith(
+        "queued: 1 agent works"
+    )
 
 
 def at_work(engine: Engine, thread: ThreadId) -> tuple[object, object]:
@@ -63,20 +83,34 @@ def at_work(engine: Engine, thread: ThreadId) -> tuple[object, object]:
 
 def ps(engine: Engine, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "UNCAGED_WORKFLOW_HOME": str(engine.store.root)}
-    return subprocess.run([sys.executable, "-m", "uncaged_cli", "ps", *words], env=environment, capture_output=True, text=True, check=True)
+    return subprocess.run(
+        [sys.executable, "-m", "uncaged_cli", "ps", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
 
 def test_an_agent_of_another_store_takes_a_place(engine: Engine, tmp_path: Path) -> None:
-    """The limit is the machine's; `ps` says who waits and why; the place goes on to whoever waits."""
+    """The limit is the machine's; `ps` says who waits and why; the place goes on to whoever
+    waits.
+    """
     with another_at_work():
         thread = talk(engine, tmp_path)
         wait_for(engine, thread, is_queued)
         assert at_work(engine, thread) == ("role writer, queued behind other agents", 1)
         shown = ps(engine)
         assert "role writer, queued behind other agents" in shown.stdout
-        assert "1 agent is queued: 1 works on this machine, all stores counted, and limits.agents in config.yaml is 1" in shown.stderr
+        assert (
+            "1 agent is queued: 1 works on this machine, all stores counted, and limits.agents in config.yaml is 1"
+            in shown.stderr
+        )
         [document] = json.loads(ps(engine, "--json").stdout)
-        assert (document["queued"], document["doing"]) == (1, "role writer, queued behind other agents")
+        assert (document["queued"], document["doing"]) == (
+            1,
+            "role writer, queued behind other agents",
+        )
     assert finish(engine, thread)["success"]
 
 
@@ -92,10 +126,14 @@ def test_a_queued_agent_can_be_killed(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_an_agent_that_waits_for_a_flow_lends_its_place(engine: Engine) -> None:
-    """Else a model that uses a flow with roles as a tool would wait for itself for ever, where one agent works at once."""
+    """Else a model that uses a flow with roles as a tool would wait for itself for ever, where one
+    agent works at once.
+    """
     with serving([calls(("talk", {})), says(DONE), says("It is done.\n\n", DONE)]) as server:
         agent = f"{{use: openai, baseUrl: '{server.base_url('openai')}', model: tiny}}"
-        engine.store.config_path.write_text(f"agents: {{mine: {agent}}}\nagent: mine\nlimits: {{agents: 1}}\n")
+        engine.store.config_path.write_text(
+            f"agents: {{mine: {agent}}}\nagent: mine\nlimits: {{agents: 1}}\n"
+        )
         granted(engine.store, build_workflow(TALK))
         granted(engine.store, ASKER)
         thread = engine.run("asker", prompt="go", options=RunOptions(environment={}))

@@ -1,4 +1,6 @@
-"""Children of unfinished threads are kept; a child that is gone all the same is never started again without a question."""
+"""Children of unfinished threads are kept; a child that is gone all the same is never started again
+without a question.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ ALL: Mapping[str, object] = {"all": {"effects": [{"null": {"value": "first"}}, F
 MARKER = "the marker is there, and so is the journal, which counts"
 
 
-def parent_of(engine: Engine, effect: Mapping[str, object], *, number: int = 0, **start: object) -> tuple[Script, Placed]:
+def parent_of(
+    engine: Engine, effect: Mapping[str, object], *, number: int = 0, **start: object
+) -> tuple[Script, Placed]:
     """A thread whose worker died while *effect*, its only one, was open."""
     bundle = granted(engine.store, WIDE)
     granted(engine.store, MARKED)
@@ -41,15 +45,23 @@ def parent_of(engine: Engine, effect: Mapping[str, object], *, number: int = 0, 
     return script, place_script(engine.store, bundle, script)
 
 
-def child_of(engine: Engine, parent: ThreadId, *, part: str = "", depth: int = 1, ended: bool = True) -> Placed:
+def child_of(
+    engine: Engine, parent: ThreadId, *, part: str = "", depth: int = 1, ended: bool = True
+) -> Placed:
     """A thread that the parent's first effect started and that has ended."""
     bundle = granted(engine.store, MARKED)
     thread = derived_id(f"{parent}/1{part}", NOW_MS + 1)
-    start = {"parent": {"threadId": parent, "seq": 1, "depth": depth}, "params": {"n": 2}, "name": "marked"}
+    start = {
+        "parent": {"threadId": parent, "seq": 1, "depth": depth},
+        "params": {"n": 2},
+        "name": "marked",
+    }
     script = Script.begun(bundle.hash, thread, **start)
     for seq in (1, 2):
         script.done(seq, {"null": {"value": seq, "mark": True, "rule": "repeat"}}, outcome=seq)
-    script.end("completed", result={"success": True, "message": "2 answers", "data": [1, 2]}) if ended else script.end("killed")
+    script.end(
+        "completed", result={"success": True, "message": "2 answers", "data": [1, 2]}
+    ) if ended else script.end("killed")
     return place_script(engine.store, bundle, script)
 
 
@@ -67,22 +79,30 @@ def end_of(script: Script, placed: Placed, status: str) -> None:
 
 @pytest.mark.parametrize("status", ["interrupted", "paused", "killed", "limit"])
 def test_prune_and_rm_keep_children_of_an_unfinished_parent(engine: Engine, status: str) -> None:
-    """A child that has ended is kept as long as its parent may go on; the refusal names the parent and the next step."""
+    """A child that has ended is kept as long as its parent may go on; the refusal names the parent
+    and the next step.
+    """
     script, parent = parent_of(engine, FLOW)
     child = child_of(engine, parent.thread)
     end_of(script, parent, status)
     assert engine.thread(parent.thread).summary.status == status
-    with pytest.raises(RefusedError, match=rf"its parent {parent.thread} \(wide\) is {status} .*; `resume`.* first"):
+    with pytest.raises(
+        RefusedError, match=rf"its parent {parent.thread} \(wide\) is {status} .*; `resume`.* first"
+    ):
         engine.remove_thread(child.thread)
     grown = parent.path.read_bytes()
-    assert prune(engine, older_than_ms=0, dry_run=True).threads == ((parent.thread, child.thread) if status == "killed" else ())
+    assert prune(engine, older_than_ms=0, dry_run=True).threads == (
+        (parent.thread, child.thread) if status == "killed" else ()
+    )
     if status != "killed":  # a killed parent is old enough itself: the family goes together
         assert prune(engine, older_than_ms=0).kept == (child.thread,)
     assert (parent.path.read_bytes(), child.path.exists()) == (grown, True)
 
 
 def test_a_kept_child_is_found_and_not_run_again(engine: Engine) -> None:
-    """The parent goes on after `prune` and takes the child's result; archiving the child changes nothing."""
+    """The parent goes on after `prune` and takes the child's result; archiving the child changes
+    nothing.
+    """
     _, parent = parent_of(engine, FLOW)
     child = child_of(engine, parent.thread)
     prune(engine, older_than_ms=0)
@@ -105,12 +125,17 @@ def test_a_parent_that_is_gone_or_finished_keeps_no_child(engine: Engine) -> Non
     assert engine.threads() == []
 
 
-def test_a_family_that_has_ended_goes_as_a_whole(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_family_that_has_ended_goes_as_a_whole(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`prune`, and `thread rm CHILD PARENT` in any order, remove parents before their children."""
     monkeypatch.setenv(HOME_VARIABLE, str(engine.store.root))
     for sweep in (["prune", "--older-than", "0d"], None):
         script, parent = parent_of(engine, FLOW)
-        child, other = child_of(engine, parent.thread, ended=False), child_of(engine, derived_id(f"{parent.thread}/1", NOW_MS + 1), depth=2)
+        child, other = (
+            child_of(engine, parent.thread, ended=False),
+            child_of(engine, derived_id(f"{parent.thread}/1", NOW_MS + 1), depth=2),
+        )
         end_of(script, parent, "killed")
         assert main.run(sweep or ["thread", "rm", other.thread, child.thread, parent.thread]) == 0
         assert engine.threads() == []
@@ -129,7 +154,9 @@ def test_a_fork_of_a_child_is_no_child(engine: Engine) -> None:
 def test_a_removed_child_makes_its_parents_effect_a_question(
     engine: Engine, tmp_path: Path, effect: Mapping[str, object], part: str
 ) -> None:
-    """A parent that comes back from an export is `unknown`; only `--redo` starts the child again."""
+    """A parent that comes back from an export is `unknown`; only `--redo` starts the child
+    again.
+    """
     _, parent = parent_of(engine, effect)
     child = child_of(engine, parent.thread, part=part)
     parcel.export_thread(engine, parent.thread, tmp_path / "parent.tar.zst")
@@ -163,7 +190,9 @@ def test_a_child_without_journal_and_marker_never_began(engine: Engine) -> None:
     assert finish(engine, parent.thread)["data"][0]["message"] == "2 answers"
 
 
-def test_an_imported_parent_asks_for_children_that_ran_elsewhere(engine: Engine, tmp_path: Path) -> None:
+def test_an_imported_parent_asks_for_children_that_ran_elsewhere(
+    engine: Engine, tmp_path: Path
+) -> None:
     """Another store has neither the child's journal nor its marker: `import` leaves the marker."""
     _, parent = parent_of(engine, FLOW)
     child_of(engine, parent.thread)
@@ -177,18 +206,33 @@ def test_an_imported_parent_asks_for_children_that_ran_elsewhere(engine: Engine,
 def test_a_crash_between_marker_and_unlink_loses_nothing(engine: Engine) -> None:
     """The journal counts as long as it is there; a second removal ends the first."""
     orphan = child_of(engine, thread_id(9))
-    command = [sys.executable, *dying(window(MARKER), "testbed.acting"), str(engine.store.root), "remove", orphan.thread]
-    assert subprocess.run(command, env=environment(), check=False, capture_output=True, timeout=60).returncode == -9
+    command = [
+        sys.executable,
+        *dying(window(MARKER), "testbed.acting"),
+        str(engine.store.root),
+        "remove",
+        orphan.thread,
+    ]
+    assert (
+        subprocess.run(
+            command, env=environment(), check=False, capture_output=True, timeout=60
+        ).returncode
+        == -9
+    )
     assert [one.status for one in engine.threads()] == ["completed"]
     assert engine.store.journal_of(orphan.thread) == orphan.path
     assert not engine.store.was_removed(orphan.thread)
     engine.remove_thread(orphan.thread)
     assert engine.store.was_removed(orphan.thread)
     assert engine.threads() == []
-    assert sorted(path.name for path in orphan.path.parent.iterdir()) == [f"{orphan.thread}.removed"]
+    assert sorted(path.name for path in orphan.path.parent.iterdir()) == [
+        f"{orphan.thread}.removed"
+    ]
 
 
-def test_the_marker_is_durable_before_the_journal_goes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_marker_is_durable_before_the_journal_goes(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A power cut never leaves a child without journal and without marker."""
     orphan = child_of(engine, thread_id(9))
     seen: list[bool] = []

@@ -1,4 +1,6 @@
-"""What a worker is asked over its socket is safe to ask twice, and refused when the thread's state forbids it by now."""
+"""What a worker is asked over its socket is safe to ask twice, and refused when the thread's state
+forbids it by now.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_asking_twice_drives_once(engine: Engine) -> None:
 
 
 def test_another_resume_than_the_one_that_was_taken_is_refused(engine: Engine) -> None:
-    """Of two who resume at once, one hears that his note was not taken; who lost the answer to his own is told that all is well."""
+    """Of two who resume at once, one hears that his note was not taken; who lost the answer to his
+    own is told that all is well.
+    """
     bundle = granted(engine.store, SLEEPER)
     placed = place_script(engine.store, bundle, script_of(bundle).control("pause"))
     assert ask(engine, placed, resume={"note": "mine"}) == {"ok": True}
@@ -46,9 +50,15 @@ def test_another_resume_than_the_one_that_was_taken_is_refused(engine: Engine) -
 
 
 def test_a_resume_that_comes_too_late_is_refused(engine: Engine) -> None:
-    """The caller looked, then somebody else finished the thread: nothing is written behind its end."""
+    """The caller looked, then somebody else finished the thread: nothing is written behind its
+    end.
+    """
     bundle = granted(engine.store, COUNT)
-    script = script_of(bundle, params={"n": 1}).done(1).end("completed", result={"success": True, "message": "sum 1"})
+    script = (
+        script_of(bundle, params={"n": 1})
+        .done(1)
+        .end("completed", result={"success": True, "message": "sum 1"})
+    )
     placed = place_script(engine.store, bundle, script)
     requests: list[dict[str, Any]] = [{"resume": {}}, {}]
     for more in requests:
@@ -68,7 +78,9 @@ def test_an_accepted_resume_is_on_disk(engine: Engine) -> None:
 
 
 def test_a_config_that_cannot_be_read_leaves_the_thread_free(engine: Engine) -> None:
-    """The caller hears of it, and the journal is not kept locked by a worker that does not drive it."""
+    """The caller hears of it, and the journal is not kept locked by a worker that does not drive
+    it.
+    """
     placed = place(engine.store, COUNT, params={"n": 1})
     other = place(engine.store, COUNT, number=1, params={"n": 1})
     ask(engine, other)

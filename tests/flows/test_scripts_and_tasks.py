@@ -1,4 +1,6 @@
-"""Script and task flows as whole threads: they call one another, survive a killed worker, and tell what they were denied."""
+"""Script and task flows as whole threads: they call one another, survive a killed worker, and tell
+what they were denied.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +23,48 @@ from uncaged_engine.api import Engine, RunOptions
 pytestmark = pytest.mark.slow
 
 
-def add_task(engine: Engine, name: str, script: str, policy: dict[str, Any] | None = None, *parameters: str) -> None:
-    listed = [{"name": one, "type": "string", "required": True, "description": ""} for one in parameters]
-    recipe = {"name": name, "description": "d", "parameters": listed, "script": script, "grammarPatterns": []}
-    engine.add(name, build_flow(parse_recipe({**recipe, **({} if policy is None else {"policy": policy})})).source, accept=lambda _: True)
+def add_task(
+    engine: Engine, name: str, script: str, policy: dict[str, Any] | None = None, *parameters: str
+) -> None:
+    listed = [
+        {"name": one, "type": "string", "required": True, "description": ""} for one in parameters
+    ]
+    recipe = {
+        "name": name,
+        "description": "d",
+        "parameters": listed,
+        "script": script,
+        "grammarPatterns": [],
+    }
+    engine.add(
+        name,
+        build_flow(
+            parse_recipe({**recipe, **({} if policy is None else {"policy": policy})})
+        ).source,
+        accept=lambda _: True,
+    )
 
 
 def add_script(engine: Engine, name: str, body: str, *, form: str = "text", **sandbox: Any) -> None:
     script = {"language": "bash", "body": body, "expectedOutputFormat": form}
-    recipe = {"actionName": name, "description": "d", "parameters": [], "script": script, "sandbox": {"allowedCommands": [], **sandbox}}
+    recipe = {
+        "actionName": name,
+        "description": "d",
+        "parameters": [],
+        "script": script,
+        "sandbox": {"allowedCommands": [], **sandbox},
+    }
     engine.add(name, build_flow(parse_recipe(recipe)).source, accept=lambda _: True)
 
 
 def test_flows_call_one_another(engine: Engine) -> None:
-    """A task starts a script and another task, at once; their results are its data; a failure and an unknown flow arrive as errors."""
+    """A task starts a script and another task, at once; their results are its data; a failure and
+    an unknown flow arrive as errors.
+    """
     add_script(engine, "forty-one", "echo '{\"n\": 41}'", form="json")
-    add_task(engine, "more", "async def execute(api, params):\n    return int(params.n) + 1\n", {}, "n")
+    add_task(
+        engine, "more", "async def execute(api, params):\n    return int(params.n) + 1\n", {}, "n"
+    )
     add_task(
         engine,
         "asker",
@@ -59,17 +87,33 @@ async def execute(api, params):
 
 
 def test_a_task_whose_child_failed_unseen_is_unsuccessful(engine: Engine) -> None:
-    """A task that never looked at its child's failure completes without success, and its message names the child and its error."""
-    add_task(engine, "broken", "async def execute(api, params):\n    return {'success': False, 'message': 'no disc'}\n", {})
-    add_task(engine, "parent", "async def execute(api, params):\n    await api.call_action('broken')\n", {"flow": {}})
+    """A task that never looked at its child's failure completes without success, and its message
+    names the child and its error.
+    """
+    add_task(
+        engine,
+        "broken",
+        "async def execute(api, params):\n    return {'success': False, 'message': 'no disc'}\n",
+        {},
+    )
+    add_task(
+        engine,
+        "parent",
+        "async def execute(api, params):\n    await api.call_action('broken')\n",
+        {"flow": {}},
+    )
     thread = engine.run("parent", prompt="")
-    assert finish(engine, thread)["message"].startswith("flow broken: no disc (the script did not look at this error")
+    assert finish(engine, thread)["message"].startswith(
+        "flow broken: no disc (the script did not look at this error"
+    )
     assert engine.thread(thread).summary.success is False
     assert engine.verify(thread).ok
 
 
 def test_a_granted_directory_is_remembered_across_workers(engine: Engine, tmp_path: Path) -> None:
-    """A directory that is swapped while a thread waits and no worker lives is refused by the next worker; the thread verifies."""
+    """A directory that is swapped while a thread waits and no worker lives is refused by the next
+    worker; the thread verifies.
+    """
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "file").write_text("granted")
     script = f"yield {{'script': {{'language': 'bash', 'body': 'cat {tmp_path}/in/file'}}}}"
@@ -100,7 +144,9 @@ def test_a_granted_directory_is_remembered_across_workers(engine: Engine, tmp_pa
 
 
 def test_a_killed_worker_performs_nothing_twice(engine: Engine) -> None:
-    """Six effects, the worker killed in the middle of the fifth: each of the others reaches the server once."""
+    """Six effects, the worker killed in the middle of the fifth: each of the others reaches the
+    server once.
+    """
     seen: list[str] = []
     reached, go = threading.Event(), threading.Event()
 
@@ -121,7 +167,12 @@ async def execute(api, params):
         found.append(step.data.json.n if step.error is None else step.error)
     return found
 """
-        add_task(engine, "poster", script, {"http": {"hosts": [f"127.0.0.1:{server.port}"], "private": True}})
+        add_task(
+            engine,
+            "poster",
+            script,
+            {"http": {"hosts": [f"127.0.0.1:{server.port}"], "private": True}},
+        )
         thread = engine.run("poster", prompt="")
         assert reached.wait(30)
         assert end_workers(engine.store.root) == []
@@ -134,7 +185,9 @@ async def execute(api, params):
 
 
 def test_a_script_whose_end_nobody_knows_is_asked_about(engine: Engine, tmp_path: Path) -> None:
-    """It writes, so a crash in the middle of it is for a person; without writing it simply runs again."""
+    """It writes, so a crash in the middle of it is for a person; without writing it simply runs
+    again.
+    """
     place = tmp_path / "place"
     place.mkdir()
     tmp_path.chmod(0o755)
@@ -157,7 +210,11 @@ def test_a_script_whose_end_nobody_knows_is_asked_about(engine: Engine, tmp_path
 
 FORBIDDEN = [
     ("wget http://example.org", {}, "the command 'wget' is not among the policy's executables"),
-    ("cat /etc/shadow", {"allowedCommands": ["cat"]}, "the path '/etc/shadow' is outside what the policy allows"),
+    (
+        "cat /etc/shadow",
+        {"allowedCommands": ["cat"]},
+        "the path '/etc/shadow' is outside what the policy allows",
+    ),
     ("curl -sS http://example.org/", {"allowedCommands": ["curl"]}, "the network is off"),
     (
         "cat <<END\ntoday is $(date)\nEND",
@@ -165,15 +222,27 @@ FORBIDDEN = [
         "\nthe command 'date' is not among the policy's executables; "
         'declare it in the policy: "script": {"executables": ["cat", "date"]}',
     ),
-    ('tar czf "$TMPDIR/x.tgz" . || true', {"allowedCommands": ["tar"]}, '{"executables": ["tar", "gzip"]}'),
+    (
+        'tar czf "$TMPDIR/x.tgz" . || true',
+        {"allowedCommands": ["tar"]},
+        '{"executables": ["tar", "gzip"]}',
+    ),
     ("while :; do :; done", {"maxExecutionTime": 1}, "its time was over after 1 s"),
 ]
 
 
-@pytest.mark.parametrize(("body", "sandbox", "words"), FORBIDDEN, ids=[case[0] for case in FORBIDDEN])
-def test_what_is_denied_is_named(engine: Engine, body: str, sandbox: dict[str, Any], words: str) -> None:
-    """The result names the item, how to declare it, and the command that changes the flow; the thread itself completed."""
-    if "wget" in body and not any(Path(place, "wget").exists() for place in ("/usr/bin", "/bin", "/usr/local/bin")):
+@pytest.mark.parametrize(
+    ("body", "sandbox", "words"), FORBIDDEN, ids=[case[0] for case in FORBIDDEN]
+)
+def test_what_is_denied_is_named(
+    engine: Engine, body: str, sandbox: dict[str, Any], words: str
+) -> None:
+    """The result names the item, how to declare it, and the command that changes the flow; the
+    thread itself completed.
+    """
+    if "wget" in body and not any(
+        Path(place, "wget").exists() for place in ("/usr/bin", "/bin", "/usr/local/bin")
+    ):
         body, words = body.replace("wget", "od"), words.replace("wget", "od")
     add_script(engine, "tries", body, **sandbox)
     result = finish(engine, engine.run("tries", prompt=""))
@@ -183,7 +252,9 @@ def test_what_is_denied_is_named(engine: Engine, body: str, sandbox: dict[str, A
 
 
 def test_what_is_tolerated_is_no_failure(engine: Engine) -> None:
-    """The recipe's ``tolerate`` lets a script succeed without what it names; declared commands make it right."""
+    """The recipe's ``tolerate`` lets a script succeed without what it names; declared commands make
+    it right.
+    """
     body = "cat <<END\ntoday is $(date +%Y)\nEND"
     add_script(engine, "tolerant", body, allowedCommands=["cat"], tolerate=["date"])
     result = finish(engine, engine.run("tolerant", prompt=""))
@@ -200,7 +271,9 @@ def test_parameters_are_checked_before_a_thread_exists(engine: Engine) -> None:
     assert engine.threads() == []
     thread = engine.run("greet", prompt="", params={"WHO": "you"})
     assert finish(engine, thread)["data"] == "you"
-    assert json.loads(json.dumps(engine.thread(thread).start))["parameters"]["params"] == {"who": "you"}
+    assert json.loads(json.dumps(engine.thread(thread).start))["parameters"]["params"] == {
+        "who": "you"
+    }
 
 
 def test_a_missing_program_pauses_the_thread(engine: Engine) -> None:

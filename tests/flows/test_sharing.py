@@ -34,11 +34,20 @@ for number in range(int(sys.argv[2])):
 """
 
 
-def test_a_thousand_requests_from_twenty_processes_start_one_worker_and_lose_none(engine: Engine) -> None:
-    """All ask at the same moment; every id that a caller was told is a live thread of the one worker."""
+def test_a_thousand_requests_from_twenty_processes_start_one_worker_and_lose_none(
+    engine: Engine,
+) -> None:
+    """All ask at the same moment; every id that a caller was told is a live thread of the one
+    worker.
+    """
     store, bundle = engine.store, granted(engine.store, SLEEPER)
     words = [sys.executable, "-c", CLIENT, str(store.root), "50"]
-    clients = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(20)]
+    clients = [
+        subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(20)
+    ]
     for one in clients:
         assert one.stdin is not None
         one.stdin.write(b"go\n")
@@ -77,9 +86,14 @@ GLOBAL = source(
 
 
 def test_a_global_that_one_thread_changes_is_its_own(engine: Engine) -> None:
-    """Each thread's bundle is executed into a namespace of its own: both journals are what they would be alone, and both verify."""
+    """Each thread's bundle is executed into a namespace of its own: both journals are what they
+    would be alone, and both verify.
+    """
     granted(engine.store, GLOBAL)
-    threads = [engine.run("counter", prompt="", params={"n": 40, "kind": kind}) for kind in ("mutate", "look") * 3]
+    threads = [
+        engine.run("counter", prompt="", params={"n": 40, "kind": kind})
+        for kind in ("mutate", "look") * 3
+    ]
     for thread, kind in zip(threads, ("mutate", "look") * 3, strict=True):
         data = finish(engine, thread)["data"]
         assert data[-1] == ([1 + 39 * 100, 40, 39] if kind == "mutate" else [1, 1, 39])
@@ -100,7 +114,9 @@ LOOPING = source(
 
 
 def test_an_endless_loop_reaches_its_limit_alone(engine: Engine) -> None:
-    """The culprit ends at the limit of a computation; its performed step is kept; those beside it finish and verify."""
+    """The culprit ends at the limit of a computation; its performed step is kept; those beside it
+    finish and verify.
+    """
     engine.store.config_path.write_text("limits: {bundleSeconds: 0.5}\n")
     granted(engine.store, LOOPING)
     waiting = [engine.run("looping", prompt="", params={"n": 600}) for _ in range(3)]
@@ -136,7 +152,9 @@ SET = source(
 
 
 @pytest.mark.needs("bubblewrap")
-def test_a_bundle_that_iterates_a_set_replays_alike_in_twenty_fresh_sandboxes(engine: Engine) -> None:
+def test_a_bundle_that_iterates_a_set_replays_alike_in_twenty_fresh_sandboxes(
+    engine: Engine,
+) -> None:
     """The order of a set is fixed by the sandbox, whichever it is."""
     bundle = granted(engine.store, SET)
     thread = engine.run("sets", prompt="")
@@ -162,7 +180,9 @@ def test_a_worker_leaves_soon_after_its_last_thread(engine: Engine) -> None:
 
 
 def test_a_worker_s_death_leaves_a_socket_that_harms_nobody(engine: Engine) -> None:
-    """SIGKILL: the file of the socket stays, nobody listens there; the next worker takes its place."""
+    """SIGKILL: the file of the socket stays, nobody listens there; the next worker takes its
+    place.
+    """
     granted(engine.store, PLANNED)
     bundle = granted(engine.store, COUNT)
     finish(engine, engine.run("count", prompt="", params={"n": 1}))
@@ -186,7 +206,15 @@ def test_a_store_deep_in_the_file_system_is_served(tmp_path: Path) -> None:
         address.socket_path(store, bundle.hash).unlink(missing_ok=True)
 
 
-JUNK = [b"\n", b"{}\n", b"[]\n", b'{"op":"pause"}\n', b'{"op":"kill","threadId":7}\n', b"\xff\xfe\n", b"[" * 200_000 + b"\n"]
+JUNK = [
+    b"\n",
+    b"{}\n",
+    b"[]\n",
+    b'{"op":"pause"}\n',
+    b'{"op":"kill","threadId":7}\n',
+    b"\xff\xfe\n",
+    b"[" * 200_000 + b"\n",
+]
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=range(len(JUNK)))
@@ -205,7 +233,9 @@ def test_a_request_that_makes_no_sense_harms_nobody(engine: Engine, junk: bytes)
 
 
 def test_a_worker_outlives_the_caller_that_started_it(engine: Engine) -> None:
-    """Nobody reads that it is ready: it listens all the same, prints nothing, and serves whoever comes."""
+    """Nobody reads that it is ready: it listens all the same, prints nothing, and serves whoever
+    comes.
+    """
     bundle = granted(engine.store, COUNT)
     starting = client.Launching(engine.store, bundle.hash)
     starting.close()  # as if the caller had been killed
@@ -215,10 +245,14 @@ def test_a_worker_outlives_the_caller_that_started_it(engine: Engine) -> None:
 
 
 def test_an_earlier_worker_s_report_is_not_taken_for_a_new_one_s(engine: Engine) -> None:
-    """A worker once died of a bug; ten callers that start a worker at the same moment are all served by the one that lives."""
+    """A worker once died of a bug; ten callers that start a worker at the same moment are all
+    served by the one that lives.
+    """
     bundle = granted(engine.store, COUNT)
     address.report_path(engine.store, bundle.hash).write_text("Traceback of former days\n")
     with ThreadPoolExecutor(10) as callers:
-        threads = list(callers.map(lambda _number: engine.run("count", prompt="", params={"n": 1}), range(10)))
+        threads = list(
+            callers.map(lambda _number: engine.run("count", prompt="", params={"n": 1}), range(10))
+        )
     for thread in threads:
         finish(engine, thread)

@@ -1,4 +1,6 @@
-"""The soak test's controls: an engine without one of its safeguards, which the harness must report."""
+"""The soak test's controls: an engine without one of its safeguards, which the harness must
+report.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,26 @@ ROOT = Path(__file__).parents[2]
     ],
 )
 def test_a_missing_safeguard_is_reported(control: str, minutes: float) -> None:
-    """Threads under random kills break a promise when the engine lacks its safeguard, and the harness reports that one first."""
-    command = [sys.executable, "-m", "tests.soak", "--minutes", str(minutes), "--seed", "2", "--control", control]
+    """Threads under random kills break a promise when the engine lacks its safeguard, and the
+    harness reports that one first.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "tests.soak",
+        "--minutes",
+        str(minutes),
+        "--seed",
+        "2",
+        "--control",
+        control,
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done
-    found = [line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("VIOLATION ")]
+    found = [
+        line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("VIOLATION ")
+    ]
     assert found[0] == f"VIOLATION {control}", done.stderr
-    assert control == "lock" or len(set(found)) == 1, done.stderr  # two writers break the other promises, too
+    assert control == "lock" or len(set(found)) == 1, (
+        done.stderr
+    )  # two writers break the other promises, too

@@ -21,7 +21,9 @@ WIDE = PLANNED.replace(b"'name': 'planned'", b"'name': 'wide'").replace(
 
 
 def wide(engine: Engine, *plan: object, options: RunOptions | None = None) -> ThreadId:
-    """Start a thread that yields these effects and may use every kind that needs nothing from outside."""
+    """Start a thread that yields these effects and may use every kind that needs nothing from
+    outside.
+    """
     granted(engine.store, WIDE)
     granted(engine.store, COUNT)
     return engine.run("wide", prompt="", params={"plan": list(plan)}, options=options)
@@ -38,11 +40,20 @@ def child(n: int, name: str = "count") -> Mapping[str, object]:
 @pytest.mark.parametrize("limit", [1, 3, 64])
 def test_all_answers_in_order_whatever_runs_at_once(engine: Engine, limit: int) -> None:
     """Each effect inside is a sub-step; one failure hides no other's result."""
-    thread = wide(engine, together({"null": {"value": 1}}, {"null": {"fail": "no"}}, {"null": {"value": 3}}, limit=limit))
+    thread = wide(
+        engine,
+        together(
+            {"null": {"value": 1}}, {"null": {"fail": "no"}}, {"null": {"value": 3}}, limit=limit
+        ),
+    )
     [answers] = finish(engine, thread)["data"]
     assert [answer.get("outcome") for answer in answers] == [1, None, 3]
     assert answers[1]["error"]["message"] == "no"
-    assert sorted(record["sub"] for record in written(engine, thread) if "sub" in record) == [0, 1, 2]
+    assert sorted(record["sub"] for record in written(engine, thread) if "sub" in record) == [
+        0,
+        1,
+        2,
+    ]
     assert engine.verify(thread).ok
 
 
@@ -54,23 +65,33 @@ def test_what_a_crash_left_of_all_is_finished_and_nothing_more(engine: Engine) -
     end_workers(engine.store.root)
     assert engine.thread(thread).summary.status == "interrupted"
     engine.resume(thread)
-    wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("because") == "interrupted")
+    wait_for(
+        engine,
+        thread,
+        lambda event: event.kind == "record" and event.body.get("because") == "interrupted",
+    )
     engine.kill(thread)
     assert settle(engine, thread)["status"] == "killed"
     assert (engine.store.work / f"{thread}.null").read_text("utf-8").split() == [f"{thread}/1.0"]
 
 
 def test_children_answer_their_parent_and_use_one_worker_per_bundle(engine: Engine) -> None:
-    """A hundred children through all and flow: no deadlock at any limit, each with its own journal."""
+    """A hundred children through all and flow: no deadlock at any limit, each with its own
+    journal.
+    """
     thread = wide(engine, together(*(child(n % 5 + 1) for n in range(100)), limit=16))
     [answers] = finish(engine, thread)["data"]
-    assert [answer["outcome"]["message"] for answer in answers] == [f"sum {sum(range(1, n % 5 + 2))}" for n in range(100)]
+    assert [answer["outcome"]["message"] for answer in answers] == [
+        f"sum {sum(range(1, n % 5 + 2))}" for n in range(100)
+    ]
     assert len(engine.threads("count")) == 100
     assert {one.hash for one in engine.threads("count")} == {engine.bundle("count").hash}
 
 
 def test_a_crash_finds_the_child_again(engine: Engine) -> None:
-    """The child's id is derived from the parent's step, so there is never a second one; a kill reaches it."""
+    """The child's id is derived from the parent's step, so there is never a second one; a kill
+    reaches it.
+    """
     body = '    yield {"null": {"value": 1, "sleep_s": 600}}\n    return {"success": True, "message": "up"}\n'
     granted(engine.store, source("napper", body))
     thread = wide(engine, child(1, "napper"))
@@ -80,7 +101,11 @@ def test_a_crash_finds_the_child_again(engine: Engine) -> None:
     end_workers(engine.store.root)
     assert engine.thread(first).summary.status == "interrupted"
     engine.resume(thread)
-    wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("because") == "interrupted")
+    wait_for(
+        engine,
+        thread,
+        lambda event: event.kind == "record" and event.body.get("because") == "interrupted",
+    )
     until_it_runs(engine, first)
     assert the_child(engine) == first
     engine.kill(thread)
@@ -110,7 +135,9 @@ def test_a_flow_that_is_not_there_is_the_bundles_error(engine: Engine) -> None:
 
 
 def test_a_flow_that_was_removed_meanwhile_is_finished_all_the_same(engine: Engine) -> None:
-    """A running child is known by its hash; after a crash it is found, and only the next call hears that there is no such flow."""
+    """A running child is known by its hash; after a crash it is found, and only the next call hears
+    that there is no such flow.
+    """
     body = '    yield {"null": {"value": 1, "sleep_s": 600}}\n'
     granted(engine.store, source("napper", body))
     thread = wide(engine, child(1, "napper"), child(1, "napper"))
@@ -140,7 +167,11 @@ def test_a_disabled_flow_starts_no_child(engine: Engine) -> None:
 
 def test_a_child_gets_what_is_left_of_its_parents_limits(engine: Engine) -> None:
     """Of money, tokens and time; rounds are each thread's own."""
-    thread = wide(engine, child(1), options=RunOptions(max_cost=2.5, max_tokens=1000, max_seconds=60, max_rounds=3))
+    thread = wide(
+        engine,
+        child(1),
+        options=RunOptions(max_cost=2.5, max_tokens=1000, max_seconds=60, max_rounds=3),
+    )
     finish(engine, thread)
     [started] = engine.threads("count")
     limits = engine.thread(started.thread_id).start["parameters"]["options"]
@@ -149,13 +180,19 @@ def test_a_child_gets_what_is_left_of_its_parents_limits(engine: Engine) -> None
 
 
 def test_an_effect_that_nobody_knows_keeps_no_thread_from_going_on(engine: Engine) -> None:
-    """Inside `all` it is refused like any other that the policy does not name, after a crash as well."""
+    """Inside `all` it is refused like any other that the policy does not name, after a crash as
+    well.
+    """
     slow = {"null": {"sleep_s": 600}}
     thread = wide(engine, together({"teleport": {}}, slow))
     wait_for(engine, thread, lambda event: event.kind == "record" and "sub" in event.body)
     end_workers(engine.store.root)
     engine.resume(thread)
-    wait_for(engine, thread, lambda event: event.kind == "record" and event.body.get("because") == "interrupted")
+    wait_for(
+        engine,
+        thread,
+        lambda event: event.kind == "record" and event.body.get("because") == "interrupted",
+    )
     engine.kill(thread)
     assert settle(engine, thread)["status"] == "killed"
     [refused] = [record["error"] for record in written(engine, thread) if "sub" in record]
@@ -201,7 +238,9 @@ DESCENDING = source(
 
 
 def test_a_child_that_is_removed_is_the_bundles_error(engine: Engine) -> None:
-    """A child that its parent waits for is not removed by a command; without its file the parent gets an answer all the same."""
+    """A child that its parent waits for is not removed by a command; without its file the parent
+    gets an answer all the same.
+    """
     granted(engine.store, PLANNED)
     granted(engine.store, source("parent", PARENT, policy={"flow": {}}))
     thread = engine.run("parent", prompt="")
@@ -222,7 +261,9 @@ PARENT = """
 
 
 def test_a_person_is_asked_and_the_answer_is_checked(engine: Engine) -> None:
-    """The thread waits on disk, survives its worker, refuses what does not fit, and goes on with what does."""
+    """The thread waits on disk, survives its worker, refuses what does not fit, and goes on with
+    what does.
+    """
     thread = wide(engine, {"ask": {"question": "colour?", "choices": ["red", "blue"]}})
     assert settle(engine, thread)["status"] == "waiting"
     with pytest.raises(UsageError, match="'green' is not one of"):
@@ -238,11 +279,17 @@ def test_a_person_is_asked_and_the_answer_is_checked(engine: Engine) -> None:
 def test_retries_are_in_the_journal(engine: Engine) -> None:
     """A failed effect is tried again as often as it asks for, each time with a line of its own."""
     thread = wide(
-        engine, {"null": {"fail": "no", "retry": {"times": 2, "pause_s": 0}}}, {"null": {"fail": "x", "retry": {"times": 1, "on": ["y"]}}}
+        engine,
+        {"null": {"fail": "no", "retry": {"times": 2, "pause_s": 0}}},
+        {"null": {"fail": "x", "retry": {"times": 1, "on": ["y"]}}},
     )
     caught = finish(engine, thread)["data"]
     assert [answer["caught"]["message"] for answer in caught] == ["no", "x"]
-    attempts = [(record["seq"], record["attempt"], record["because"]) for record in written(engine, thread) if "attempt" in record]
+    attempts = [
+        (record["seq"], record["attempt"], record["because"])
+        for record in written(engine, thread)
+        if "attempt" in record
+    ]
     assert attempts == [(1, 2, "retry"), (1, 3, "retry")]
 
 
@@ -252,12 +299,17 @@ def test_a_sleep_counts_from_when_it_was_asked_for(engine: Engine) -> None:
     wait_for(engine, thread, intent_of(2))
     end_workers(engine.store.root)
     assert engine.due() == []
-    late = Engine(engine.store, chance=type(engine._chance)(clock_ms=lambda: engine._chance.clock_ms() + 601_000))
+    late = Engine(
+        engine.store,
+        chance=type(engine._chance)(clock_ms=lambda: engine._chance.clock_ms() + 601_000),
+    )
     assert late.due() == [thread]
 
 
 def test_a_made_up_outcome_leads_elsewhere(engine: Engine) -> None:
-    """The prefix is free: nothing of it is performed again; the replay proves the fork with its own outcome."""
+    """The prefix is free: nothing of it is performed again; the replay proves the fork with its own
+    outcome.
+    """
     thread = wide(engine, {"null": {"value": 1, "mark": True}}, {"null": {"value": 2}})
     finish(engine, thread)
     fork = engine.fork(thread, cut=Cut(at=1), instead=Instead([7]))
@@ -282,5 +334,8 @@ def test_a_new_version_is_checked_against_the_past(engine: Engine) -> None:
     found = {one.thread_id: one for one in engine.check("count", other)}
     assert [found[thread].identical for thread in threads] == [True, True, False]
     assert found[threads[2]].step == 3
-    assert (found[threads[2]].recorded, found[threads[2]].yielded) == ('{"null":{"value":3}}', '{"null":{"value":2}}')
+    assert (found[threads[2]].recorded, found[threads[2]].yielded) == (
+        '{"null":{"value":3}}',
+        '{"null":{"value":2}}',
+    )
     assert len(engine.threads()) == 3

@@ -1,7 +1,9 @@
 """Bundles and journals of former days are replayed for ever.
 
-Each directory holds a bundle under its hash (not as `.py`, so that no tool rewrites it) and a journal under its thread's id. They are
-never made anew: when one no longer verifies, the change that broke it breaks every journal out there.
+Each directory holds a bundle under its hash (not as `.py`, so that no tool rewrites it) and a
+journal under its thread's id. They are
+never made anew: when one no longer verifies, the change that broke it breaks every journal out
+there.
 """
 
 from __future__ import annotations
@@ -46,11 +48,15 @@ class Golden:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_files_are_what_they_were(name: str, store: Store) -> None:
-    """The bundle has its hash and is still valid; fast and strict reading give the same whole history."""
+    """The bundle has its hash and is still valid; fast and strict reading give the same whole
+    history.
+    """
     golden = Golden(name, store)
     assert bundle_hash(golden.source) == golden.hash
     assert store.load_bundle(golden.hash, KNOWN).source == golden.source
-    fast, strict = (read(golden.data, golden.hash, golden.thread) for read in (recover, recover_strictly))
+    fast, strict = (
+        read(golden.data, golden.hash, golden.thread) for read in (recover, recover_strictly)
+    )
     assert fast.damage is None
     assert strict.damage is None
     assert fast.effects.hexdigest() == strict.effects.hexdigest()
@@ -89,10 +95,32 @@ def test_a_golden_thread_can_be_forked_and_goes_on(engine: Engine) -> None:
 
 
 def test_the_golden_journals_hold_every_kind_of_line() -> None:
-    """Together they show what a journal may hold, so that none of it can change its meaning unseen."""
+    """Together they show what a journal may hold, so that none of it can change its meaning
+    unseen.
+    """
     kinds = set()
     for name in NAMES:
         [journal] = (GOLDEN / name).glob("*.data.jsonl")
         for record in records_of(journal.read_bytes()):
-            kinds |= {"format", "intent", "attempt", "role", "outcome", "error", "void", "control", "end"} & set(record)
-    assert kinds == {"format", "intent", "attempt", "role", "outcome", "error", "void", "control", "end"}
+            kinds |= {
+                "format",
+                "intent",
+                "attempt",
+                "role",
+                "outcome",
+                "error",
+                "void",
+                "control",
+                "end",
+            } & set(record)
+    assert kinds == {
+        "format",
+        "intent",
+        "attempt",
+        "role",
+        "outcome",
+        "error",
+        "void",
+        "control",
+        "end",
+    }

@@ -28,7 +28,11 @@ def make_desk(store: Store) -> MakeDesk:
     """A thread whose agent says what a shell script prints, and whose extractor is a model."""
 
     def make(server: ModelServer, script: str, extractor: str | None = "tiny") -> Desk:
-        tiny = {"baseUrl": server.base_url("openai"), "model": "tiny-1", "key": "secret:OPENAI_API_KEY"}
+        tiny = {
+            "baseUrl": server.base_url("openai"),
+            "model": "tiny-1",
+            "key": "secret:OPENAI_API_KEY",
+        }
         config = Config(
             agents={"shell": AgentSettings(use="command", settings={"argv": ["sh", "-c", script]})},
             agent="shell",
@@ -37,7 +41,14 @@ def make_desk(store: Store) -> MakeDesk:
         )
         bundle = role_bundle(policy={"role": {}})
         environment = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": KEY}
-        agents = bind(config, flow="demo", roles=bundle.descriptor.roles, asked={}, environment=environment, directory=store.root)
+        agents = bind(
+            config,
+            flow="demo",
+            roles=bundle.descriptor.roles,
+            asked={},
+            environment=environment,
+            directory=store.root,
+        )
         start = {"parameters": {"prompt": "Do it.", "params": {}}, "agents": agents}
         return Desk(store=store, bundle=bundle, start=start, environment=environment, config=config)
 
@@ -57,7 +68,9 @@ def test_a_block_that_fits_needs_no_model(make_desk: MakeDesk) -> None:
 
 
 def test_an_agent_that_cannot_is_read_by_the_model(make_desk: MakeDesk) -> None:
-    """After its repairs; the step has the agent's words as content and counts what the model used; without an extractor it fails."""
+    """After its repairs; the step has the agent's words as content and counts what the model used;
+    without an extractor it fails.
+    """
     with serving([says('{"status": "done"}')]) as server:
         desk = make_desk(server, "echo I am done.")
         outcome = perform(desk)
@@ -80,7 +93,9 @@ def test_the_model_does_not_hear_the_agents_secrets(make_desk: MakeDesk) -> None
         desk = make_desk(server, "echo My key is $MINE.")
         shell = desk.config.agents["shell"]
         agents = {"shell": replace(shell, settings={**shell.settings, "env": {"MINE": "secret:K"}})}
-        desk.config = replace(desk.config, agents=agents, secrets={"K": SecretSource(env="KEY_HERE")})
+        desk.config = replace(
+            desk.config, agents=agents, secrets={"K": SecretSource(env="KEY_HERE")}
+        )
         desk.environment = {**desk.environment, "KEY_HERE": "hunter22-value"}
         assert isinstance(perform(desk), Answer)
         assert "My key is secret:K." in server.asked[0]["messages"][1]["content"]
@@ -94,7 +109,14 @@ def test_a_model_that_cannot_either_is_one_of_the_attempts(make_desk: MakeDesk) 
     assert isinstance(outcome, Failure)
     assert outcome.error["kind"] == "extraction"
     assert "the extractor 'tiny'" in str(outcome.error["attempts"])
-    assert [attempt.get("extractor") for attempt in desk.attempts] == [None, None, None, "tiny", "tiny", "tiny"]
+    assert [attempt.get("extractor") for attempt in desk.attempts] == [
+        None,
+        None,
+        None,
+        "tiny",
+        "tiny",
+        "tiny",
+    ]
 
 
 def test_an_extractor_that_cannot_be_asked_is_a_lack(make_desk: MakeDesk) -> None:

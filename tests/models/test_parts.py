@@ -1,4 +1,6 @@
-"""What stands around a talk: its turns on disk, its settings, and the forms of data that are handed to an endpoint."""
+"""What stands around a talk: its turns on disk, its settings, and the forms of data that are handed
+to an endpoint.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from uncaged_bundles.errors import UsageError
 from uncaged_engine.network.proxies import proxy_for
 from uncaged_models.anthropic import retry_after_s
 from uncaged_models.client import Usage
-from uncaged_models.conversation import ChatTurn, Conversation, Raw, Text, ToolResult, ToolUse, user_turn
+from uncaged_models.conversation import (
+    ChatTurn,
+    Conversation,
+    Raw,
+    Text,
+    ToolResult,
+    ToolUse,
+    user_turn,
+)
 from uncaged_models.errors import ModelFailed, TooLong
 from uncaged_models.openai import OpenAIDraft
 from uncaged_models.schemas import closed
@@ -20,8 +30,14 @@ from uncaged_models.settings import MODELS, read_settings, with_key
 
 
 def test_a_conversation_is_taken_up_as_it_was_put_away(tmp_path: Path) -> None:
-    """Every kind of part comes back; the file is its owner's alone; one that is torn or gone is none."""
-    parts = (Raw(data={"type": "thinking", "signature": "s"}), Text(text="t \\ud800"), ToolUse(id="1", name="run", arguments="{bad"))
+    """Every kind of part comes back; the file is its owner's alone; one that is torn or gone is
+    none.
+    """
+    parts = (
+        Raw(data={"type": "thinking", "signature": "s"}),
+        Text(text="t \\ud800"),
+        ToolUse(id="1", name="run", arguments="{bad"),
+    )
     turns = [
         user_turn("Do it."),
         ChatTurn(by="assistant", parts=parts),
@@ -57,17 +73,33 @@ def test_a_wrong_setting_is_named(settings: dict[str, object], words: str) -> No
 
 
 def test_settings_leave_nothing_open() -> None:
-    """Without any, the public interface, its model, and the well-known key; a server of one's own needs none; the key is never shown."""
+    """Without any, the public interface, its model, and the well-known key; a server of one's own
+    needs none; the key is never shown.
+    """
     assert with_key("anthropic", {}) == {"key": "secret:ANTHROPIC_API_KEY"}
     assert with_key("openai", {"model": "m"}) == {"model": "m", "key": "secret:OPENAI_API_KEY"}
-    assert with_key("openai", {"baseUrl": "http://127.0.0.1:1/v1"}) == {"baseUrl": "http://127.0.0.1:1/v1"}
+    assert with_key("openai", {"baseUrl": "http://127.0.0.1:1/v1"}) == {
+        "baseUrl": "http://127.0.0.1:1/v1"
+    }
     assert with_key("anthropic", {"key": "secret:MINE"}) == {"key": "secret:MINE"}
     assert with_key("command", {}) == {}
     usual = read_settings("anthropic", {"key": "sk-1"})
-    assert (usual.url, usual.model, usual.max_tokens) == ("https://api.anthropic.com", MODELS["anthropic"], 32_000)
+    assert (usual.url, usual.model, usual.max_tokens) == (
+        "https://api.anthropic.com",
+        MODELS["anthropic"],
+        32_000,
+    )
     assert "sk-1" not in repr(usual)
-    assert read_settings("openai", {}, {"OPENAI_BASE_URL": "http://gateway/v1/"}).url == "http://gateway/v1"
-    assert read_settings("openai", {"baseUrl": "http://own/v1"}, {"OPENAI_BASE_URL": "http://gateway/v1"}).url == "http://own/v1"
+    assert (
+        read_settings("openai", {}, {"OPENAI_BASE_URL": "http://gateway/v1/"}).url
+        == "http://gateway/v1"
+    )
+    assert (
+        read_settings(
+            "openai", {"baseUrl": "http://own/v1"}, {"OPENAI_BASE_URL": "http://gateway/v1"}
+        ).url
+        == "http://own/v1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +115,9 @@ def test_settings_leave_nothing_open() -> None:
         ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "other.org"}, "http://p:1"),
     ],
 )
-def test_the_proxy_is_the_one_that_the_caller_names(environment: dict[str, str], proxy: str | None) -> None:
+def test_the_proxy_is_the_one_that_the_caller_names(
+    environment: dict[str, str], proxy: str | None
+) -> None:
     """By scheme, then for all; the lower-case name wins; an excepted host needs none."""
     assert proxy_for("https://api.example.org/v1", environment) == proxy
 
@@ -100,22 +134,35 @@ def test_a_pause_is_in_seconds_or_in_thousandths() -> None:
 @pytest.mark.parametrize(
     "pieces",
     [
-        [{"index": 0, "id": "a", "function": {"name": "run", "arguments": '{"x"'}}, {"index": 0, "function": {"arguments": ": 1}"}}],
-        [{"id": "a", "function": {"name": "run", "arguments": '{"x"'}}, {"function": {"arguments": ": 1}"}}],
+        [
+            {"index": 0, "id": "a", "function": {"name": "run", "arguments": '{"x"'}},
+            {"index": 0, "function": {"arguments": ": 1}"}},
+        ],
+        [
+            {"id": "a", "function": {"name": "run", "arguments": '{"x"'}},
+            {"function": {"arguments": ": 1}"}},
+        ],
         [{"index": 0, "id": "a", "function": {"name": "run", "arguments": {"x": 1}}}],
         [{"function": {"name": "run", "arguments": '{"x": 1}'}}],
     ],
     ids=["numbered", "by-id", "object", "bare"],
 )
 def test_calls_are_put_together_however_a_server_sends_them(pieces: list[dict[str, Any]]) -> None:
-    """With numbers, with an id alone, as an object, or in one piece without either; two calls never become one."""
+    """With numbers, with an id alone, as an object, or in one piece without either; two calls never
+    become one.
+    """
     draft = OpenAIDraft()
     for name in ("first", "second"):
         for piece in pieces:
-            numbered = {**piece, **({"index": len(draft.calls) - ("id" not in piece)} if "index" in piece else {})}
+            numbered = {
+                **piece,
+                **({"index": len(draft.calls) - ("id" not in piece)} if "index" in piece else {}),
+            }
             if "id" in piece:
                 numbered["id"] = name
-            draft.take({"choices": [{"delta": {"tool_calls": [numbered]}}]}, lambda _text, _shown: None)
+            draft.take(
+                {"choices": [{"delta": {"tool_calls": [numbered]}}]}, lambda _text, _shown: None
+            )
     assert [(call.name, call.parsed()) for call in draft.reply().calls] == [("run", {"x": 1})] * 2
     assert len({call.id for call in draft.reply().calls}) == 2
 
@@ -127,24 +174,40 @@ OPEN = {"type": "object", "properties": {"meta": {"type": "object"}}}
     ("schema", "kept"),
     [
         ({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, True),
-        ({"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [1, "x"]}}}}, True),
+        (
+            {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [1, "x"]}}}},
+            True,
+        ),
         (OPEN, False),
         ({"type": "object"}, False),
         ({"type": "object", "properties": {"a": {"type": "string", "minLength": 3}}}, False),
         ({"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}}, False),
         ({"type": "object", "properties": {"a": True}}, False),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True}, False),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}},
+                "additionalProperties": True,
+            },
+            False,
+        ),
         ({"type": "array"}, False),
     ],
 )
-def test_only_a_schema_that_loses_nothing_is_forced_on_a_model(schema: dict[str, Any], kept: bool) -> None:
+def test_only_a_schema_that_loses_nothing_is_forced_on_a_model(
+    schema: dict[str, Any], kept: bool
+) -> None:
     """A free object could only be empty there, and a bound that is left out would not be kept."""
     assert (closed(schema) is not None) is kept
 
 
 def test_a_closed_schema_says_so_at_every_level() -> None:
     """As endpoints want it."""
-    inner = {"type": "object", "properties": {"b": {"type": "integer", "description": "n"}}, "required": ["b"]}
+    inner = {
+        "type": "object",
+        "properties": {"b": {"type": "integer", "description": "n"}},
+        "required": ["b"],
+    }
     found = closed({"type": "object", "properties": {"a": inner}})
     assert found == {
         "type": "object",
@@ -156,17 +219,32 @@ def test_a_closed_schema_says_so_at_every_level() -> None:
 
 @pytest.mark.slow
 def test_thoughts_go_back_as_they_came_and_three_places_are_marked_for_the_cache() -> None:
-    """A signed thought stands before the call that it led to; tools, system and the last turn of the user are marked, nothing else."""
+    """A signed thought stands before the call that it led to; tools, system and the last turn of
+    the user are marked, nothing else.
+    """
     script = [calls(("look", {}), thinking="Let me see."), says("Done.")]
-    with serving(script) as server, talking(server, "anthropic", tools=Notebook(), options={"temperature": 0}) as sight:
+    with (
+        serving(script) as server,
+        talking(server, "anthropic", tools=Notebook(), options={"temperature": 0}) as sight,
+    ):
         sight.talk.answer()
         first, second = server.asked
     thought, call = second["messages"][1]["content"]
     assert thought == {"type": "thinking", "thinking": "Let me see.", "signature": "signed"}
     assert call["name"] == "look"
     for body in (first, second):
-        marked = [*body["tools"], *body["system"], *(part for m in body["messages"] for part in m["content"])]
-        assert [("cache_control" in block) for block in marked] == [False, True, True, *[False] * (len(marked) - 4), True]
+        marked = [
+            *body["tools"],
+            *body["system"],
+            *(part for m in body["messages"] for part in m["content"]),
+        ]
+        assert [("cache_control" in block) for block in marked] == [
+            False,
+            True,
+            True,
+            *[False] * (len(marked) - 4),
+            True,
+        ]
         assert body["max_tokens"] == 32_000
         assert body["temperature"] == 0
 
@@ -192,7 +270,10 @@ def test_a_form_is_sent_where_the_endpoint_can_force_it(wire: Any) -> None:
         for schema, structured in ((simple, True), (simple, False), (OPEN, True)):
             with talking(server, wire, schema=schema, structured=structured) as sight:
                 sight.talk.answer()
-        forms = [body.get("output_config", {}).get("format") or body.get("response_format") for body in server.asked]
+        forms = [
+            body.get("output_config", {}).get("format") or body.get("response_format")
+            for body in server.asked
+        ]
     assert [form is not None for form in forms] == [True, False, False]
     assert forms[0]["type"] == "json_schema"
 
@@ -209,7 +290,10 @@ def test_a_context_that_is_full_names_the_setting() -> None:
 @pytest.mark.slow
 def test_a_turn_that_was_all_thought_is_no_answer() -> None:
     """Nothing is there to be continued; the failure names the bound."""
-    with serving([Turn(thinking="Hm.", stop="length")]) as server, talking(server, "anthropic") as sight:
+    with (
+        serving([Turn(thinking="Hm.", stop="length")]) as server,
+        talking(server, "anthropic") as sight,
+    ):
         with pytest.raises(ModelFailed, match="used up maxTokens"):
             sight.talk.answer()
         assert len(server.asked) == 1

@@ -14,22 +14,38 @@ from uncaged_models.loop import GO_ON, LAST_TURN, MAX_REPLY_CHARACTERS
 from uncaged_models.retries import ConversationCancelled
 from uncaged_models.settings import Wire
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("wire", WIRES)]  # the SDK alone takes a second to import
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize("wire", WIRES),
+]  # the SDK alone takes a second to import
 
 
 def contents(message: Any) -> str:
     """What a message says, in either format."""
     content = message["content"]
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return (
+        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    )
 
 
 def test_an_answer_is_the_pieces_of_the_stream_and_costs_one_request(wire: Wire) -> None:
     """Text, tokens and turns are as the endpoint said; the key is in a header and nowhere else."""
-    with serving([says("Two ", "words.", input_tokens=120, cached_tokens=20, output_tokens=7)]) as server, talking(server, wire) as sight:
+    with (
+        serving(
+            [says("Two ", "words.", input_tokens=120, cached_tokens=20, output_tokens=7)]
+        ) as server,
+        talking(server, wire) as sight,
+    ):
         assert sight.talk.answer() == "Two words."
         usage = sight.talk.meter.document()
         assert usage.pop("seconds") is not None
-        assert usage == {"model": "tiny", "inputTokens": 120, "outputTokens": 7, "cachedTokens": 20, "turns": 1}
+        assert usage == {
+            "model": "tiny",
+            "inputTokens": 120,
+            "outputTokens": 7,
+            "cachedTokens": 20,
+            "turns": 1,
+        }
         [seen] = server.seen
         assert KEY in seen.headers["authorization"]
         assert KEY not in str(seen.body)
@@ -38,30 +54,57 @@ def test_an_answer_is_the_pieces_of_the_stream_and_costs_one_request(wire: Wire)
 
 
 def test_calls_of_one_turn_are_answered_in_order_in_one_turn(wire: Wire) -> None:
-    """Each call has exactly one result under its own id, also one whose arguments are no JSON, and the talk goes on."""
-    script = [calls(("note", {"text": "a"}), ("note", '{"text": '), ("note", "[1]"), ("look", "")), says("Done.")]
+    """Each call has exactly one result under its own id, also one whose arguments are no JSON, and
+    the talk goes on.
+    """
+    script = [
+        calls(("note", {"text": "a"}), ("note", '{"text": '), ("note", "[1]"), ("look", "")),
+        says("Done."),
+    ]
     notebook = Notebook()
     with serving(script) as server, talking(server, wire, tools=notebook) as sight:
         assert sight.talk.answer() == "Done."
         assert notebook.used == [("note", {"text": "a"}), ("look", {})]
         messages = server.asked[1]["messages"]
         if wire == "anthropic":
-            assert [part["tool_use_id"] for part in messages[-1]["content"]] == [f"toolu_{number}" for number in range(4)]
-            assert [part["is_error"] for part in messages[-1]["content"]] == [False, True, True, False]
-            assert [part["input"] for part in messages[-2]["content"]] == [{"text": "a"}, {}, {}, {}]
+            assert [part["tool_use_id"] for part in messages[-1]["content"]] == [
+                f"toolu_{number}" for number in range(4)
+            ]
+            assert [part["is_error"] for part in messages[-1]["content"]] == [
+                False,
+                True,
+                True,
+                False,
+            ]
+            assert [part["input"] for part in messages[-2]["content"]] == [
+                {"text": "a"},
+                {},
+                {},
+                {},
+            ]
             texts = [part["content"] for part in messages[-1]["content"]]
         else:
-            assert [message["tool_call_id"] for message in messages[-4:]] == [f"call_{number}" for number in range(4)]
+            assert [message["tool_call_id"] for message in messages[-4:]] == [
+                f"call_{number}" for number in range(4)
+            ]
             texts = [message["content"] for message in messages[-4:]]
         assert texts[0] == "noted 1"
         assert "not JSON" in texts[1]
         assert "must be a JSON object, not list" in texts[2]
-        assert [event["tool"] for event in sight.progress if "tool" in event] == ["note", "note", "note", "look"]
+        assert [event["tool"] for event in sight.progress if "tool" in event] == [
+            "note",
+            "note",
+            "note",
+            "look",
+        ]
 
 
 def test_a_turn_that_was_cut_off_in_a_call_is_told_so(wire: Wire) -> None:
     """Half of a call is not done; the model hears that its turn was too long."""
-    script = [calls(("note", {"text": "a"}), ("note", '{"text": "long'), stop="length"), says("Done.")]
+    script = [
+        calls(("note", {"text": "a"}), ("note", '{"text": "long'), stop="length"),
+        says("Done."),
+    ]
     with serving(script) as server, talking(server, wire, tools=Notebook()) as sight:
         assert sight.talk.answer() == "Done."
         assert "smaller pieces" in str(server.asked[1]["messages"])
@@ -70,24 +113,37 @@ def test_a_turn_that_was_cut_off_in_a_call_is_told_so(wire: Wire) -> None:
 
 def test_a_text_that_was_cut_off_is_continued_where_it_ended(wire: Wire) -> None:
     """The parts are one answer; one that never ends fails and says which setting bounds it."""
-    with serving([says("one, ", stop="length"), says("two, ", stop="length"), says("three")]) as server, talking(server, wire) as sight:
+    with (
+        serving(
+            [says("one, ", stop="length"), says("two, ", stop="length"), says("three")]
+        ) as server,
+        talking(server, wire) as sight,
+    ):
         assert sight.talk.answer() == "one, two, three"
         assert contents(server.asked[1]["messages"][-1]) == GO_ON
-    with serving(lambda _: says("on and ", stop="length")) as endless, talking(endless, wire) as sight:
+    with (
+        serving(lambda _: says("on and ", stop="length")) as endless,
+        talking(endless, wire) as sight,
+    ):
         with pytest.raises(ModelFailed, match="maxTokens 5 times and did not come to an end"):
             sight.talk.answer()
         assert len(endless.asked) == 5
 
 
 def test_the_last_turn_has_no_tools_so_that_an_answer_comes(wire: Wire) -> None:
-    """A model that goes on and on is told, in its last turn, to answer; if it does not, the talk fails and names the bound."""
+    """A model that goes on and on is told, in its last turn, to answer; if it does not, the talk
+    fails and names the bound.
+    """
     script = [calls(("look", {})), calls(("look", {})), says("Then this.")]
     with serving(script) as server, talking(server, wire, tools=Notebook(), turns=3) as sight:
         assert sight.talk.answer() == "Then this."
         assert "tool_choice" not in server.asked[1]
         assert server.asked[2]["tool_choice"] in ({"type": "none"}, "none")
         assert contents(server.asked[2]["messages"][-1]).endswith(LAST_TURN)
-    with serving(lambda _: calls(("look", {}))) as server, talking(server, wire, tools=Notebook(), turns=3) as sight:
+    with (
+        serving(lambda _: calls(("look", {}))) as server,
+        talking(server, wire, tools=Notebook(), turns=3) as sight,
+    ):
         with pytest.raises(ModelFailed, match="no final answer within 3 turns; raise maxTurns"):
             sight.talk.answer()
         assert len(server.asked) == 3
@@ -105,7 +161,11 @@ def test_a_refusal_is_a_failure_of_its_own_kind(wire: Wire) -> None:
 @pytest.mark.parametrize("status", [429, 500, 503, 529])
 def test_a_busy_endpoint_is_asked_again(wire: Wire, status: int) -> None:
     """It is left alone for as long as it says; the answer then is the answer."""
-    with serving([fails(status, retry_after_ms="150"), says("Now.")]) as server, talking(server, wire) as sight, Clock() as clock:
+    with (
+        serving([fails(status, retry_after_ms="150"), says("Now.")]) as server,
+        talking(server, wire) as sight,
+        Clock() as clock,
+    ):
         assert sight.talk.answer() == "Now."
         assert len(server.asked) == 2
     assert clock.seconds >= 0.15
@@ -113,9 +173,17 @@ def test_a_busy_endpoint_is_asked_again(wire: Wire, status: int) -> None:
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_lasting_outage_is_a_lack_after_four_tries(wire: Wire, status: int) -> None:
-    """An endpoint that stays away is asked four times, each shown as it happens, and never said to be out of reach."""
-    with serving(lambda _: fails(status, message="still broken")) as server, talking(server, wire) as sight:
-        with pytest.raises(EnvironmentLacks, match=rf"answered {status}: .*broken \(tried 4 times\); wait .*, then resume$") as caught:
+    """An endpoint that stays away is asked four times, each shown as it happens, and never said to
+    be out of reach.
+    """
+    with (
+        serving(lambda _: fails(status, message="still broken")) as server,
+        talking(server, wire) as sight,
+    ):
+        with pytest.raises(
+            EnvironmentLacks,
+            match=rf"answered {status}: .*broken \(tried 4 times\); wait .*, then resume$",
+        ) as caught:
             sight.talk.answer()
         assert "cannot be reached" not in str(caught.value)
         assert len(server.asked) == 4
@@ -124,22 +192,35 @@ def test_a_lasting_outage_is_a_lack_after_four_tries(wire: Wire, status: int) ->
 
 
 @pytest.mark.parametrize(("after", "seconds"), [("3600", 7200.0), ("20", 10.0)])
-def test_an_endpoint_that_asks_for_a_long_wait_is_not_waited_for(wire: Wire, after: str, seconds: float) -> None:
-    """A wait that is too long for us, or for the answer's own time, is an outage at once and no timeout."""
-    later = Turn(status=429, headers={"retry-after": after}, body={"error": {"message": "slow down"}})
-    lack = pytest.raises(EnvironmentLacks, match=rf"cannot be asked again for {after} s \(tried 1 time\); wait until it answers again")
+def test_an_endpoint_that_asks_for_a_long_wait_is_not_waited_for(
+    wire: Wire, after: str, seconds: float
+) -> None:
+    """A wait that is too long for us, or for the answer's own time, is an outage at once and no
+    timeout.
+    """
+    later = Turn(
+        status=429, headers={"retry-after": after}, body={"error": {"message": "slow down"}}
+    )
+    lack = pytest.raises(
+        EnvironmentLacks,
+        match=rf"cannot be asked again for {after} s \(tried 1 time\); wait until it answers again",
+    )
     with serving([later]) as server, talking(server, wire, seconds=seconds) as sight, lack:
         sight.talk.answer()
 
 
 @pytest.mark.parametrize("cut", ["hard", "soft"])
 def test_a_stream_that_breaks_off_is_asked_for_again(wire: Wire, cut: str) -> None:
-    """Half an answer is never taken for a whole one, however politely the connection ended; four of them are an outage."""
+    """Half an answer is never taken for a whole one, however politely the connection ended; four of
+    them are an outage.
+    """
     with serving([says("Half", cut=cut), says("Whole.")]) as server, talking(server, wire) as sight:
         assert sight.talk.answer() == "Whole."
         assert [turn.text for turn in sight.talk.conversation.turns] == ["Say it.", "Whole."]
     with serving(lambda _: says("Half", cut=cut)) as server, talking(server, wire) as sight:
-        with pytest.raises(EnvironmentLacks, match=r"(broke off|before it was whole).*\(tried 4 times\)"):
+        with pytest.raises(
+            EnvironmentLacks, match=r"(broke off|before it was whole).*\(tried 4 times\)"
+        ):
             sight.talk.answer()
         assert len(server.asked) == 4
         assert sight.talk.meter.usage.output >= 4
@@ -147,7 +228,10 @@ def test_a_stream_that_breaks_off_is_asked_for_again(wire: Wire, cut: str) -> No
 
 def test_an_error_in_the_middle_of_a_stream_is_what_its_type_says(wire: Wire) -> None:
     """Overloaded while it answers: asked again."""
-    with serving([says("Half", error="overloaded_error"), says("Whole.")]) as server, talking(server, wire) as sight:
+    with (
+        serving([says("Half", error="overloaded_error"), says("Whole.")]) as server,
+        talking(server, wire) as sight,
+    ):
         assert sight.talk.answer() == "Whole."
         assert len(server.asked) == 2
 
@@ -155,17 +239,31 @@ def test_an_error_in_the_middle_of_a_stream_is_what_its_type_says(wire: Wire) ->
 @pytest.mark.parametrize(
     ("turn", "words"),
     [
-        (fails(401, "authentication_error", "invalid key"), "does not accept the key .*invalid key.*then resume"),
+        (
+            fails(401, "authentication_error", "invalid key"),
+            "does not accept the key .*invalid key.*then resume",
+        ),
         (fails(402, "billing_error", "no money"), "asks for payment"),
         (fails(400, "invalid_request_error", "Your credit balance is too low"), "asks for payment"),
         (fails(429, "insufficient_quota", "You exceeded your quota"), "asks for payment"),
-        (fails(403, "permission_error", "not yours"), "denies the key access to 'tiny' .*then resume"),
-        (fails(404, "not_found_error", "model: tiny"), "has no model 'tiny' .*fix model or baseUrl in config.yaml, then resume"),
-        (fails(400, "invalid_request_error", "The model `tiny` does not exist"), "has no model 'tiny'"),
+        (
+            fails(403, "permission_error", "not yours"),
+            "denies the key access to 'tiny' .*then resume",
+        ),
+        (
+            fails(404, "not_found_error", "model: tiny"),
+            "has no model 'tiny' .*fix model or baseUrl in config.yaml, then resume",
+        ),
+        (
+            fails(400, "invalid_request_error", "The model `tiny` does not exist"),
+            "has no model 'tiny'",
+        ),
     ],
     ids=["key", "money", "credit", "quota", "access", "model", "model-400"],
 )
-def test_what_a_person_has_to_mend_is_a_lack_of_the_environment(wire: Wire, turn: Turn, words: str) -> None:
+def test_what_a_person_has_to_mend_is_a_lack_of_the_environment(
+    wire: Wire, turn: Turn, words: str
+) -> None:
     """It is not retried, and says what to do; the key is not in it."""
     with serving([turn]) as server, talking(server, wire) as sight:
         with pytest.raises(EnvironmentLacks, match=words) as caught:
@@ -185,18 +283,29 @@ def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
     """A refused connection names the address and the setting; so does a page that is no model."""
     with serving([]) as server:
         base = server.base_url(wire)
-    with talking(server, wire, baseUrl=base) as sight, pytest.raises(EnvironmentLacks, match=rf"{base} cannot be reached .*fix baseUrl"):
+    with (
+        talking(server, wire, baseUrl=base) as sight,
+        pytest.raises(EnvironmentLacks, match=rf"{base} cannot be reached .*fix baseUrl"),
+    ):
         sight.talk.answer()
-    wrong = pytest.raises(EnvironmentLacks, match=r"is no model's endpoint: .* text/html, which is no stream of events.*fix baseUrl")
+    wrong = pytest.raises(
+        EnvironmentLacks,
+        match=r"is no model's endpoint: .* text/html, which is no stream of events.*fix baseUrl",
+    )
     with serving([Turn(body="<html>Welcome</html>")]) as page, talking(page, wire) as sight, wrong:
         sight.talk.answer()
 
 
 def test_cannot_be_reached_is_said_only_of_what_cannot_be_reached(wire: Wire) -> None:
-    """A server that does not speak TLS and a proxy that refuses were reached; the message names what to change."""
+    """A server that does not speak TLS and a proxy that refuses were reached; the message names
+    what to change.
+    """
     with serving([]) as server:
         secure = server.base_url(wire).replace("http:", "https:")
-        with talking(server, wire, baseUrl=secure) as sight, pytest.raises(EnvironmentLacks) as caught:
+        with (
+            talking(server, wire, baseUrl=secure) as sight,
+            pytest.raises(EnvironmentLacks) as caught,
+        ):
             sight.talk.answer()
         assert f"there is no secure connection with {secure} (" in str(caught.value)
         refusing = {"HTTPS_PROXY": server.url}
@@ -221,15 +330,25 @@ def test_cannot_be_reached_is_said_only_of_what_cannot_be_reached(wire: Wire) ->
 )
 def test_a_prompt_larger_than_the_context_names_the_setting(wire: Wire, turn: Turn) -> None:
     """It fails at once, and says which quota makes the prompt smaller."""
-    with serving([turn]) as server, talking(server, wire) as sight, pytest.raises(TooLong, match=r"lower limits\.historyCharacters"):
+    with (
+        serving([turn]) as server,
+        talking(server, wire) as sight,
+        pytest.raises(TooLong, match=r"lower limits\.historyCharacters"),
+    ):
         sight.talk.answer()
     assert len(server.asked) == 1
 
 
 def test_any_other_refused_request_is_a_failure(wire: Wire) -> None:
     """With the words of the endpoint, and without a second try."""
-    with serving([fails(400, "invalid_request_error", "temperature: unknown field")]) as server, talking(server, wire) as sight:
-        with pytest.raises(ModelFailed, match=r"refused the request to 'tiny' with 400: .*temperature: unknown field"):
+    with (
+        serving([fails(400, "invalid_request_error", "temperature: unknown field")]) as server,
+        talking(server, wire) as sight,
+    ):
+        with pytest.raises(
+            ModelFailed,
+            match=r"refused the request to 'tiny' with 400: .*temperature: unknown field",
+        ):
             sight.talk.answer()
         assert len(server.asked) == 1
 
@@ -237,7 +356,10 @@ def test_any_other_refused_request_is_a_failure(wire: Wire) -> None:
 def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
     """Whoever waits for the next byte is awake in a moment, and nothing more is asked."""
     gate = threading.Event()
-    with serving([says("Slowly", gate=gate), says("again")]) as server, talking(server, wire) as sight:
+    with (
+        serving([says("Slowly", gate=gate), says("again")]) as server,
+        talking(server, wire) as sight,
+    ):
         killer = threading.Timer(0.3, sight.cancel.request)
         killer.start()
         with Clock() as clock, pytest.raises(ConversationCancelled):
@@ -247,17 +369,28 @@ def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
 
 
 def test_a_turn_that_a_kill_cuts_off_is_counted(wire: Wire) -> None:
-    """Whoever follows hears last what was paid for: the input as far as the wire told it before the answer, and what had arrived."""
-    with serving([says("x" * 400, cached_tokens=40, gate=threading.Event())]) as server, talking(server, wire) as sight:
+    """Whoever follows hears last what was paid for: the input as far as the wire told it before the
+    answer, and what had arrived.
+    """
+    with (
+        serving([says("x" * 400, cached_tokens=40, gate=threading.Event())]) as server,
+        talking(server, wire) as sight,
+    ):
         threading.Timer(0.3, sight.cancel.request).start()
         with pytest.raises(ConversationCancelled):
             sight.talk.answer()
     last: Any = sight.progress[-1]["usage"]
-    assert (last["inputTokens"], last["outputTokens"], last["turns"]) == (100 if wire == "anthropic" else 0, 100, 1)
+    assert (last["inputTokens"], last["outputTokens"], last["turns"]) == (
+        100 if wire == "anthropic" else 0,
+        100,
+        1,
+    )
 
 
 def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: Wire) -> None:
-    """A server that reads a long prompt says nothing yet; one that is busy wants to be left alone for a minute."""
+    """A server that reads a long prompt says nothing yet; one that is busy wants to be left alone
+    for a minute.
+    """
     gate = threading.Event()
 
     def silent(_: object) -> Turn:
@@ -270,7 +403,10 @@ def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: W
             sight.talk.answer()
         gate.set()
     assert clock.seconds < 5
-    with serving(lambda _: fails(429, retry_after_ms="60000")) as server, talking(server, wire, seconds=600) as sight:
+    with (
+        serving(lambda _: fails(429, retry_after_ms="60000")) as server,
+        talking(server, wire, seconds=600) as sight,
+    ):
         threading.Timer(0.3, sight.cancel.request).start()
         with Clock() as clock, pytest.raises(ConversationCancelled):
             sight.talk.answer()
@@ -279,8 +415,14 @@ def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: W
 
 def test_an_answer_has_its_time(wire: Wire) -> None:
     """When it is over the stream is cut, and the failure says how long it had."""
-    with serving([says("Slowly", gate=threading.Event())]) as server, talking(server, wire, seconds=0.4) as sight:
-        with Clock() as clock, pytest.raises(ModelFailed, match=r"no answer within 0\.4 s") as caught:
+    with (
+        serving([says("Slowly", gate=threading.Event())]) as server,
+        talking(server, wire, seconds=0.4) as sight,
+    ):
+        with (
+            Clock() as clock,
+            pytest.raises(ModelFailed, match=r"no answer within 0\.4 s") as caught,
+        ):
             sight.talk.answer()
         assert caught.value.kind == "timeout"
         assert clock.seconds < 5
@@ -300,7 +442,9 @@ def test_an_answer_without_an_end_is_stopped(wire: Wire) -> None:
 
 
 def test_half_a_surrogate_pair_travels_no_further(wire: Wire) -> None:
-    """JSON can name what UTF-8 cannot write; the next request and the journal get its name instead."""
+    """JSON can name what UTF-8 cannot write; the next request and the journal get its name
+    instead.
+    """
     script = [calls(("note", '{"text": "\\ud800"}'), text=("bad \ud800",)), says("ok \udfff")]
     with serving(script) as server, talking(server, wire, tools=Notebook()) as sight:
         assert sight.talk.answer() == "ok \\udfff"
@@ -308,9 +452,14 @@ def test_half_a_surrogate_pair_travels_no_further(wire: Wire) -> None:
 
 
 def test_followers_see_the_last_line_and_the_tokens(wire: Wire) -> None:
-    """While text arrives, its last line is told now and then, with what was used so far; never twice in the same moment."""
+    """While text arrives, its last line is told now and then, with what was used so far; never
+    twice in the same moment.
+    """
     gate = threading.Event()
-    with serving([says("first line\n", "second", gate=gate)]) as server, talking(server, wire) as sight:
+    with (
+        serving([says("first line\n", "second", gate=gate)]) as server,
+        talking(server, wire) as sight,
+    ):
         release = threading.Timer(0.2, gate.set)
         release.start()
         sight.talk.answer()
@@ -320,11 +469,23 @@ def test_followers_see_the_last_line_and_the_tokens(wire: Wire) -> None:
 
 
 def test_a_request_goes_through_the_callers_proxy(wire: Wire) -> None:
-    """The caller's variables count, not this process's: through the proxy unless the host is excepted."""
+    """The caller's variables count, not this process's: through the proxy unless the host is
+    excepted.
+    """
     with serving([says("via proxy")]) as server:
-        with talking(server, wire, environment={"HTTP_PROXY": server.url}, baseUrl="http://model.invalid:9/v1") as sight:
+        with talking(
+            server,
+            wire,
+            environment={"HTTP_PROXY": server.url},
+            baseUrl="http://model.invalid:9/v1",
+        ) as sight:
             assert sight.talk.answer() == "via proxy"
             assert server.seen[0].path.startswith("http://model.invalid:9/")
         excepted = {"HTTP_PROXY": server.url, "NO_PROXY": "model.invalid"}
-        with talking(server, wire, environment=excepted, baseUrl="http://model.invalid:9/v1") as sight, pytest.raises(EnvironmentLacks):
+        with (
+            talking(
+                server, wire, environment=excepted, baseUrl="http://model.invalid:9/v1"
+            ) as sight,
+            pytest.raises(EnvironmentLacks),
+        ):
             sight.talk.answer()

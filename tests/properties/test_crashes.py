@@ -1,4 +1,6 @@
-"""Whatever a flow yields and wherever the power goes out, nothing is lost, and nothing is performed twice without a line that says so."""
+"""Whatever a flow yields and wherever the power goes out, nothing is lost, and nothing is performed
+twice without a line that says so.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ def run_through(plan: Plan) -> Table:
 
 def essence(script: Script) -> list[dict[str, Any]]:
     """What a thread did, whoever did it in however many tries."""
-    return [fields_of(one) for one in records_of(script.data) if not {"attempt", "void", "control"} & set(one)]
+    return [
+        fields_of(one)
+        for one in records_of(script.data)
+        if not {"attempt", "void", "control"} & set(one)
+    ]
 
 
 def check(table: Table, plan: Plan) -> None:
@@ -38,12 +44,16 @@ def check(table: Table, plan: Plan) -> None:
     assert essence(table.script) == essence(run_through(plan).script)
     said = Counter(record["seq"] for record in records_of(table.script.data) if "because" in record)
     for seq, times in Counter(seq for seq, _ in table.performed).items():
-        assert times <= 1 + said[seq], f"step {seq} was performed {times} times, and {said[seq]} lines say so"
+        assert times <= 1 + said[seq], (
+            f"step {seq} was performed {times} times, and {said[seq]} lines say so"
+        )
 
 
 @given(plans)
 def test_replay_equals_run(plan: Plan) -> None:
-    """The effects that the journal holds are those that the same code yields again for the same outcomes."""
+    """The effects that the journal holds are those that the same code yields again for the same
+    outcomes.
+    """
     table = run_through(plan)
     history = table.history()
     marks = marks_of(flow(plan), table)
@@ -57,7 +67,9 @@ def test_replay_equals_run(plan: Plan) -> None:
 @settings(max_examples=25)
 @given(plan=plans)
 def test_one_crash_at_every_command(power_cut: bool, plan: Plan) -> None:
-    """Killed before any command of the loop, or with all that was not flushed lost: the next owner brings it to the same end."""
+    """Killed before any command of the loop, or with all that was not flushed lost: the next owner
+    brings it to the same end.
+    """
     for place in range(min(MOST_CRASHES, len(run_through(plan).commands))):
         table = Table(crash_at=place)
         with pytest.raises(Crash):
@@ -72,7 +84,9 @@ def test_one_crash_at_every_command(power_cut: bool, plan: Plan) -> None:
 @settings(max_examples=25)
 @given(plan=plans)
 def test_a_crash_after_every_few_commands(plan: Plan) -> None:
-    """An owner that dies after every third command still gets somewhere, and never silently twice."""
+    """An owner that dies after every third command still gets somewhere, and never silently
+    twice.
+    """
     table = Table()
     for _ in range(MOST_CRASHES):
         table.crash_at = len(table.commands) + 3
@@ -89,10 +103,15 @@ def test_a_crash_after_every_few_commands(plan: Plan) -> None:
 
 @given(plans)
 def test_the_order_of_writing_and_flushing(plan: Plan) -> None:
-    """No effect is performed before its intent was flushed (the table asserts it), and each step needs one flush, not more."""
+    """No effect is performed before its intent was flushed (the table asserts it), and each step
+    needs one flush, not more.
+    """
     table = run_through(plan)
     shapes = [lines.shape_of(line)[0] for line in table.script.sealed]
-    outputs = sum(lines.shape_of(line)[0] == "step" and lines.is_role_step(line) for line in table.script.sealed[1:])
+    outputs = sum(
+        lines.shape_of(line)[0] == "step" and lines.is_role_step(line)
+        for line in table.script.sealed[1:]
+    )
     failures = sum(b'"error":' in line for line in table.script.sealed[1:])
     flushes = sum(getattr(command, "flush", False) for command in table.commands)
     assert flushes == shapes.count("intent") + outputs + failures + 1

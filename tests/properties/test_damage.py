@@ -1,4 +1,6 @@
-"""However a journal is damaged, its readers agree, keep what is whole, and call corrupt what has valid lines behind it."""
+"""However a journal is damaged, its readers agree, keep what is whole, and call corrupt what has
+valid lines behind it.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_a_torn_tail_at_every_byte_of_the_last_two_records(script: Script) -> No
 
 @given(scripts(), st.data())
 def test_one_flipped_byte(script: Script, data: st.DataObject) -> None:
-    """Every line before it stays; it is a tail if it hit the end of the file, and corrupt if whole lines follow."""
+    """Every line before it stays; it is a tail if it hit the end of the file, and corrupt if whole
+    lines follow.
+    """
     raw = bytearray(script.data)
     at = data.draw(st.integers(0, len(raw) - 1))
     raw[at] ^= data.draw(st.integers(1, 255))

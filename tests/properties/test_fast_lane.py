@@ -1,4 +1,6 @@
-"""The fast lane writes, flushes, performs, asks and publishes what the loop does, in the same order and at the same points."""
+"""The fast lane writes, flushes, performs, asks and publishes what the loop does, in the same order
+and at the same points.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ moments = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(sorted(ACTIONS)
 
 @dataclass(slots=True)
 class Recorder:
-    """What a driver does, in order, and what happens to it meanwhile: an action is due when so many events are recorded."""
+    """What a driver does, in order, and what happens to it meanwhile: an action is due when so many
+    events are recorded.
+    """
 
     due: Mapping[int, str]
     events: list[Event] = field(default_factory=list)
@@ -118,9 +122,16 @@ def cells(memory: Store) -> Iterator[Cells]:
 
 
 def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
-    """Note what reaches the journal, the bundle and the handlers; a busy machine makes no bundle slow."""
+    """Note what reaches the journal, the bundle and the handlers; a busy machine makes no bundle
+    slow.
+    """
     patch.setattr(cell, "SLOW_MS", PATIENT_MS)
-    write, sync, ask, perform = Journal._write, Journal._sync, BundleSession.ask, NullHandler.perform
+    write, sync, ask, perform = (
+        Journal._write,
+        Journal._sync,
+        BundleSession.ask,
+        NullHandler.perform,
+    )
 
     def writing(self: Journal, body: bytes) -> bytes:
         recorder.note("write", body)
@@ -137,8 +148,19 @@ def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
         return said
 
     def performing(self: NullHandler, body: object, context: EffectContext) -> Outcome:
-        facts = (context.seq, context.kind, context.part, context.attempt, context.key, context.intended_ms, context.note, context.answer)
-        recorder.note_and_act("perform", body, *facts, dict(context.done), len(context.steps()), dict(context.left()))
+        facts = (
+            context.seq,
+            context.kind,
+            context.part,
+            context.attempt,
+            context.key,
+            context.intended_ms,
+            context.note,
+            context.answer,
+        )
+        recorder.note_and_act(
+            "perform", body, *facts, dict(context.done), len(context.steps()), dict(context.left())
+        )
         outcome = perform(self, body, context)
         recorder.note_and_act("performed", outcome)
         return outcome
@@ -149,7 +171,13 @@ def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
     patch.setattr(NullHandler, "perform", performing)
 
 
-def drive(store: Store, cells: Cells, placed: Placed, recorder: Recorder, resume: Mapping[str, object] | None) -> str | None:
+def drive(
+    store: Store,
+    cells: Cells,
+    placed: Placed,
+    recorder: Recorder,
+    resume: Mapping[str, object] | None,
+) -> str | None:
     """Drive the thread once; None if it cannot be taken up as it is."""
 
     def clock_ms() -> int:
@@ -160,7 +188,14 @@ def drive(store: Store, cells: Cells, placed: Placed, recorder: Recorder, resume
 
     journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
     worker = WorkerContext(store=store, cells=cells, clock_ms=clock_ms, publish=publish)
-    driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(resume=resume), config=load(store), worker=worker)
+    driver = Driver(
+        thread=placed.thread,
+        slot=1,
+        journal=journal,
+        request=Request(resume=resume),
+        config=load(store),
+        worker=worker,
+    )
     recorder.driver = driver
     with closing(driver):
         try:
@@ -171,7 +206,13 @@ def drive(store: Store, cells: Cells, placed: Placed, recorder: Recorder, resume
 
 
 def live(
-    store: Store, cells: Cells, plan: list[object], bounds: Mapping[str, int], due: Mapping[int, str], *, fast: bool
+    store: Store,
+    cells: Cells,
+    plan: list[object],
+    bounds: Mapping[str, int],
+    due: Mapping[int, str],
+    *,
+    fast: bool,
 ) -> tuple[list[Event], bytes]:
     """Run a thread from its start until it cannot go on; return what happened and its journal."""
     placed = place(store, FLOW, params={"plan": plan}, limits=bounds)
@@ -186,7 +227,13 @@ def live(
                 recorder.note("left", word)
                 if word not in ("paused", "killed", "limit", "unknown"):
                     break
-                word = drive(store, cells, placed, recorder, {"redo": True, "maxRounds": 10, "maxSteps": 100, "maxJournalBytes": 1 << 30})
+                word = drive(
+                    store,
+                    cells,
+                    placed,
+                    recorder,
+                    {"redo": True, "maxRounds": 10, "maxSteps": 100, "maxJournalBytes": 1 << 30},
+                )
         return recorder.events, placed.path.read_bytes()
     finally:
         placed.path.unlink()
@@ -197,9 +244,15 @@ def live(
 @example(plan=[ONE, {"null": {"value": "v" * LARGE}}, ONE], bounds={}, due=[])
 @given(plan=st.lists(effects, max_size=10), bounds=limits, due=moments)
 def test_the_fast_lane_equals_the_loop(
-    memory: Store, cells: Cells, plan: list[object], bounds: Mapping[str, int], due: list[tuple[int, str]]
+    memory: Store,
+    cells: Cells,
+    plan: list[object],
+    bounds: Mapping[str, int],
+    due: list[tuple[int, str]],
 ) -> None:
-    """Any history has the same commands and the same bytes by either way: limits, refusals, retries, large values, pauses and kills."""
+    """Any history has the same commands and the same bytes by either way: limits, refusals,
+    retries, large values, pauses and kills.
+    """
     fast = live(memory, cells, plan, bounds, dict(due), fast=True)
     slow = live(memory, cells, plan, bounds, dict(due), fast=False)
     assert fast == slow

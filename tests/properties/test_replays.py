@@ -48,8 +48,12 @@ def cell() -> Iterator[Cell]:
 
 
 @given(plan=plans)
-def test_replay_equals_run(cell: Cell, tmp_path_factory: pytest.TempPathFactory, plan: list[Mapping[str, Any]]) -> None:
-    """Quickly and step by step, the replay of a journal leads to its end, and its effects have the recorded digest."""
+def test_replay_equals_run(
+    cell: Cell, tmp_path_factory: pytest.TempPathFactory, plan: list[Mapping[str, Any]]
+) -> None:
+    """Quickly and step by step, the replay of a journal leads to its end, and its effects have the
+    recorded digest.
+    """
     table = Table(script=script_of(read_bundle(PLANNED, KNOWN), params={"plan": plan}))
     start = json.loads(table.script.sealed[0])
     assert table.play_with(Live(cell, start_body(start, []))) == "completed"

@@ -24,7 +24,9 @@ def test_every_value_survives_a_round_trip(value: object) -> None:
 
 
 @given(values, st.data())
-def test_no_changed_byte_decodes_to_the_same_bytes_value(value: object, data: st.DataObject) -> None:
+def test_no_changed_byte_decodes_to_the_same_bytes_value(
+    value: object, data: st.DataObject
+) -> None:
     """A text either is refused or is itself canonical: two texts never mean the same."""
     raw = bytearray(encode(value).encode())
     at = data.draw(st.integers(0, len(raw) - 1))
@@ -44,7 +46,9 @@ def test_arbitrary_bytes_are_refused_or_canonical(raw: bytes) -> None:
 
 
 @given(st.dictionaries(texts, values, max_size=4), st.binary(min_size=12, max_size=12))
-def test_a_seal_checks_behind_its_own_digest_only(fields: dict[str, object], previous: bytes) -> None:
+def test_a_seal_checks_behind_its_own_digest_only(
+    fields: dict[str, object], previous: bytes
+) -> None:
     """Whatever stands in the line."""
     line, digest = chain.seal(previous, lines.step(1, {"outcome": fields}, 5))
     assert chain.check(previous, line) == chain.stated(line) == digest
@@ -70,10 +74,17 @@ def test_no_outcome_is_taken_for_a_blob(fields: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("shape", ["intent", "step"])
-@given(fields=st.dictionaries(st.sampled_from(["role", "content", "meta"]), values, min_size=1), size=st.integers(0, 10**9))
-def test_a_blob_note_is_found_wherever_it_stands(shape: str, fields: dict[str, object], size: int) -> None:
+@given(
+    fields=st.dictionaries(st.sampled_from(["role", "content", "meta"]), values, min_size=1),
+    size=st.integers(0, 10**9),
+)
+def test_a_blob_note_is_found_wherever_it_stands(
+    shape: str, fields: dict[str, object], size: int
+) -> None:
     """The note of a spilt field comes back whole."""
     name = next(iter(fields))
-    spilt = lines.spill({"outcome" if shape == "step" else "intent": None, **fields}, name, "ab" * 16, size)
+    spilt = lines.spill(
+        {"outcome" if shape == "step" else "intent": None, **fields}, name, "ab" * 16, size
+    )
     line = chain.seal(chain.seed(BUNDLE, THREAD), lines.step(1, spilt, 5))[0]
     assert lines.blob_of(line) == {"field": name, "hash": "ab" * 16, "bytes": size}

@@ -1,4 +1,6 @@
-"""A corpus of small programs with one wrong line each, repositories made from them, and the roles played on these."""
+"""A corpus of small programs with one wrong line each, repositories made from them, and the roles
+played on these.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,10 @@ class Repository:
             scratch=self.scratch,
             text=text,
             steps=tuple(self.steps),
-            environment={**{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}, **environment},
+            environment={
+                **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+                **environment,
+            },
             test_command=test_command,
             sandbox=sandbox,
             limits=limits,
@@ -76,17 +81,34 @@ class Repository:
         )
         answer = PLAYS[role](task, self._hear)
         meta = json.loads(answer.split("```json\n")[1].split("\n```")[0])
-        self.steps.append({"role": role, "meta": meta, "content": answer.split("```json")[0].strip()})
+        self.steps.append(
+            {"role": role, "meta": meta, "content": answer.split("```json")[0].strip()}
+        )
         return Played(text=answer, meta=meta)
 
     def git(self, *words: str) -> str:
-        settings = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "core.quotePath=false")
-        return subprocess.run(["git", *settings, *words], cwd=self.top, check=True, capture_output=True, text=True).stdout.strip()
+        settings = (
+            "-c",
+            "user.name=Ada",
+            "-c",
+            "user.email=ada@example.com",
+            "-c",
+            "core.quotePath=false",
+        )
+        return subprocess.run(
+            ["git", *settings, *words], cwd=self.top, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def read(self, path: str) -> str:
         return (self.top / path).read_text("utf-8")
 
-    def _hear(self, message: str, *, candidates: int | None = None, file: str | None = None) -> None:  # noqa: ARG002 - as told
+    def _hear(
+        self,
+        message: str,
+        *,
+        candidates: int | None = None,  # noqa: ARG002 - as followers are called
+        file: str | None = None,  # noqa: ARG002 - the same
+    ) -> None:
         self.said.append(message)
 
 

@@ -48,13 +48,23 @@ ENDLESS = {
 
 def asked(made: Repository, role: str, **more: Any) -> Any:
     environment = {name: os.environ[name] for name in ("PATH", "HOME")}
-    usual = {"role": role_spec(role), "worktree": made.top, "scratch": made.scratch, "environment": environment, "timeout_s": 120.0}
+    usual = {
+        "role": role_spec(role),
+        "worktree": made.top,
+        "scratch": made.scratch,
+        "environment": environment,
+        "timeout_s": 120.0,
+    }
     return request(made.top, **(usual | more))
 
 
 @pytest.mark.slow
-def test_four_roles_take_a_failing_test_to_a_commit(make_repository: Make, programs: Mapping[str, Program]) -> None:
-    """Each role in a process of its own, with nothing but the steps between them; every answer says first what it is."""
+def test_four_roles_take_a_failing_test_to_a_commit(
+    make_repository: Make, programs: Mapping[str, Program]
+) -> None:
+    """Each role in a process of its own, with nothing but the steps between them; every answer says
+    first what it is.
+    """
     made = make_repository(programs["thermostat"].wrong)
     agent = factory_of("repair")({"budgetSeconds": 60, "testSeconds": 2})
     steps: list[dict[str, object]] = []
@@ -62,7 +72,13 @@ def test_four_roles_take_a_failing_test_to_a_commit(make_repository: Make, progr
     for role in ("planner", "coder", "reviewer", "committer"):
         text = agent.answer(asked(made, role, steps=steps, progress=heard.append)).text
         assert text.splitlines()[0] == FIRST_LINE
-        steps.append({"role": role, "content": text, "meta": json.loads(text.split("```json\n")[1].split("\n```")[0])})
+        steps.append(
+            {
+                "role": role,
+                "content": text,
+                "meta": json.loads(text.split("```json\n")[1].split("\n```")[0]),
+            }
+        )
     statuses = [meta["status"] for step in steps if isinstance(meta := step["meta"], dict)]
     assert statuses == ["planned", "all-done", "approved", "committed"]
     assert made.git("log", "-1", "--format=%s") == "Repair thermostat.py"
@@ -72,7 +88,9 @@ def test_four_roles_take_a_failing_test_to_a_commit(make_repository: Make, progr
 
 @pytest.mark.slow
 def test_a_kill_ends_everything_and_leaves_the_worktree_alone(make_repository: Make) -> None:
-    """The process of the role, the sandboxes and what runs in them are gone when the answer is given up."""
+    """The process of the role, the sandboxes and what runs in them are gone when the answer is
+    given up.
+    """
     made = make_repository(ENDLESS)
     cancel = Cancel()
     searching = threading.Event()
@@ -83,9 +101,13 @@ def test_a_kill_ends_everything_and_leaves_the_worktree_alone(make_repository: M
             cancel.request()
 
     with pytest.raises(AgentFailed, match="stopped"):
-        RepairAgent({"testSeconds": 1}).answer(asked(made, "coder", cancel=cancel, progress=progress))
+        RepairAgent({"testSeconds": 1}).answer(
+            asked(made, "coder", cancel=cancel, progress=progress)
+        )
     assert searching.is_set()
-    assert [process.pid for process in psutil.process_iter() if mentions(process, made.scratch)] == []
+    assert [
+        process.pid for process in psutil.process_iter() if mentions(process, made.scratch)
+    ] == []
     assert made.git("status", "--porcelain") == ""
     assert not (made.scratch / "repair").exists()  # it had the time to tidy up
 
@@ -103,12 +125,23 @@ RepairAgent({"testSeconds": 60}).answer(request(top, role=role_spec("planner"), 
 
 @pytest.mark.slow
 def test_when_the_worker_is_killed_the_role_ends(make_repository: Make) -> None:
-    """SIGKILL of the asking process: the role's process and its sandbox do not outlive it, even while nothing is said."""
+    """SIGKILL of the asking process: the role's process and its sandbox do not outlive it, even
+    while nothing is said.
+    """
     made = make_repository(ENDLESS)
     environment = {name: os.environ[name] for name in ("PATH", "HOME")}
-    words = [sys.executable, "-c", PARENT, str(made.top), str(made.scratch), json.dumps(environment)]
+    words = [
+        sys.executable,
+        "-c",
+        PARENT,
+        str(made.top),
+        str(made.scratch),
+        json.dumps(environment),
+    ]
     tests = Path(__file__).parents[1]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, env={**environment, "PYTHONPATH": str(tests)}) as parent:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, env={**environment, "PYTHONPATH": str(tests)}
+    ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"waiting\n"
         running = psutil.Process(parent.pid).children(recursive=True)
@@ -133,7 +166,9 @@ def test_other_roles_and_flows_without_a_workspace_are_refused(tmp_path: Path) -
     with pytest.raises(AgentFailed, match="only read"):
         agent.answer(request(tmp_path, role=role_spec("coder"), writable=False))
     with pytest.raises(AgentFailed, match="lack run, edit"):
-        agent.answer(request(tmp_path, role=role_spec("coder"), rights=Rights(tools=frozenset({"read"}))))
+        agent.answer(
+            request(tmp_path, role=role_spec("coder"), rights=Rights(tools=frozenset({"read"})))
+        )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +199,9 @@ def test_what_a_person_can_mend_pauses_instead_of_failing(make_repository: Make)
 def test_the_command_of_the_run_comes_before_the_one_of_the_settings(make_repository: Make) -> None:
     made = make_repository({"a.py": ""})
     with pytest.raises(EnvironmentLacks, match="'given"):
-        RepairAgent({"testCommand": "pytest 'set"}).answer(asked(made, "planner", test_command="pytest 'given"))
+        RepairAgent({"testCommand": "pytest 'set"}).answer(
+            asked(made, "planner", test_command="pytest 'given")
+        )
 
 
 def test_progress_is_what_parses() -> None:

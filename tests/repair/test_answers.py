@@ -20,19 +20,43 @@ def test_every_answer_begins_with_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("schema", "meta"),
     [
-        (planner.schema, {"status": "planned", "phases": [{"name": "repair-1", "description": "d", "acceptance": "a"}]}),
+        (
+            planner.schema,
+            {
+                "status": "planned",
+                "phases": [{"name": "repair-1", "description": "d", "acceptance": "a"}],
+            },
+        ),
         (planner.schema, {"status": "aborted", "reason": "no failing test"}),
-        (coder.schema, {"status": "phase-done", "completedPhases": ["repair-1"], "filesChanged": ["a.py"], "summary": "s"}),
-        (coder.schema, {"status": "all-done", "completedPhases": [], "filesChanged": [], "summary": "s"}),
-        (coder.schema, {"status": "stuck", "completedPhases": [], "filesChanged": [], "summary": "s"}),
+        (
+            coder.schema,
+            {
+                "status": "phase-done",
+                "completedPhases": ["repair-1"],
+                "filesChanged": ["a.py"],
+                "summary": "s",
+            },
+        ),
+        (
+            coder.schema,
+            {"status": "all-done", "completedPhases": [], "filesChanged": [], "summary": "s"},
+        ),
+        (
+            coder.schema,
+            {"status": "stuck", "completedPhases": [], "filesChanged": [], "summary": "s"},
+        ),
         (reviewer.schema, {"status": "approved", "issues": []}),
         (reviewer.schema, {"status": "rejected", "issues": ["t fails"]}),
         (committer.schema, {"status": "committed", "branch": "b", "commitSha": "0" * 40}),
         (committer.schema, {"status": "unrecoverable", "error": "nothing to commit"}),
     ],
 )
-def test_the_block_fits_the_role_whatever_the_text_quotes(schema: dict[str, object], meta: dict[str, object]) -> None:
-    """An answer is taken apart as any agent's is; fences and JSON in quoted test output are no second block."""
+def test_the_block_fits_the_role_whatever_the_text_quotes(
+    schema: dict[str, object], meta: dict[str, object]
+) -> None:
+    """An answer is taken apart as any agent's is; fences and JSON in quoted test output are no
+    second block.
+    """
     text = answer(["it said:", "```json", '{"status": "stuck"}', "```", "~~~", "end"], meta)
     found = extract(text, checker(schema))
     assert isinstance(found, Extracted)

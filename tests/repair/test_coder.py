@@ -32,7 +32,13 @@ class Repository(Protocol):
     steps: list[dict[str, object]]
 
     def play(
-        self, role: str, *, test_command: str | None = None, sandbox: str = "auto", limits: RepairLimits = ..., text: str = ""
+        self,
+        role: str,
+        *,
+        test_command: str | None = None,
+        sandbox: str = "auto",
+        limits: RepairLimits = ...,
+        text: str = "",
     ) -> Played: ...
     def git(self, *words: str) -> str: ...
     def read(self, path: str) -> str: ...
@@ -41,19 +47,34 @@ class Repository(Protocol):
 Make = Callable[[Mapping[str, str | bytes]], Repository]
 Programs = Mapping[str, Program]
 
-EXACT = ("attachments", "greeting", "nearest", "numbers_of", "paragraphs", "thermostat", "transfer", "word_count")
-"""Programs for which the one right edit is found, letter for letter in meaning; each of another kind, `greeting` outside of functions."""
+EXACT = (
+    "attachments",
+    "greeting",
+    "nearest",
+    "numbers_of",
+    "paragraphs",
+    "thermostat",
+    "transfer",
+    "word_count",
+)
+"""Programs for which the one right edit is found, letter for letter in meaning; each of another
+kind, `greeting` outside of functions.
+"""
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_programs_are_repaired(make_repository: Make, programs: Programs, name: str) -> None:
-    """A one-line bug is found and mended: the file means what it should, nothing else is changed."""
+    """A one-line bug is found and mended: the file means what it should, nothing else is
+    changed.
+    """
     program = programs[name]
     made = make_repository(program.wrong)
     played = made.play("coder")
     assert played.meta["status"] == "all-done"
     assert played.meta["filesChanged"] == [program.path]
-    assert ast.dump(ast.parse(made.read(program.path))) == ast.dump(ast.parse(program.right[program.path]))
+    assert ast.dump(ast.parse(made.read(program.path))) == ast.dump(
+        ast.parse(program.right[program.path])
+    )
     assert made.git("status", "--porcelain") == f"M {program.path}"
     assert "candidates in" in str(played.meta["summary"])
 
@@ -83,17 +104,23 @@ def test_phase_by_phase_several_bugs_are_mended(make_repository: Make) -> None:
 def test_a_plan_of_somebody_else_is_carried_out_in_one_go(make_repository: Make) -> None:
     code = "def twice(x):\n    return x + 2\n\n\ndef bigger(a, b):\n    return a if a < b else b\n"
     tests = (
-        "from code_of import *\n\n\ndef test_twice():\n    assert twice(5) == 10\n\n\ndef test_bigger():\n    assert bigger(1, 2) == 2\n"
+        "from code_of import *\n\n\ndef test_twice():\n    assert twice(5) == 10\n"
+        "\n\ndef test_bigger():\n    assert bigger(1, 2) == 2\n"
     )
     made = make_repository({"code_of.py": code, "test_code.py": tests})
-    phases = [{"name": name, "description": "d", "acceptance": "the suite is green"} for name in ("one", "two")]
+    phases = [
+        {"name": name, "description": "d", "acceptance": "the suite is green"}
+        for name in ("one", "two")
+    ]
     made.steps.append({"role": "planner", "meta": {"status": "planned", "phases": phases}})
     meta = made.play("coder").meta
     assert (meta["status"], meta["completedPhases"]) == ("all-done", ["one", "two"])
 
 
 def test_what_cannot_be_repaired_is_said_and_left_alone(make_repository: Make) -> None:
-    """`stuck` says how many candidates were tried in how much time, and the worktree is as before."""
+    """`stuck` says how many candidates were tried in how much time, and the worktree is as
+    before.
+    """
     made = make_repository(
         {
             "code_of.py": "def f(x):\n    return x\n",
@@ -109,7 +136,9 @@ def test_what_cannot_be_repaired_is_said_and_left_alone(make_repository: Make) -
     assert made.git("status", "--porcelain") == ""
 
 
-def test_an_edit_that_repairs_a_part_is_taken_back_when_the_rest_cannot_be_repaired(make_repository: Make) -> None:
+def test_an_edit_that_repairs_a_part_is_taken_back_when_the_rest_cannot_be_repaired(
+    make_repository: Make,
+) -> None:
     tests = "from code_of import f\n\n\ndef test_a():\n    assert f(3) == 4\n\n\ndef test_b():\n    assert f(7) == 'many'\n"
     made = make_repository({"code_of.py": "def f(x):\n    return x\n", "test_code.py": tests})
     played = made.play("coder")
@@ -150,7 +179,9 @@ def test_carriage_returns_and_other_letters_stay(make_repository: Make, programs
     assert "if übrig >= höchstens:" in made.read(program.path)
 
 
-def test_broken_and_binary_files_beside_the_code_do_no_harm(make_repository: Make, programs: Programs) -> None:
+def test_broken_and_binary_files_beside_the_code_do_no_harm(
+    make_repository: Make, programs: Programs
+) -> None:
     wrong: dict[str, str | bytes] = {
         **programs["stock"].wrong,
         "old/broken.py": "def (:\n",
@@ -161,7 +192,9 @@ def test_broken_and_binary_files_beside_the_code_do_no_harm(make_repository: Mak
 
 
 def test_tests_that_write_everywhere_disturb_nothing(make_repository: Make) -> None:
-    """What tests leave in the working directory, the home or /tmp is gone for the next candidate, and never reaches the worktree."""
+    """What tests leave in the working directory, the home or /tmp is gone for the next candidate,
+    and never reaches the worktree.
+    """
     tests = (
         "import pathlib, tempfile\nfrom code_of import twice\n\n\ndef test_five(tmp_path):\n"
         "    for place in (pathlib.Path.cwd(), pathlib.Path.home(), pathlib.Path(tempfile.gettempdir())):\n"
@@ -169,14 +202,20 @@ def test_tests_that_write_everywhere_disturb_nothing(make_repository: Make) -> N
         "    pathlib.Path('code_of.py').write_text('def twice(x): return 10')\n"
         "    assert twice(5) == 10\n    assert twice(1) == 2\n"
     )
-    made = make_repository({"code_of.py": "def twice(x):\n    return x + 2\n", "test_code.py": tests})
+    made = make_repository(
+        {"code_of.py": "def twice(x):\n    return x + 2\n", "test_code.py": tests}
+    )
     assert made.play("coder").meta["status"] == "all-done"
     assert made.read("code_of.py") == "def twice(x):\n    return x * 2\n"
     assert made.git("status", "--porcelain") == "M code_of.py"
 
 
-def test_code_that_deletes_whatever_it_can_reaches_only_its_copy(make_repository: Make, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A candidate may do anything: here the path of an rmtree is what is wrong. Worktree and neighbours are untouched."""
+def test_code_that_deletes_whatever_it_can_reaches_only_its_copy(
+    make_repository: Make, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A candidate may do anything: here the path of an rmtree is what is wrong. Worktree and
+    neighbours are untouched.
+    """
     outside = tmp_path_factory.mktemp("precious")
     (outside / "file").write_text("keep")
     code = (
@@ -222,24 +261,35 @@ def test_unittest_serves_too(make_repository: Make) -> None:
         "    def test_five(self):\n        self.assertEqual(twice(5), 10)\n\n"
         "    def test_zero(self):\n        self.assertEqual(twice(0), 0)\n"
     )
-    made = make_repository({"code_of.py": "def twice(x):\n    return x + 2\n", "test_code.py": tests})
+    made = make_repository(
+        {"code_of.py": "def twice(x):\n    return x + 2\n", "test_code.py": tests}
+    )
     assert made.play("coder", test_command="python -m unittest").meta["status"] == "all-done"
     assert "x * 2" in made.read("code_of.py")
 
 
 def test_a_rejected_change_is_taken_back_and_another_one_is_made(make_repository: Make) -> None:
-    """After a no to a green change the coder proposes something else, or says that there is nothing else."""
+    """After a no to a green change the coder proposes something else, or says that there is nothing
+    else.
+    """
     code = "def positive(x):\n    return x >= 0\n"
     tests = "from code_of import positive\n\n\ndef test_zero():\n    assert not positive(0)\n\n\ndef test_one():\n    assert positive(1)\n"
     made = make_repository({"code_of.py": code, "test_code.py": tests})
     assert made.play("coder").meta["status"] == "all-done"
     first = made.read("code_of.py")
-    made.steps.append({"role": "reviewer", "meta": {"status": "rejected", "issues": ["code_of.py: not like that"]}})
+    made.steps.append(
+        {
+            "role": "reviewer",
+            "meta": {"status": "rejected", "issues": ["code_of.py: not like that"]},
+        }
+    )
     again = made.play("coder")
     assert again.meta["status"] == "all-done"
     assert made.read("code_of.py") not in (first, code)
 
 
-def test_a_green_repository_has_nothing_to_repair(make_repository: Make, programs: Programs) -> None:
+def test_a_green_repository_has_nothing_to_repair(
+    make_repository: Make, programs: Programs
+) -> None:
     meta = make_repository(programs["stock"].right).play("coder").meta
     assert (meta["status"], meta["filesChanged"]) == ("all-done", [])

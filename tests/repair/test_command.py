@@ -18,19 +18,27 @@ from uncaged_repair.command import calming_options, names_plugin, parse_command
         ("python3.12 -m pytest -k 'a or b'", "pytest", ("-k", "a or b")),
         ("python -m unittest", "unittest", ()),
         ("python -m unittest discover", "unittest", ()),
-        ("python -m unittest tests.test_a", "command", ("python", "-m", "unittest", "tests.test_a")),
+        (
+            "python -m unittest tests.test_a",
+            "command",
+            ("python", "-m", "unittest", "tests.test_a"),
+        ),
         ("make test", "command", ("make", "test")),
         ("tox && pytest", "command", ("sh", "-c", "tox && pytest")),
     ],
 )
 def test_a_command_is_understood(text: str | None, runner: str, arguments: tuple[str, ...]) -> None:
-    """pytest and unittest are run from inside; anything else counts by its exit code, through a shell only if it needs one."""
+    """pytest and unittest are run from inside; anything else counts by its exit code, through a
+    shell only if it needs one.
+    """
     command = parse_command(text, Path("/repo"))
     assert (command.runner, command.arguments) == (runner, arguments)
 
 
 def test_an_interpreter_with_a_path_is_the_one_to_use() -> None:
-    assert parse_command("env/bin/python -m pytest", Path("/repo")).python == Path("/repo/env/bin/python")
+    assert parse_command("env/bin/python -m pytest", Path("/repo")).python == Path(
+        "/repo/env/bin/python"
+    )
     assert parse_command("/opt/env/bin/pytest", Path("/repo")).python == Path("/opt/env/bin/python")
     assert parse_command("python -m pytest", Path("/repo")).python is None
 
@@ -58,11 +66,15 @@ def test_a_command_that_is_none_is_refused_with_its_text(text: str) -> None:
         ("conftest.py", "def pytest_configure(config): pass\n", False),
     ],
 )
-def test_plugins_are_loaded_only_where_the_repository_names_one(tmp_path: Path, path: str, text: str, named: bool) -> None:
+def test_plugins_are_loaded_only_where_the_repository_names_one(
+    tmp_path: Path, path: str, text: str, named: bool
+) -> None:
     (tmp_path / path).write_text(text)
     assert names_plugin(tmp_path, ()) is named
 
 
 def test_plugins_of_the_repository_start_no_workers_and_measure_nothing(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-n auto --cov=pkg"\n')
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\naddopts = "-n auto --cov=pkg"\n'
+    )
     assert calming_options(tmp_path, ()) == ("-n0", "--no-cov")

@@ -29,19 +29,32 @@ class Repository(Protocol):
 
 Make = Callable[[Mapping[str, str | bytes]], Repository]
 STEPS: list[dict[str, object]] = [
-    {"role": "planner", "content": "built-in\n\nRan `python -m pytest`: 2 of 9 tests fail.\n", "meta": {"status": "planned"}},
+    {
+        "role": "planner",
+        "content": "built-in\n\nRan `python -m pytest`: 2 of 9 tests fail.\n",
+        "meta": {"status": "planned"},
+    },
     {
         "role": "coder",
         "content": "",
-        "meta": {"status": "phase-done", "summary": "a.py:3 comparison: `<` → `<=`. Tried 7 candidates in 0.5 s."},
+        "meta": {
+            "status": "phase-done",
+            "summary": "a.py:3 comparison: `<` → `<=`. Tried 7 candidates in 0.5 s.",
+        },
     },
-    {"role": "reviewer", "content": "built-in\n\nRan `python -m pytest`: 9 of 9 tests pass.\n", "meta": {"status": "approved"}},
+    {
+        "role": "reviewer",
+        "content": "built-in\n\nRan `python -m pytest`: 9 of 9 tests pass.\n",
+        "meta": {"status": "approved"},
+    },
 ]
 
 
 @pytest.mark.slow
 def test_the_change_becomes_one_commit_on_the_branch(make_repository: Make) -> None:
-    """Branch and commit are reported; new files are in it, ignored ones and links out of the worktree are not; nothing is left."""
+    """Branch and commit are reported; new files are in it, ignored ones and links out of the
+    worktree are not; nothing is left.
+    """
     made = make_repository({"a.py": "x = 1\n", ".gitignore": "*.log\n"})
     made.git("switch", "-qc", "uncaged/solve-issue/01abc")
     made.steps.extend(STEPS)
@@ -50,7 +63,11 @@ def test_the_change_becomes_one_commit_on_the_branch(make_repository: Make) -> N
     (made.top / "trace.log").write_text("noise\n")
     (made.top / ".venv").symlink_to("/usr")
     meta = made.play("committer").meta
-    assert meta == {"status": "committed", "branch": "uncaged/solve-issue/01abc", "commitSha": made.git("rev-parse", "HEAD")}
+    assert meta == {
+        "status": "committed",
+        "branch": "uncaged/solve-issue/01abc",
+        "commitSha": made.git("rev-parse", "HEAD"),
+    }
     assert made.git("show", "--name-only", "--format=").splitlines() == ["a.py", "größe neu.py"]
     assert made.git("rev-list", "--count", "HEAD") == "2"
     assert made.git("status", "--porcelain") == "?? .venv"
@@ -74,7 +91,10 @@ def test_an_identity_of_ours_signs_only_where_there_is_no_other(make_repository:
     made = make_repository({"a.py": "x = 1\n"})
     (made.top / "a.py").write_text("x = 2\n")
     made.play("committer")
-    assert made.git("log", "-1", "--format=%an <%ae>") == "uncaged-workflow <uncaged-workflow@localhost>"
+    assert (
+        made.git("log", "-1", "--format=%an <%ae>")
+        == "uncaged-workflow <uncaged-workflow@localhost>"
+    )
     made.git("config", "user.name", "Grace")
     made.git("config", "user.email", "grace@example.com")
     (made.top / "a.py").write_text("x = 3\n")
@@ -101,7 +121,13 @@ def test_the_message_holds_the_evidence() -> None:
     """What failed before, what passes now, the edit, and how many candidates it took."""
     text = message(STEPS, ["a.py"])
     assert text.splitlines()[0] == "Repair a.py"
-    for evidence in ("2 of 9 tests fail", "9 of 9 tests pass", "`<` → `<=`", "7 candidates", "hooks were not run"):
+    for evidence in (
+        "2 of 9 tests fail",
+        "9 of 9 tests pass",
+        "`<` → `<=`",
+        "7 candidates",
+        "hooks were not run",
+    ):
         assert evidence in text
 
 

@@ -35,12 +35,20 @@ def results(text: str, facts: ValueFacts | None = None) -> list[str]:
 
 def held(**types: str) -> ValueFacts:
     """Facts about the variables of a function that starts in line 1."""
-    return ValueFacts(locals={("x.py", name): ((1, frozenset(kinds.split("|"))),) for name, kinds in types.items()})
+    return ValueFacts(
+        locals={
+            ("x.py", name): ((1, frozenset(kinds.split("|"))),) for name, kinds in types.items()
+        }
+    )
 
 
 LINES = {
     "comparison": ("if a < b:", "if a <= b:", ValueFacts()),
-    "comparison over two lines": ("if (a <  # why\n        b):", "if (a <=  # why\n        b):", ValueFacts()),
+    "comparison over two lines": (
+        "if (a <  # why\n        b):",
+        "if (a <=  # why\n        b):",
+        ValueFacts(),
+    ),
     "is not": ("if a  is   not b:", "if a  is b:", ValueFacts()),
     "boundary": ("if a == 0:", "if a <= 1:", ValueFacts()),
     "operator": ("a = b + c", "a = b - c", ValueFacts()),
@@ -56,7 +64,11 @@ LINES = {
     "branches": ("a = b if c else d", "a = d if c else b", ValueFacts()),
     "constant": ("a = 5", "a = 6", ValueFacts()),
     "boolean": ("a = True", "a = False", ValueFacts()),
-    "string of the file": ("a = b['left'] + c['right']", "a = b['right'] + c['right']", ValueFacts()),
+    "string of the file": (
+        "a = b['left'] + c['right']",
+        "a = b['right'] + c['right']",
+        ValueFacts(),
+    ),
     "off by one": ("for a in range(b):", "for a in range(b + 1):", ValueFacts()),
     "off by one in a product": ("a = b * c", "a = (b - 1) * c", ValueFacts()),
     "offset": ("a = f(b)", "a = f(b - c)", held(b="int", c="int")),
@@ -110,7 +122,11 @@ def test_each_kind_of_slip_has_an_edit(name: str) -> None:
     """For each class of one-line bugs the line as it should be is among the candidates."""
     wrong, right, facts = LINES[name]
     tail = "\n        pass" if wrong.rstrip().endswith(":") else ""
-    head = "def f(a, b, c, d):\n    b = b\n    " if name == "variable set" else "def f(a, b, c, d):\n    "
+    head = (
+        "def f(a, b, c, d):\n    b = b\n    "
+        if name == "variable set"
+        else "def f(a, b, c, d):\n    "
+    )
     assert f"{head}{right}{tail}\n" in results(f"{head}{wrong}{tail}\n", facts)
 
 
@@ -128,19 +144,25 @@ def test_a_parameter_that_is_not_kept_is_kept() -> None:
 
 
 def test_a_missing_name_becomes_one_that_there_is() -> None:
-    """What the failing run could not find is replaced by the nearest name, by an attribute, or imported."""
+    """What the failing run could not find is replaced by the nearest name, by an attribute, or
+    imported.
+    """
     missing = ValueFacts(errors=(("NameError", "name 'totl' is not defined"),))
     found = results("class A:\n    def f(self, total):\n        return totl\n", missing)
     assert "class A:\n    def f(self, total):\n        return total\n" in found
     assert "class A:\n    def f(self, total):\n        return self.totl\n" in found
     absent = ValueFacts(errors=(("NameError", "name 'math' is not defined"),))
-    assert '"""Doc."""\nimport math\n\ndef f(x):\n    return math.pi\n' in results('"""Doc."""\n\ndef f(x):\n    return math.pi\n', absent)
+    assert '"""Doc."""\nimport math\n\ndef f(x):\n    return math.pi\n' in results(
+        '"""Doc."""\n\ndef f(x):\n    return math.pi\n', absent
+    )
 
 
 def test_attributes_come_from_what_was_seen() -> None:
     """An attribute of the same class and type is proposed before one of another type."""
     text = "class A:\n    def f(self):\n        return self.left\n"
-    seen = {"A": {"left": frozenset({"int"}), "right": frozenset({"int"}), "name": frozenset({"str"})}}
+    seen = {
+        "A": {"left": frozenset({"int"}), "right": frozenset({"int"}), "name": frozenset({"str"})}
+    }
     found = results(text, ValueFacts(attributes=seen))
     assert text.replace("left", "right") in found
     assert text.replace("left", "name") not in found
@@ -155,13 +177,31 @@ def test_types_narrow_the_variables() -> None:
 
 
 def test_the_repair_of_each_program_is_among_its_candidates(program: Program) -> None:
-    """For every program of the corpus some edit gives the file as it should be, or one that means the same."""
+    """For every program of the corpus some edit gives the file as it should be, or one that means
+    the same.
+    """
     source = read_source(program.path, program.wrong[program.path].encode())
-    errors = (("NameError", "name 'math' is not defined"), ("TypeError", "'NoneType'"), ("ValueError", "invalid literal"))
-    types = {"counts": "Counter", "paragraphs": "list", "lines": "list", "amount": "int", "wanted": "int", "in_stock": "int"}
+    errors = (
+        ("NameError", "name 'math' is not defined"),
+        ("TypeError", "'NoneType'"),
+        ("ValueError", "invalid literal"),
+    )
+    types = {
+        "counts": "Counter",
+        "paragraphs": "list",
+        "lines": "list",
+        "amount": "int",
+        "wanted": "int",
+        "in_stock": "int",
+    }
     facts = ValueFacts(
-        locals={(program.path, name): tuple((line, frozenset({kind})) for line in range(1, 40)) for name, kind in types.items()},
-        attributes={"Rectangle": dict.fromkeys(("left", "top", "right", "bottom"), frozenset({"int"}))},
+        locals={
+            (program.path, name): tuple((line, frozenset({kind})) for line in range(1, 40))
+            for name, kind in types.items()
+        },
+        attributes={
+            "Rectangle": dict.fromkeys(("left", "top", "right", "bottom"), frozenset({"int"}))
+        },
         errors=errors,
     )
     found = [edit for _, edit in candidates(source, dict.fromkeys(range(1, 60), 1.0), facts)]
@@ -177,7 +217,9 @@ def same(data: bytes, wanted: str) -> bool:
 
 
 def test_candidates_leave_all_other_bytes_alone(program: Program) -> None:
-    """An edit replaces its span; it never reaches into a comment, a docstring or the next line's indentation by accident."""
+    """An edit replaces its span; it never reaches into a comment, a docstring or the next line's
+    indentation by accident.
+    """
     source, found = edits(program.wrong[program.path].replace("\n", "\r\n").encode())
     assert len(found) > 20
     for edit in found:
@@ -203,7 +245,11 @@ def test_only_suspicious_lines_are_edited() -> None:
 def test_suspicion_and_likelihood_both_count() -> None:
     """The score of an edit is the suspicion of its line times how likely such an edit is."""
     source = read_source("x.py", b"a = b < c\nd = e < f\n")
-    scores = {edit.line: score for score, edit in reversed(candidates(source, {1: 0.5, 2: 1.0}, ValueFacts())) if edit.kind == "comparison"}
+    scores = {
+        edit.line: score
+        for score, edit in reversed(candidates(source, {1: 0.5, 2: 1.0}, ValueFacts()))
+        if edit.kind == "comparison"
+    }
     assert scores[2] == 2 * scores[1]
 
 
@@ -211,9 +257,15 @@ def test_names_inside_text_are_edited_and_the_text_is_not() -> None:
     """In an f-string the expressions may be wrong; its text and its formats stay."""
     text = "def f(a, b):\n    return (f'{a} und '\n            f'''{b:>{a}} so\n{a + 1}''')\n"
     source, found = edits(text)
-    start, end = source.span(next(node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr)))
-    assert not [edit for edit in found if (edit.start, edit.end, edit.kind) == (start, end, "constant")]  # the text parts have its span
-    inside = [edit.apply(source.data).decode() for edit in found if start < edit.start and edit.end < end]
+    start, end = source.span(
+        next(node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr))
+    )
+    assert not [
+        edit for edit in found if (edit.start, edit.end, edit.kind) == (start, end, "constant")
+    ]  # the text parts have its span
+    inside = [
+        edit.apply(source.data).decode() for edit in found if start < edit.start and edit.end < end
+    ]
     assert any("{a - 1}" in result for result in inside)
     assert any("{b} und" in result for result in inside)
     assert all(" und " in result and ":>{" in result and " so\n{" in result for result in inside)
@@ -221,7 +273,11 @@ def test_names_inside_text_are_edited_and_the_text_is_not() -> None:
 
 def test_annotations_are_left_alone() -> None:
     text = "def f(a: int = 1) -> list[int]:\n    b: int = a\n    return b\n"
-    assert all("a: int" in result and "-> list[int]" in result and "b: int" in result for result in results(text) if "b: " in result)
+    assert all(
+        "a: int" in result and "-> list[int]" in result and "b: int" in result
+        for result in results(text)
+        if "b: " in result
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,7 +293,16 @@ def test_annotations_are_left_alone() -> None:
     ],
 )
 def test_the_size_of_an_edit_counts_words_not_letters(before: str, after: str, size: int) -> None:
-    edit = Edit(path="x.py", start=0, end=len(before), before=before, after=after, kind="k", line=1, weight=1.0)
+    edit = Edit(
+        path="x.py",
+        start=0,
+        end=len(before),
+        before=before,
+        after=after,
+        kind="k",
+        line=1,
+        weight=1.0,
+    )
     assert edit.size == size
 
 

@@ -33,7 +33,9 @@ def silent(message: str, *, candidates: int | None = None, file: str | None = No
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def open_host(request: pytest.FixtureRequest, make_repository: Make) -> Iterator[Open]:
-    """A host on a repository with these files, its tests collected, in each of the two sandboxes."""
+    """A host on a repository with these files, its tests collected, in each of the two
+    sandboxes.
+    """
     opened: list[Laboratory] = []
 
     def make(files: Mapping[str, str]) -> Host:
@@ -61,12 +63,18 @@ def open_host(request: pytest.FixtureRequest, make_repository: Make) -> Iterator
         laboratory.__exit__()
 
 
-def outcomes(host: Host, *tests: str, warm: bool = True, files: Mapping[str, bytes] | None = None) -> dict[str, str]:
-    return host.run(RunRequest(tests=tests, cpu_s=0.8, wall_s=2.5, total_s=20.0, warm=warm, files=files or {})).outcomes
+def outcomes(
+    host: Host, *tests: str, warm: bool = True, files: Mapping[str, bytes] | None = None
+) -> dict[str, str]:
+    return host.run(
+        RunRequest(tests=tests, cpu_s=0.8, wall_s=2.5, total_s=20.0, warm=warm, files=files or {})
+    ).outcomes
 
 
 def test_tests_reach_nothing_outside(open_host: Open, tmp_path: Path) -> None:
-    """No network, not even loopback; no file of the person, to read or to write; no variable of the person's environment."""
+    """No network, not even loopback; no file of the person, to read or to write; no variable of the
+    person's environment.
+    """
     (tmp_path / "private").write_text("secret")
     with socket.create_server(("127.0.0.1", 0)) as server:
         tests = (
@@ -78,7 +86,9 @@ def test_tests_reach_nothing_outside(open_host: Open, tmp_path: Path) -> None:
             "def test_environment():\n    assert not [name for name in os.environ if 'SECRET' in name]\n"
         )
         host = open_host({"test_reach.py": tests})
-        names = [f"test_reach.py::test_{name}" for name in ("network", "read", "write", "environment")]
+        names = [
+            f"test_reach.py::test_{name}" for name in ("network", "read", "write", "environment")
+        ]
         assert outcomes(host, *names) == dict.fromkeys(names, "passed")
     assert not (tmp_path / "new").exists()
 
@@ -97,7 +107,9 @@ def test_a_test_that_kills_its_parents_costs_a_new_process_and_no_more(open_host
 
 
 def test_a_changed_function_counts_warm_and_cold(open_host: Open) -> None:
-    """Swapped in where it was imported already, or imported afresh: the same answer; and afterwards all is as before."""
+    """Swapped in where it was imported already, or imported afresh: the same answer; and afterwards
+    all is as before.
+    """
     files = {
         "code_of.py": "RATE = 2\n\n\ndef f(x):\n    return x + RATE\n",
         "test_code.py": "from code_of import f\n\n\ndef test_f():\n    assert f(3) == 6\n",
@@ -128,16 +140,30 @@ def test_the_lines_of_a_loop_are_known_although_it_never_ends(open_host: Open) -
         "code_of.py": "def f(x):\n    while x:\n        x += 1\n    return x\n",
         "test_code.py": "from code_of import f\n\n\ndef test_f():\n    f(1)\n",
     }
-    run = open_host(files).run(RunRequest(tests=["test_code.py::test_f"], cpu_s=0.5, wall_s=9.0, total_s=20.0, cover=True, types=True))
+    run = open_host(files).run(
+        RunRequest(
+            tests=["test_code.py::test_f"],
+            cpu_s=0.5,
+            wall_s=9.0,
+            total_s=20.0,
+            cover=True,
+            types=True,
+        )
+    )
     result = run.results[0]
     assert result.outcome == "timeout"
     assert result.lines == {"code_of.py": frozenset({1, 2, 3})}
-    assert [(frame.path, frame.function) for frame in result.frames] == [("test_code.py", "test_f"), ("code_of.py", "f")]
+    assert [(frame.path, frame.function) for frame in result.frames] == [
+        ("test_code.py", "test_f"),
+        ("code_of.py", "f"),
+    ]
     assert ("code_of.py", 1, "x", frozenset({"int"})) in result.held
 
 
 def test_an_installation_that_points_to_the_checkout_uses_the_copy(open_host: Open) -> None:
-    """A path in the interpreter's own search path that lies in the checkout is replaced by the same path in the copy."""
+    """A path in the interpreter's own search path that lies in the checkout is replaced by the same
+    path in the copy.
+    """
     host = open_host(
         {
             "src/pkg/__init__.py": "def f():\n    return __file__\n",
@@ -156,4 +182,6 @@ def test_data_for_the_sandbox_is_bytes(open_host: Open) -> None:
             "test_code.py": "from code_of import f\n\n\ndef test_f():\n    assert f() == '\\xe4'\n",
         }
     )
-    assert outcomes(host, "test_code.py::test_f", files={"code_of.py": raw}) == {"test_code.py::test_f": "passed"}
+    assert outcomes(host, "test_code.py::test_f", files={"code_of.py": raw}) == {
+        "test_code.py::test_f": "passed"
+    }

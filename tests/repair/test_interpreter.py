@@ -20,7 +20,9 @@ def environment_in(place: Path, program: str = sys.executable) -> Path:
 
 
 def test_the_repositorys_own_environment_comes_first(tmp_path: Path) -> None:
-    """Beside the code, then at the top, then the active one, then ours; each says why it was taken."""
+    """Beside the code, then at the top, then the active one, then ours; each says why it was
+    taken.
+    """
     top, inside = tmp_path / "top", tmp_path / "top/inside"
     inside.mkdir(parents=True)
     active = environment_in(tmp_path / "active")

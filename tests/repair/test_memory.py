@@ -24,7 +24,10 @@ class Counting:
         self.asked += 1
         if self._gone:
             raise HostGone("gone")
-        return [{"test": ask.tests[0], "outcome": "passed", "cpu_s": 0.1 * self.asked}, {"end": "finished"}]
+        return [
+            {"test": ask.tests[0], "outcome": "passed", "cpu_s": 0.1 * self.asked},
+            {"end": "finished"},
+        ]
 
 
 def test_what_was_measured_once_is_not_measured_again(tmp_path: Path) -> None:
@@ -38,7 +41,10 @@ def test_what_was_measured_once_is_not_measured_again(tmp_path: Path) -> None:
     assert host.asked == 1
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"tree": "tree", "runs": 3}', b'{"tree": "tree", "runs": {"x": 3}}'])
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b'{"tree": "tree", "runs": 3}', b'{"tree": "tree", "runs": {"x": 3}}'],
+)
 def test_other_files_and_damage_are_measured_anew(tmp_path: Path, damage: bytes) -> None:
     host, path = Counting(), tmp_path / "kept.json"
     first = CachedHost(host, path, "tree")

@@ -83,7 +83,9 @@ def live(module: ModuleType, called: set[tuple[str, int, str]] | None = None) ->
     return Live({str(module.__file__): "subject.py"}, called or set(), frozenset({"subject.py"}))
 
 
-def patched(module: ModuleType, old: str, new: str, called: set[tuple[str, int, str]] | None = None) -> str:
+def patched(
+    module: ModuleType, old: str, new: str, called: set[tuple[str, int, str]] | None = None
+) -> str:
     assert TEXT.count(old) == 1
     return live(module, called).patch("subject.py", TEXT.encode(), TEXT.replace(old, new).encode())
 
@@ -99,7 +101,12 @@ def test_methods_and_properties_change_for_existing_objects(module: ModuleType) 
     box = module.Box()
     assert patched(module, "self.size + by", "self.size - by") == "patched"
     assert box.grow() == 2
-    assert live(module).patch("subject.py", TEXT.encode(), TEXT.replace("self.size * self.size", "0").encode()) == "patched"
+    assert (
+        live(module).patch(
+            "subject.py", TEXT.encode(), TEXT.replace("self.size * self.size", "0").encode()
+        )
+        == "patched"
+    )
     assert box.area == 0
 
 
@@ -132,7 +139,9 @@ def test_a_closure_keeps_what_it_closed_over(module: ModuleType) -> None:
     ],
 )
 def test_what_only_an_import_can_show_is_refused(module: ModuleType, old: str, new: str) -> None:
-    """Module variables, class bodies, defaults, decorators; and a function that a decorator took part in: nothing is changed."""
+    """Module variables, class bodies, defaults, decorators; and a function that a decorator took
+    part in: nothing is changed.
+    """
     called = {("subject.py", line_of("def keep"), "keep")}
     assert patched(module, old, new, called) == "cold"
     assert (module.double(2), module.Box().grow(), module.kept(5)) == (4, 4, 5)
@@ -142,7 +151,10 @@ def test_a_function_that_ran_on_import_is_refused(module: ModuleType) -> None:
     """What it computed then would stay."""
     assert (
         patched(
-            module, "def add(x):\n        return x + n", "def add(x):\n        return n", {("subject.py", line_of("def adder"), "adder")}
+            module,
+            "def add(x):\n        return x + n",
+            "def add(x):\n        return n",
+            {("subject.py", line_of("def adder"), "adder")},
         )
         == "cold"
     )

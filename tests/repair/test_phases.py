@@ -24,7 +24,10 @@ def task(*steps: dict[str, object]) -> Task:
 
 
 def planned(*names: str) -> dict[str, object]:
-    phases = [{"name": name, "description": "d", "acceptance": acceptance_of([f"t.py::{name}"])} for name in names]
+    phases = [
+        {"name": name, "description": "d", "acceptance": acceptance_of([f"t.py::{name}"])}
+        for name in names
+    ]
     return {"role": "planner", "meta": {"status": "planned", "phases": phases}}
 
 
@@ -33,7 +36,9 @@ def coded(*names: str) -> dict[str, object]:
 
 
 def test_phases_are_open_until_a_coder_completed_them() -> None:
-    assert [phase.name for phase in open_phases(task(planned("a", "b", "c"), coded("a"), coded("c")))] == ["b"]
+    assert [
+        phase.name for phase in open_phases(task(planned("a", "b", "c"), coded("a"), coded("c")))
+    ] == ["b"]
 
 
 def test_the_last_plan_counts() -> None:
@@ -45,7 +50,9 @@ def test_steps_without_data_do_no_harm() -> None:
 
 
 def test_a_phase_speaks_of_its_tests_and_not_of_longer_names() -> None:
-    """A test's name counts where it stands alone: not as the beginning of another one, nor inside a path."""
+    """A test's name counts where it stands alone: not as the beginning of another one, nor inside a
+    path.
+    """
     phase = Phase(name="p", text=acceptance_of(["t.py::test_a", "t.py::test_b[1, 2]"]), ours=True)
     names = ["t.py::test_a", "t.py::test_ab", "t.py::test_a[1]", "t.py::test_b[1, 2]", "py::test_a"]
     assert phase.tests_among(names) == ("t.py::test_a", "t.py::test_b[1, 2]")

@@ -68,24 +68,44 @@ def test_nothing_changed_is_an_issue(make_repository: Make) -> None:
     assert made_issues(make_repository(FILES))[0] == "nothing was changed"
 
 
-def test_the_change_is_seen_beside_the_snapshot_before_the_first_coder(make_repository: Make) -> None:
-    """Also when another agent has committed meanwhile; and what the person had changed before is not the coder's doing."""
+def test_the_change_is_seen_beside_the_snapshot_before_the_first_coder(
+    make_repository: Make,
+) -> None:
+    """Also when another agent has committed meanwhile; and what the person had changed before is
+    not the coder's doing.
+    """
     made = make_repository(FILES)
-    write(made, "test_code.py", FILES["test_code.py"] + "\n\ndef test_zero():\n    assert twice(0) == 0\n")
+    write(
+        made,
+        "test_code.py",
+        FILES["test_code.py"] + "\n\ndef test_zero():\n    assert twice(0) == 0\n",
+    )
     made.git("commit", "-qam", "the person's own test")
-    made.steps.append({"role": "planner", "meta": {"status": "planned"}, "snapshot": made.git("rev-parse", "HEAD")})
+    made.steps.append(
+        {
+            "role": "planner",
+            "meta": {"status": "planned"},
+            "snapshot": made.git("rev-parse", "HEAD"),
+        }
+    )
     write(made, "code_of.py", "def twice(x):\n    return x * 2\n")
     made.git("commit", "-qam", "an agent that commits by itself")
-    made.steps.append({"role": "coder", "meta": {"status": "all-done"}, "snapshot": made.git("rev-parse", "HEAD")})
+    made.steps.append(
+        {"role": "coder", "meta": {"status": "all-done"}, "snapshot": made.git("rev-parse", "HEAD")}
+    )
     played = made.play("reviewer")
     assert played.meta == {"status": "approved", "issues": []}
     assert "Changed: code_of.py." in played.text
 
 
-def test_a_snapshot_of_the_coder_is_not_what_the_change_is_compared_with(make_repository: Make) -> None:
+def test_a_snapshot_of_the_coder_is_not_what_the_change_is_compared_with(
+    make_repository: Make,
+) -> None:
     made = make_repository(FILES)
     write(made, "code_of.py", "def twice(x):\n    return x * 2\n")
-    made.steps.append({"role": "coder", "meta": {"status": "all-done"}, "snapshot": made.git("stash", "create")})
+    made.steps.append(
+        {"role": "coder", "meta": {"status": "all-done"}, "snapshot": made.git("stash", "create")}
+    )
     assert made.play("reviewer").meta["status"] == "approved"
 
 

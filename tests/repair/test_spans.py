@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 
 import pytest
-from uncaged_repair.spans import UnreadableSource, blocks, header_lines, own_nodes, parses, read_source
+from uncaged_repair.spans import (
+    UnreadableSource,
+    blocks,
+    header_lines,
+    own_nodes,
+    parses,
+    read_source,
+)
 
 TEXT = """\
 import os
@@ -32,12 +39,18 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_span_of_an_expression_holds_exactly_that_expression(form: str) -> None:
-    """Whatever the line ends, the encoding and the letters before it: the bytes of a span parse to the node itself."""
+    """Whatever the line ends, the encoding and the letters before it: the bytes of a span parse to
+    the node itself.
+    """
     source = read_source("x.py", FORMS[form])
     seen = 0
     for node in ast.walk(source.tree):
         inside_text = any(isinstance(above, ast.JoinedStr) for above in source.ancestors(node))
-        if isinstance(node, ast.expr) and not inside_text and not isinstance(getattr(node, "ctx", ast.Load()), ast.Store):
+        if (
+            isinstance(node, ast.expr)
+            and not inside_text
+            and not isinstance(getattr(node, "ctx", ast.Load()), ast.Store)
+        ):
             again = ast.parse(f"({source.segment(node)}\n)", mode="eval").body
             assert ast.dump(again) == ast.dump(node)
             seen += 1
@@ -51,15 +64,21 @@ def test_encoding_the_data_gives_the_file_back(form: str) -> None:
     assert source.encode(source.data) == FORMS[form]
 
 
-@pytest.mark.parametrize("raw", [b"def f(:\n", b"\x00\x01\xff", b"x = '\xff'\n", b"# coding: nonsense\n", b"(" * 3000])
+@pytest.mark.parametrize(
+    "raw", [b"def f(:\n", b"\x00\x01\xff", b"x = '\xff'\n", b"# coding: nonsense\n", b"(" * 3000]
+)
 def test_what_is_no_python_is_refused_with_its_path(raw: bytes) -> None:
-    """Binary files, wrong encodings and syntax errors are one kind of error, and it names the file."""
+    """Binary files, wrong encodings and syntax errors are one kind of error, and it names the
+    file.
+    """
     with pytest.raises(UnreadableSource, match=r"odd\.py"):
         read_source("odd.py", raw)
 
 
 def test_the_nodes_of_a_statement_are_its_own() -> None:
-    """Neither the body of a compound statement nor the bodies of its handlers belong to it; the handlers themselves do."""
+    """Neither the body of a compound statement nor the bodies of its handlers belong to it; the
+    handlers themselves do.
+    """
     source = read_source("x.py", b"try:\n    a = 1\nexcept (B, C):\n    d = 2\n")
     names = {node.id for node in own_nodes(source.tree.body[0]) if isinstance(node, ast.Name)}
     assert names == {"B", "C"}

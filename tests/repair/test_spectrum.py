@@ -11,7 +11,9 @@ A, B, C = ("m.py", 1), ("m.py", 2), ("m.py", 3)
 
 
 def test_a_line_that_only_failing_tests_run_is_most_suspicious() -> None:
-    """Ochiai: failing tests that run the line, over the root of all failing ones times all that run it."""
+    """Ochiai: failing tests that run the line, over the root of all failing ones times all that run
+    it.
+    """
     found = ochiai([frozenset({A, B}), frozenset({A})], [frozenset({B, C}), frozenset({B})])
     assert found == {A: 1.0, B: 1 / math.sqrt(2 * 3)}
 
@@ -21,7 +23,12 @@ def test_lines_that_no_failing_test_runs_are_not_suspicious() -> None:
 
 
 def test_the_deepest_frame_counts_more_than_one_above_it() -> None:
-    found = hinted({A: 0.5, B: 0.5, C: 0.5}, [[Frame(path="m.py", line=1, function="f"), Frame(path="m.py", line=2, function="g")]], {}, "")
+    found = hinted(
+        {A: 0.5, B: 0.5, C: 0.5},
+        [[Frame(path="m.py", line=1, function="f"), Frame(path="m.py", line=2, function="g")]],
+        {},
+        "",
+    )
     assert found[B] == 1.0 > found[A] > found[C]
 
 

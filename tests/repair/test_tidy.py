@@ -24,7 +24,11 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def content(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()}
+    return {
+        str(path.relative_to(root)): path.read_text()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 def do_nothing(_: Path) -> None:
@@ -63,9 +67,15 @@ def lock_up(root: Path) -> None:
     (root / "pkg").chmod(0o500)
 
 
-@pytest.mark.parametrize("harm", [do_nothing, change, change_unnoticed, add, delete_all, swap_for_a_link, lock_up])
-def test_whatever_a_test_does_to_the_copy_is_undone(tmp_path: Path, tree: Tree, harm: object) -> None:
-    """Changed, new, deleted, replaced by a link, locked: afterwards every file is as it was, and nothing outside was touched."""
+@pytest.mark.parametrize(
+    "harm", [do_nothing, change, change_unnoticed, add, delete_all, swap_for_a_link, lock_up]
+)
+def test_whatever_a_test_does_to_the_copy_is_undone(
+    tmp_path: Path, tree: Tree, harm: object
+) -> None:
+    """Changed, new, deleted, replaced by a link, locked: afterwards every file is as it was, and
+    nothing outside was touched.
+    """
     root = tmp_path / "root"
     before, mode = content(root), (root / "run.sh").stat().st_mode
     assert callable(harm)

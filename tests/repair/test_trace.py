@@ -59,7 +59,9 @@ def run(path: Path, lines: Lines) -> Callable[[], object]:
 
 @pytest.mark.parametrize("types", [True, False])
 def test_the_executed_lines_are_noted(place: Path, types: bool) -> None:
-    """By either way of tracing, and nothing else: no line that was not run, no file that is not of interest."""
+    """By either way of tracing, and nothing else: no line that was not run, no file that is not of
+    interest.
+    """
     lines = Lines({str(place): "walking.py"}, types, None)
     assert run(place, lines)() == 1
     assert lines.report()["lines"] == {"walking.py": [2, 3, 4, 10, 11, 12, 13, 14, 15, 17]}

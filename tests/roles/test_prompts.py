@@ -1,4 +1,5 @@
-"""Whole prompts of the shipped workflow, as its agents receive them: a change of any word shows in the review of its change.
+"""Whole prompts of the shipped workflow, as its agents receive them: a change of any word shows in
+the review of its change.
 
 ``python tests/roles/test_prompts.py`` writes them anew.
 """
@@ -18,18 +19,41 @@ from uncaged_templates.solve_issue import workflow
 
 DIRECTORY = Path(__file__).parent / "prompts"
 PHASES = [
-    {"name": "fines", "description": "fines.py:12 rounds down.", "acceptance": "test_fines passes."},
-    {"name": "pages", "description": "pages.py:7 is off by one.", "acceptance": "The suite passes."},
+    {
+        "name": "fines",
+        "description": "fines.py:12 rounds down.",
+        "acceptance": "test_fines passes.",
+    },
+    {
+        "name": "pages",
+        "description": "pages.py:7 is off by one.",
+        "acceptance": "The suite passes.",
+    },
 ]
 STEPS: tuple[Mapping[str, object], ...] = (
-    {"seq": 1, "role": "planner", "content": "Two lines are wrong.", "meta": {"status": "planned", "phases": PHASES}},
+    {
+        "seq": 1,
+        "role": "planner",
+        "content": "Two lines are wrong.",
+        "meta": {"status": "planned", "phases": PHASES},
+    },
     {
         "seq": 2,
         "role": "coder",
         "content": "Both are mended.\n\n```python\nround(days * rate, 2)\n```",
-        "meta": {"status": "all-done", "completedPhases": ["fines", "pages"], "filesChanged": ["fines.py"], "summary": "Mended."},
+        "meta": {
+            "status": "all-done",
+            "completedPhases": ["fines", "pages"],
+            "filesChanged": ["fines.py"],
+            "summary": "Mended.",
+        },
     },
-    {"seq": 3, "role": "reviewer", "content": "Not yet.", "meta": {"status": "rejected", "issues": ["pages.py is unchanged"]}},
+    {
+        "seq": 3,
+        "role": "reviewer",
+        "content": "Not yet.",
+        "meta": {"status": "rejected", "issues": ["pages.py is unchanged"]},
+    },
 )
 CASES: Mapping[str, tuple[str, int]] = {
     "planner": ("planner", 0),
@@ -51,17 +75,27 @@ def texts() -> Mapping[str, str]:
     known = roles()
     asked = {
         name: build_prompt(
-            role=known[role], task=ISSUE, params={}, steps=STEPS[:count], extra=None, note=None, max_history_characters=60_000
+            role=known[role],
+            task=ISSUE,
+            params={},
+            steps=STEPS[:count],
+            extra=None,
+            note=None,
+            max_history_characters=60_000,
         )
         for name, (role, count) in CASES.items()
     }
-    repair = repair_wording("status: 'finished' is not one of ['approved', 'rejected']", known["reviewer"])
+    repair = repair_wording(
+        "status: 'finished' is not one of ['approved', 'rejected']", known["reviewer"]
+    )
     return {**asked, "reviewer-repair": f"{repair}\n"}
 
 
 @pytest.mark.parametrize("name", [*CASES, "reviewer-repair"])
 def test_the_prompt_is_the_one_that_was_reviewed(name: str) -> None:
-    """Letter for letter; whoever changes it on purpose writes it anew and reads it as its agent would."""
+    """Letter for letter; whoever changes it on purpose writes it anew and reads it as its agent
+    would.
+    """
     assert texts()[name] == (DIRECTORY / f"{name}.md").read_text("utf-8")
 
 

@@ -19,11 +19,35 @@ SHA = "02996122c1f2979dafe14526c7d70357b5df8c77"
 
 FITTING: list[tuple[str, dict[str, Any]]] = [
     ("planner", {"status": "planned", "phases": [PHASE]}),
-    ("planner", {"status": "planned", "phases": [PHASE, {**PHASE, "name": "more"}], "reason": "", "note": "further keys are no harm"}),
+    (
+        "planner",
+        {
+            "status": "planned",
+            "phases": [PHASE, {**PHASE, "name": "more"}],
+            "reason": "",
+            "note": "further keys are no harm",
+        },
+    ),
     ("planner", {"status": "aborted", "reason": "There is no such module."}),
     ("planner", {"status": "aborted", "reason": "No.", "phases": []}),
-    ("coder", {"status": "phase-done", "completedPhases": ["mend"], "filesChanged": ["a.py"], "summary": "Mended."}),
-    ("coder", {"status": "all-done", "completedPhases": [], "filesChanged": [], "summary": "Nothing was left."}),
+    (
+        "coder",
+        {
+            "status": "phase-done",
+            "completedPhases": ["mend"],
+            "filesChanged": ["a.py"],
+            "summary": "Mended.",
+        },
+    ),
+    (
+        "coder",
+        {
+            "status": "all-done",
+            "completedPhases": [],
+            "filesChanged": [],
+            "summary": "Nothing was left.",
+        },
+    ),
     ("coder", {"status": "stuck", "summary": "The compiler is missing."}),
     ("reviewer", {"status": "approved"}),
     ("reviewer", {"status": "approved", "issues": []}),
@@ -43,11 +67,22 @@ NOT_FITTING: list[tuple[str, dict[str, Any]]] = [
     ("planner", {"status": "planned", "phases": [{"name": "mend", "description": "Mend it."}]}),
     ("planner", {"status": "aborted"}),
     ("planner", {"status": "aborted", "reason": ""}),
-    ("coder", {"status": "phase-done", "completedPhases": [], "filesChanged": ["a.py"], "summary": "Mended."}),
+    (
+        "coder",
+        {
+            "status": "phase-done",
+            "completedPhases": [],
+            "filesChanged": ["a.py"],
+            "summary": "Mended.",
+        },
+    ),
     ("coder", {"status": "phase-done", "filesChanged": ["a.py"], "summary": "Mended."}),
     ("coder", {"status": "all-done", "completedPhases": ["mend"], "filesChanged": ["a.py"]}),
     ("coder", {"status": "all-done", "completedPhases": ["mend"], "summary": "Mended."}),
-    ("coder", {"status": "all-done", "completedPhases": "mend", "filesChanged": [], "summary": "Mended."}),
+    (
+        "coder",
+        {"status": "all-done", "completedPhases": "mend", "filesChanged": [], "summary": "Mended."},
+    ),
     ("coder", {"status": "stuck", "summary": ""}),
     ("coder", {"status": "stuck"}),
     ("reviewer", {"status": "rejected"}),
@@ -76,7 +111,9 @@ def schema_of(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_role_is_plain_data(name: str) -> None:
-    """Each module exposes `role` under its own name; the schema is valid JSON Schema, written out."""
+    """Each module exposes `role` under its own name; the schema is valid JSON Schema, written
+    out.
+    """
     role = role_of(name)
     assert role.name == name
     Draft202012Validator.check_schema(schema_of(name))
@@ -85,7 +122,9 @@ def test_a_role_is_plain_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_prompt_explains_every_status_and_every_field(name: str) -> None:
-    """An agent reads in plain words when to answer what; the extractor's prompt names the same fields."""
+    """An agent reads in plain words when to answer what; the extractor's prompt names the same
+    fields.
+    """
     role, schema = role_of(name), schema_of(name)
     words = statuses(schema)
     assert words
@@ -100,7 +139,9 @@ def test_prompts_are_shaped_for_reading(name: str) -> None:
     """No line is long, none ends in a space, and each prompt ends with one line feed."""
     for prompt in (role_of(name).system_prompt, role_of(name).extract_prompt):
         assert re.search(r"\S\n$", prompt)
-        assert [line for line in prompt.split("\n") if len(line) > 100 or line != line.rstrip()] == []
+        assert [
+            line for line in prompt.split("\n") if len(line) > 100 or line != line.rstrip()
+        ] == []
 
 
 def test_every_role_can_be_found_by_its_entry_point() -> None:
@@ -117,18 +158,28 @@ def test_a_right_answer_fits(name: str, answer: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("name", "answer"), NOT_FITTING)
 def test_a_wrong_answer_does_not_fit(name: str, answer: dict[str, Any]) -> None:
-    """A status without what belongs to it (a rejection without issues, a commit without its id) is no answer."""
+    """A status without what belongs to it (a rejection without issues, a commit without its id) is
+    no answer.
+    """
     assert list(Draft202012Validator(schema_of(name)).iter_errors(answer))
 
 
 def test_what_is_missing_is_said_by_name() -> None:
     """The error that an agent gets to mend its answer names the field."""
-    errors = [error.message for error in Draft202012Validator(schema_of("reviewer")).iter_errors({"status": "rejected"})]
+    errors = [
+        error.message
+        for error in Draft202012Validator(schema_of("reviewer")).iter_errors({"status": "rejected"})
+    ]
     assert errors == ["'issues' is a required property"]
 
 
 def test_the_committer_never_pushes_and_keeps_to_its_branch() -> None:
     """The rules that protect a person's repository stand in the prompt."""
     prompt = " ".join(role_of("committer").system_prompt.split())
-    for rule in ("Never push", "never make, switch, rename or delete branches", "never rewrite or amend commits", "never switch off hooks"):
+    for rule in (
+        "Never push",
+        "never make, switch, rename or delete branches",
+        "never rewrite or amend commits",
+        "never switch off hooks",
+    ):
         assert rule in prompt

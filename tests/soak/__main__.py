@@ -1,4 +1,6 @@
-"""`python -m tests.soak --minutes 60`: random threads under random kills, judged from outside. Exit 1: a promise was broken."""
+"""`python -m tests.soak --minutes 60`: random threads under random kills, judged from outside. Exit
+1: a promise was broken.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,19 @@ def main() -> int:
 
 def arguments() -> Namespace:
     parser = ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=2.0, help="how long new threads are started and disturbed")
-    parser.add_argument("--seed", type=int, help="of the plans and the order of the commands; the kernel's timing stays its own")
-    parser.add_argument("--control", choices=CONTROLS, help="run an engine without this safeguard; the harness must report it")
+    parser.add_argument(
+        "--minutes", type=float, default=2.0, help="how long new threads are started and disturbed"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        help="of the plans and the order of the commands; the kernel's timing stays its own",
+    )
+    parser.add_argument(
+        "--control",
+        choices=CONTROLS,
+        help="run an engine without this safeguard; the harness must report it",
+    )
     return parser.parse_args()
 
 
@@ -87,11 +99,16 @@ def soak(root: Path, asked: Namespace, seed: int) -> list[str]:
 
 
 def tell_stories(machine: Machine, judge: Judge, seconds: float, seed: int) -> int:
-    """Have several people live through stories until the time is over; returns how many threads there were.
+    """Have several people live through stories until the time is over; returns how many threads
+    there were.
 
     The engine without a safeguard is let go as soon as it was found out.
     """
-    ending, can_trace, is_control = threading.Event(), shutil.which("strace") is not None, machine.control is not None
+    ending, can_trace, is_control = (
+        threading.Event(),
+        shutil.which("strace") is not None,
+        machine.control is not None,
+    )
     numbers = iter(range(sys.maxsize))
 
     def live() -> None:
@@ -105,7 +122,9 @@ def tell_stories(machine: Machine, judge: Judge, seconds: float, seed: int) -> i
         chance, deadline = chance_of(seed, "kills"), time.monotonic() + seconds
         try:
             while time.monotonic() < deadline and not (is_control and judge.found.is_set()):
-                judge.found.wait(chance.uniform(*PAUSE_S)) if is_control else time.sleep(chance.uniform(*PAUSE_S))
+                judge.found.wait(chance.uniform(*PAUSE_S)) if is_control else time.sleep(
+                    chance.uniform(*PAUSE_S)
+                )
                 machine.kill_a_worker(chance)
             machine.deadline_s = time.monotonic() + (0 if is_control else CALM_S)
             ending.set()

@@ -1,4 +1,6 @@
-"""What must hold in a soak test, judged by what followers saw, what the server got, the journals on disk and the tracer's log."""
+"""What must hold in a soak test, judged by what followers saw, what the server got, the journals on
+disk and the tracer's log.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ CLOCK_S = 0.002  # a record's timestamp is whole milliseconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A record that a follower printed, and when we read it. traced: the flushes of its journal are known."""
+    """A record that a follower printed, and when we read it. traced: the flushes of its journal are
+    known.
+    """
 
     thread: str
     record: Mapping[str, Any]
@@ -59,14 +63,18 @@ class Judge:
             self.allowed[f"{thread}/{seqs[-1]}"] += 1
 
     def check_request(self, key: str, is_connected: Callable[[], bool]) -> None:
-        """Judge a request at the moment at which it arrives: its intent is on disk, and its worker holds the journal's lock."""
+        """Judge a request at the moment at which it arrives: its intent is on disk, and its worker
+        holds the journal's lock.
+        """
         thread, _, seq = key.partition("/")
         intents = {record["seq"] for record in self.machine.journal(thread) if "intent" in record}
         if not seq or int(seq.partition(".")[0]) not in intents:
             self.report(f"intent: request {key} came before its intent was on disk")
         held = any(lock.is_live(path) for path in self.machine.journals(thread))
         deadline = time.monotonic() + CLOSING_S
-        while not held and is_connected():  # a worker that was killed just now has lost the lock, and soon its connection, too
+        while (
+            not held and is_connected()
+        ):  # a worker that was killed just now has lost the lock, and soon its connection, too
             if time.monotonic() > deadline:
                 self.report(f"lock: request {key} came while its journal was not locked")
                 return
@@ -75,16 +83,26 @@ class Judge:
     def check_repeats(self) -> None:
         """No effect of rule `ask` was performed more often than a person allowed."""
         ran = self.place / "ran"
-        performed = Counter(ran.read_text().split() if ran.exists() else [])  # scripts name themselves by thread and step
+        performed = Counter(
+            ran.read_text().split() if ran.exists() else []
+        )  # scripts name themselves by thread and step
         performed.update(self.world.requests)
         for key, times in performed.items():
             if times > 1 + self.allowed[key.partition(".")[0]]:
-                self.report(f"ask: {key} was performed {times} times, with {self.allowed[key.partition('.')[0]]} times --redo")
+                self.report(
+                    f"ask: {key} was performed {times} times, with {self.allowed[key.partition('.')[0]]} times --redo"
+                )
 
     def check_acknowledged(self) -> None:
-        """Every record that a follower printed is in its journal, and was flushed before it was printed."""
-        journals = {thread: self.machine.journal(thread) for thread in {one.thread for one in self.seen}}
-        kept = {thread: {_text(record) for record in records} for thread, records in journals.items()}
+        """Every record that a follower printed is in its journal, and was flushed before it was
+        printed.
+        """
+        journals = {
+            thread: self.machine.journal(thread) for thread in {one.thread for one in self.seen}
+        }
+        kept = {
+            thread: {_text(record) for record in records} for thread, records in journals.items()
+        }
         flushes = defaultdict(list)
         for flush in self.machine.flushes():
             flushes[Path(flush.path).name.partition(".")[0]].append(flush)
@@ -92,10 +110,16 @@ class Judge:
             if _text(one.record) not in kept[one.thread]:
                 self.report(f"lost: {one.thread} does not hold {_text(one.record)[:200]}")
             if "format" in one.record:
-                continue  # the client that made the journal flushed its start record, under no tracer
+                # the client that made the journal flushed its start record, under no tracer
+                continue
             written_s = one.record["timestamp"] / 1000 - CLOCK_S
-            if one.traced and not any(flush.begin_s >= written_s and flush.end_s <= one.at_s for flush in flushes[one.thread]):
-                self.report(f"flush: {one.thread} told a follower what was not flushed: {_text(one.record)[:200]}")
+            if one.traced and not any(
+                flush.begin_s >= written_s and flush.end_s <= one.at_s
+                for flush in flushes[one.thread]
+            ):
+                self.report(
+                    f"flush: {one.thread} told a follower what was not flushed: {_text(one.record)[:200]}"
+                )
 
     def check_journal(self, thread: str) -> None:
         """Every journal verifies, and its lines are those of one writer."""
@@ -110,7 +134,9 @@ class Judge:
                 self.report(f"child: {thread} has ended, and its child {child} is {status}")
 
     def report_late(self, thread: str | None, words: str, lines: int) -> None:
-        """Report a command that did not end, with the last lines of its thread and of the threads below."""
+        """Report a command that did not end, with the last lines of its thread and of the threads
+        below.
+        """
         if self.machine.control is not None:
             return  # cut short
         self.report(f"late: the command did not end: {words}")

@@ -1,11 +1,25 @@
-"""The flows of the soak test: each performs the plan that it is prompted with, one effect after the other."""
+"""The flows of the soak test: each performs the plan that it is prompted with, one effect after the
+other.
+"""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-OPERATIONS = ("post", "post", "post", "all", "all", "child", "script", "script", "ask", "sleep", "get")
+OPERATIONS = (
+    "post",
+    "post",
+    "post",
+    "all",
+    "all",
+    "child",
+    "script",
+    "script",
+    "ask",
+    "sleep",
+    "get",
+)
 CHILD_OPERATIONS = ("post", "post", "all", "sleep")
 
 SOURCE = """import json
@@ -71,4 +85,7 @@ def chance_of(*words: object) -> random.Random:
 def plan(chance: random.Random) -> list[object]:
     """Draw the effects of one thread; a list among them is the plan of a child."""
     drawn = chance.choices(OPERATIONS, k=chance.randint(2, 8))
-    return [chance.choices(CHILD_OPERATIONS, k=chance.randint(1, 3)) if one == "child" else one for one in drawn]
+    return [
+        chance.choices(CHILD_OPERATIONS, k=chance.randint(1, 3)) if one == "child" else one
+        for one in drawn
+    ]

@@ -1,4 +1,6 @@
-"""The machine under the soak test: a store, the command, the workers that it kills, the flushes that a tracer sees."""
+"""The machine under the soak test: a store, the command, the workers that it kills, the flushes
+that a tracer sees.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,23 @@ import psutil
 TESTS = Path(__file__).parent.parent
 LOOK_S = 0.02
 CONTROLS = {"flush": "no-flush", "lock": "no-lock", "intent": "late-intent", "ask": "no-ask"}
-TRACER = ("strace", "-DDD", "-f", "-qq", "-y", "-ttt", "-T", "-s", "0", "--seccomp-bpf", "-e", "trace=fdatasync", "-e", "signal=none", "-o")
+TRACER = (
+    "strace",
+    "-DDD",
+    "-f",
+    "-qq",
+    "-y",
+    "-ttt",
+    "-T",
+    "-s",
+    "0",
+    "--seccomp-bpf",
+    "-e",
+    "trace=fdatasync",
+    "-e",
+    "signal=none",
+    "-o",
+)
 PATCHING = """import sys
 if {{"uncaged_engine.worker", {more!r}}} & {{*sys.orig_argv[:3]}}:
     from testbed.patched import PATCHES
@@ -32,7 +50,9 @@ if {{"uncaged_engine.worker", {more!r}}} & {{*sys.orig_argv[:3]}}:
         PATCHES[name]()
 """
 _PR_SET_CHILD_SUBREAPER = 36
-_FLUSH = re.compile(r"^(\d+) +([\d.]+) fdatasync\(\d+<([^>]*)>(?:\) += 0 <([\d.]+)>| <unfinished \.\.\.>)")
+_FLUSH = re.compile(
+    r"^(\d+) +([\d.]+) fdatasync\(\d+<([^>]*)>(?:\) += 0 <([\d.]+)>| <unfinished \.\.\.>)"
+)
 _RESUMED = re.compile(r"^(\d+) +([\d.]+) <\.\.\. fdatasync resumed>\) += 0 <")
 
 
@@ -51,7 +71,8 @@ class Flush:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command that was started. Its outputs are files: the tracer keeps them open for as long as the worker lives.
+    """A command that was started. Its outputs are files: the tracer keeps them open for as long as
+    the worker lives.
 
     is_late: whether every command must have ended by now.
     """
@@ -96,7 +117,9 @@ class Command:
 
 @dataclass(slots=True)
 class Machine:
-    """One store and everything that runs for it. deadline_s: when every command must have ended, by the monotonic clock."""
+    """One store and everything that runs for it. deadline_s: when every command must have ended, by
+    the monotonic clock.
+    """
 
     root: Path
     control: str | None
@@ -107,25 +130,47 @@ class Machine:
     deadline_s: float = math.inf
 
     def __post_init__(self) -> None:
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that whatever is left behind becomes our child
-        own = {"UNCAGED_WORKFLOW_HOME": str(self.root), "HOME": str(self.root.parent), "XDG_RUNTIME_DIR": str(self.root.parent)}
+        ctypes.CDLL(None).prctl(
+            _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
+        )  # so that whatever is left behind becomes our child
+        own = {
+            "UNCAGED_WORKFLOW_HOME": str(self.root),
+            "HOME": str(self.root.parent),
+            "XDG_RUNTIME_DIR": str(self.root.parent),
+        }
         if self.control is not None:
             (self.traces.parent / "sitecustomize.py").write_text(
-                PATCHING.format(names=CONTROLS[self.control].split(","), more="uncaged_cli" if self.control == "ask" else "")
+                PATCHING.format(
+                    names=CONTROLS[self.control].split(","),
+                    more="uncaged_cli" if self.control == "ask" else "",
+                )
             )
-            own["PYTHONPATH"] = os.pathsep.join([str(self.traces.parent), str(TESTS)])  # a worker inherits no variable of our own
+            own["PYTHONPATH"] = os.pathsep.join(
+                [str(self.traces.parent), str(TESTS)]
+            )  # a worker inherits no variable of our own
         self.environment = {**os.environ, **own}
 
     def start(self, *words: str, traced: bool = False) -> Command:
         """Start the command."""
         self.count += 1
-        before = [*TRACER, str(self.traces / f"{self.count}.{random.getrandbits(32):x}")] if traced else []
+        before = (
+            [*TRACER, str(self.traces / f"{self.count}.{random.getrandbits(32):x}")]
+            if traced
+            else []
+        )
         command = [*before, sys.executable, "-m", "uncaged_cli", *words]
         outputs = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - `Command.complaint` closes them
         process = subprocess.Popen(
-            command, env=self.environment, cwd=self.root.parent, stdin=subprocess.DEVNULL, stdout=outputs[0], stderr=outputs[1]
+            command,
+            env=self.environment,
+            cwd=self.root.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=outputs[0],
+            stderr=outputs[1],
         )
-        return Command(words=words, is_late=self.is_late, process=process, out=outputs[0], err=outputs[1])
+        return Command(
+            words=words, is_late=self.is_late, process=process, out=outputs[0], err=outputs[1]
+        )
 
     def is_late(self) -> bool:
         return time.monotonic() > self.deadline_s
@@ -138,7 +183,9 @@ class Machine:
 
     def kill_a_worker(self, chance: random.Random) -> None:
         """SIGKILL a worker, if there is one."""
-        workers = [process for process in _descendants() if "uncaged_engine.worker" in _words(process)[:3]]
+        workers = [
+            process for process in _descendants() if "uncaged_engine.worker" in _words(process)[:3]
+        ]
         if workers:
             self.killed += 1
             with suppress(psutil.Error):
@@ -150,7 +197,9 @@ class Machine:
 
     def journal(self, thread: str) -> list[dict[str, Any]]:
         """Return the whole lines of a thread's journal; none if it has no journal."""
-        lines = [line for path in self.journals(thread) for line in path.read_bytes().split(b"\n")[:-1]]
+        lines = [
+            line for path in self.journals(thread) for line in path.read_bytes().split(b"\n")[:-1]
+        ]
         records = []
         for line in lines:
             with suppress(ValueError):  # a torn line is cut by the next worker
@@ -172,14 +221,22 @@ class Machine:
                     if took_s is None:
                         open_calls[number] = path, float(begin_s)
                     else:
-                        found.append(Flush(path=path, begin_s=float(begin_s), end_s=float(begin_s) + float(took_s)))
+                        found.append(
+                            Flush(
+                                path=path,
+                                begin_s=float(begin_s),
+                                end_s=float(begin_s) + float(took_s),
+                            )
+                        )
                 elif (ended := _RESUMED.match(line)) and ended[1] in open_calls:
                     path, start_s = open_calls.pop(ended[1])
                     found.append(Flush(path=path, begin_s=start_s, end_s=float(ended[2])))
         return found
 
     def left_behind(self, patience_s: float) -> list[str]:
-        """Wait until nothing runs any more; return the command lines of what still does, and end it."""
+        """Wait until nothing runs any more; return the command lines of what still does, and end
+        it.
+        """
         deadline = time.monotonic() + patience_s
         while (running := _descendants()) and time.monotonic() < deadline:
             time.sleep(0.1)

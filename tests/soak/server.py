@@ -1,4 +1,6 @@
-"""The world of the soak test: a server on loopback with a log of its own, and a file to which scripts append."""
+"""The world of the soak test: a server on loopback with a log of its own, and a file to which
+scripts append.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ SLOWEST_S = 0.4
 
 
 class World:
-    """Counts the requests of each idempotency key. on_request: called with the key before the answer is sent."""
+    """Counts the requests of each idempotency key. on_request: called with the key before the
+    answer is sent.
+    """
 
     def __init__(self, chance: random.Random) -> None:
         self.requests: Counter[str] = Counter()
@@ -34,7 +38,8 @@ def serving(world: World, on_request: Callable[[str, Callable[[], bool]], None])
     """Serve until the block ends; yields the port.
 
     Args:
-        on_request: called for each POST when it arrives, with its idempotency key and whether the client is still there.
+        on_request: called for each POST when it arrives, with its idempotency key and whether the
+            client is still there.
     """
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,6 @@
-"""The life of one thread in a soak test: a person's commands, at random moments, until it has ended."""
+"""The life of one thread in a soak test: a person's commands, at random moments, until it has
+ended.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ LOG_LINES = 12
 class Story:
     """One thread, driven by one person."""
 
-    def __init__(self, machine: Machine, judge: Judge, chance: random.Random, *, traced: bool) -> None:
+    def __init__(
+        self, machine: Machine, judge: Judge, chance: random.Random, *, traced: bool
+    ) -> None:
         self._machine = machine
         self._judge = judge
         self._chance = chance
@@ -32,7 +36,9 @@ class Story:
         self._thread: str | None = None
 
     def tell(self, ending: threading.Event) -> None:
-        """Start the thread and bring it to its end; once *ending* is set, nothing disturbs it any more."""
+        """Start the thread and bring it to its end; once *ending* is set, nothing disturbs it any
+        more.
+        """
         try:
             self._tell(ending)
         except LateError as late:
@@ -42,7 +48,9 @@ class Story:
         chance = self._chance
         limit = ["--max-steps", str(chance.randint(1, 4))] if chance.random() < 0.3 else []
         flow = "soak-traced" if self._traced else "soak"
-        self._follow("run", flow, "--prompt", json.dumps(plan(chance)), *limit, disturbed=not ending.is_set())
+        self._follow(
+            "run", flow, "--prompt", json.dumps(plan(chance)), *limit, disturbed=not ending.is_set()
+        )
         if self._thread is None:
             return  # it was killed before a thread was accepted
         status, calm = "", 0
@@ -71,16 +79,34 @@ class Story:
         elif status == "waiting":
             self._follow("answer", thread, "42", disturbed=disturbed)
         elif status == "unknown":
-            self._follow("resume", thread, self._decision(thread, self._chance), "--max-steps", "1000", disturbed=disturbed)
+            self._follow(
+                "resume",
+                thread,
+                self._decision(thread, self._chance),
+                "--max-steps",
+                "1000",
+                disturbed=disturbed,
+            )
         else:
             twice = disturbed and self._chance.random() < 0.3
-            second = self._machine.start("resume", thread, "--detach", traced=self._traced) if twice else None
+            second = (
+                self._machine.start("resume", thread, "--detach", traced=self._traced)
+                if twice
+                else None
+            )
             complaint = self._follow("resume", thread, "--max-steps", "1000", disturbed=disturbed)
             if second is not None:
                 list(second.lines())
                 second.complaint()
             if "--redo" in complaint:
-                self._follow("resume", thread, self._decision(thread, self._chance), "--max-steps", "1000", disturbed=disturbed)
+                self._follow(
+                    "resume",
+                    thread,
+                    self._decision(thread, self._chance),
+                    "--max-steps",
+                    "1000",
+                    disturbed=disturbed,
+                )
 
     def _decision(self, thread: str, chance: random.Random) -> str:
         """Say what the open effect comes to, as a person does who looked."""
@@ -90,13 +116,23 @@ class Story:
         return choice
 
     def _follow(self, *words: str, disturbed: bool) -> str:
-        """Run a command that follows the thread, disturb it, and note what it prints; returns what it complains of."""
+        """Run a command that follows the thread, disturb it, and note what it prints; returns what
+        it complains of.
+        """
         command = self._machine.start(*words, "--json", traced=self._traced)
-        deed = self._chance.choice(("kill", "pause", "follower", "nothing", "nothing", "nothing")) if disturbed else "nothing"
+        deed = (
+            self._chance.choice(("kill", "pause", "follower", "nothing", "nothing", "nothing"))
+            if disturbed
+            else "nothing"
+        )
         over = threading.Event()
         helper = random.Random(self._chance.random())  # noqa: S311 - a test's choices
         beside = [
-            threading.Timer(self._chance.uniform(0.2, LATEST_S), self._in_time, (lambda: self._disturb(deed, command.process),)),
+            threading.Timer(
+                self._chance.uniform(0.2, LATEST_S),
+                self._in_time,
+                (lambda: self._disturb(deed, command.process),),
+            ),
             threading.Thread(target=self._in_time, args=(lambda: self._help_below(over, helper),)),
         ]
         for one in beside:
@@ -139,7 +175,12 @@ class Story:
         """Let children go on that a person has to decide about; their parent waits until then."""
         while not over.wait(LOOK_BELOW_S):
             for child in self._judge.children(str(self._thread)):
-                if over.is_set() or self._status(child)[0] not in ("unknown", "paused", "killed", "limit"):
+                if over.is_set() or self._status(child)[0] not in (
+                    "unknown",
+                    "paused",
+                    "killed",
+                    "limit",
+                ):
                     continue
                 _, _, complaint = self._machine.run("resume", child, "--detach")
                 if "--redo" in complaint:

@@ -27,13 +27,21 @@ RED = {
 
 
 def git(directory: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=directory, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *words], cwd=directory, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def red_tests(directory: Path) -> set[str]:
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return set(re.findall(r"^FAILED (\S+)", done.stdout, re.MULTILINE))
 
@@ -54,7 +62,9 @@ def test_it_is_a_clean_repository_with_one_commit(tmp_path: Path) -> None:
 def test_it_is_the_same_commit_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a person's git settings nor the day change a byte."""
     write_demo(tmp_path / "one")
-    (tmp_path / ".gitconfig").write_text("[core]\nautocrlf = true\n[init]\ndefaultBranch = trunk\n[commit]\ngpgsign = true\n")
+    (tmp_path / ".gitconfig").write_text(
+        "[core]\nautocrlf = true\n[init]\ndefaultBranch = trunk\n[commit]\ngpgsign = true\n"
+    )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
@@ -66,26 +76,38 @@ def test_it_is_the_same_commit_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bugs", [BUGS, *((bug,) for bug in BUGS), ()], ids=lambda bugs: "-".join(bug.name for bug in bugs) or "none")
-def test_each_bug_is_one_line_and_turns_its_own_tests_red(tmp_path: Path, bugs: tuple[Bug, ...]) -> None:
+@pytest.mark.parametrize(
+    "bugs",
+    [BUGS, *((bug,) for bug in BUGS), ()],
+    ids=lambda bugs: "-".join(bug.name for bug in bugs) or "none",
+)
+def test_each_bug_is_one_line_and_turns_its_own_tests_red(
+    tmp_path: Path, bugs: tuple[Bug, ...]
+) -> None:
     """One wrong line per bug; its tests fail, and no others; without bugs all pass."""
     write_demo(tmp_path / "demo", bugs)
     wrong = sum(
         line != right
         for path, text in FILES.items()
-        for line, right in zip((tmp_path / "demo" / path).read_text().split("\n"), text.split("\n"), strict=True)
+        for line, right in zip(
+            (tmp_path / "demo" / path).read_text().split("\n"), text.split("\n"), strict=True
+        )
     )
     assert wrong == len(bugs)
     assert red_tests(tmp_path / "demo") == set().union(*(RED[bug.name] for bug in bugs))
 
 
 def test_the_issue_tells_of_every_bug() -> None:
-    """A person who reads the issue knows what is wrong, in the words of somebody who uses the program."""
+    """A person who reads the issue knows what is wrong, in the words of somebody who uses the
+    program.
+    """
     assert len(re.findall(r"^\d\. ", ISSUE, re.MULTILINE)) == len(BUGS)
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    """A directory that holds anything is left alone, with a word on what to do; an empty one will do."""
+    """A directory that holds anything is left alone, with a word on what to do; an empty one will
+    do.
+    """
     (tmp_path / "mine.txt").touch()
     for place in (tmp_path, tmp_path / "mine.txt"):
         with pytest.raises(UsageError, match="exists and is not empty; name a new directory"):
@@ -95,7 +117,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     write_demo(tmp_path / "empty")
 
 
-def test_without_git_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before anything is written."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentLacks, match="git is not installed"):

@@ -1,4 +1,6 @@
-"""Another distribution brings a role, an agent, an effect and flows, all found through entry points."""
+"""Another distribution brings a role, an agent, an effect and flows, all found through entry
+points.
+"""
 
 from __future__ import annotations
 
@@ -66,9 +68,13 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
-    """One directory with a package and its metadata is all that it takes; nothing of ours names it."""
+    """One directory with a package and its metadata is all that it takes; nothing of ours names
+    it.
+    """
     environment = {**os.environ, "PYTHONPATH": str(OUTSIDE), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["role"] == "greeter"
@@ -76,7 +82,10 @@ def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
     assert found["graph"]["__start__"] == "greeter"
     assert '{"status": "greeted", "greeting": "Good day, Ada!"}' in found["answer"]
     assert found["loud"] == {"outcome": "HELLO"}
-    assert found["too loud"] == {"kind": "refused", "message": "shout: the policy allows 40 characters, not 41"}
+    assert found["too loud"] == {
+        "kind": "refused",
+        "message": "shout: the policy allows 40 characters, not 41",
+    }
     assert found["policy"] == {"role": {}, "shout": {"maxCharacters": 40}}
     assert found["known"] == ["shout", "maxCharacters"]
     assert found["limits"] == ["told of the policy's tools, not held to it", None]
@@ -87,12 +96,21 @@ def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
 
 @pytest.mark.slow
 def test_a_verb_of_another_distribution_is_called_and_replaces_none_of_ours(tmp_path: Path) -> None:
-    """A verb registered elsewhere runs and is listed in the help; one that has the name of ours is passed over."""
-    environment = {**os.environ, "PYTHONPATH": str(OUTSIDE), "PYTHONDONTWRITEBYTECODE": "1", "UNCAGED_WORKFLOW_HOME": str(tmp_path)}
+    """A verb registered elsewhere runs and is listed in the help; one that has the name of ours is
+    passed over.
+    """
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(OUTSIDE),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "UNCAGED_WORKFLOW_HOME": str(tmp_path),
+    }
 
     def run(*words: str) -> str:
         argv = [sys.executable, "-c", "from uncaged_cli.entry import main; main()", *words]
-        return subprocess.run(argv, env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            argv, env=environment, capture_output=True, text=True, check=True
+        ).stdout
 
     assert run("greetings") == "greetings from outside\n"
     assert "greetings" in run("--help")

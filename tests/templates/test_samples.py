@@ -1,4 +1,6 @@
-"""Every shipped sample runs for real: scripts on this machine, tasks against a server of the API's shape."""
+"""Every shipped sample runs for real: scripts on this machine, tasks against a server of the API's
+shape.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,14 @@ def place(tmp_path: Path) -> Path:
 def commit(place: Path) -> None:
     """Make a repository with one commit."""
     git = ["git", "-C", str(place), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    for words in (["init", "-q", "-b", "trunk"], ["add", "small.txt"], ["commit", "-q", "-m", "first words"]):
-        subprocess.run([*git, *words], check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)})
+    for words in (
+        ["init", "-q", "-b", "trunk"],
+        ["add", "small.txt"],
+        ["commit", "-q", "-m", "first words"],
+    ):
+        subprocess.run(
+            [*git, *words], check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)}
+        )
 
 
 def run(engine: Engine, flow: str, directory: Path, **params: object) -> Any:
@@ -67,7 +75,9 @@ def run(engine: Engine, flow: str, directory: Path, **params: object) -> Any:
 
 
 def test_every_sample_is_whole() -> None:
-    """Eight scripts and four tasks at least; each with sentences, examples that fit its parameters, and the name of its file."""
+    """Eight scripts and four tasks at least; each with sentences, examples that fit its parameters,
+    and the name of its file.
+    """
     counted: dict[str, int] = {}
     for path in sorted(SAMPLES.glob("*.recipe.json")):
         flow = read_recipe(path.read_bytes(), path.name)
@@ -85,7 +95,9 @@ def test_every_sample_is_whole() -> None:
 
 def examples_of(name: str) -> list[Example]:
     flow = read_recipe((SAMPLES / f"{name}.recipe.json").read_bytes(), name)
-    return [Example.read(raw, (name, "examples", number)) for number, raw in enumerate(flow.examples)]
+    return [
+        Example.read(raw, (name, "examples", number)) for number, raw in enumerate(flow.examples)
+    ]
 
 
 def test_every_sample_has_an_example_that_fails_on_wrong_content() -> None:
@@ -94,13 +106,19 @@ def test_every_sample_has_an_example_that_fails_on_wrong_content() -> None:
         examples = examples_of(path.name.removesuffix(".recipe.json"))
         for message in ("", "done; it printed nothing", "something else entirely"):
             wrong = {"success": True, "message": message, "data": message}
-            assert all(example.difference(wrong) for example in examples if example.expect), path.name
+            assert all(example.difference(wrong) for example in examples if example.expect), (
+                path.name
+            )
         assert any(example.expect for example in examples), path.name
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_example_of_a_script_holds_on_this_machine(shipped: Engine, place: Path, name: str) -> None:
-    """What a script sample's examples expect is what it prints here; git's runs in a repository of its own."""
+def test_the_example_of_a_script_holds_on_this_machine(
+    shipped: Engine, place: Path, name: str
+) -> None:
+    """What a script sample's examples expect is what it prints here; git's runs in a repository of
+    its own.
+    """
     if name == "git-summary":
         commit(place)
     for example in examples_of(name):
@@ -119,10 +137,16 @@ def test_a_store_has_them_at_its_first_open(tmp_path: Path) -> None:
 
 
 def test_files_are_listed(shipped: Engine, place: Path) -> None:
-    """By name, size and time; a filter; directories are marked; a limit; `.` is where the caller is."""
+    """By name, size and time; a filter; directories are marked; a limit; `.` is where the caller
+    is.
+    """
     result = run(shipped, "list-files", place)
     assert result["success"]
-    assert {line.split()[3] for line in result["message"].splitlines()} == {"small.txt", "large.bin", "inner/"}
+    assert {line.split()[3] for line in result["message"].splitlines()} == {
+        "small.txt",
+        "large.bin",
+        "inner/",
+    }
     filtered = run(shipped, "list-files", place, path=str(place), filter="*.txt")
     assert filtered["message"].split()[2:] == ["14", "small.txt"]
     assert len(run(shipped, "list-files", place, limit=1)["message"].splitlines()) == 1
@@ -130,8 +154,14 @@ def test_files_are_listed(shipped: Engine, place: Path) -> None:
 
 def test_large_files_are_found(shipped: Engine, place: Path) -> None:
     """Only those above the size, largest first."""
-    assert run(shipped, "find-large-files", place, minimum="1")["message"].split() == ["3.0", "MB", f"{place}/large.bin"]
-    assert run(shipped, "find-large-files", place, minimum=100)["message"] == "no file is that large"
+    assert run(shipped, "find-large-files", place, minimum="1")["message"].split() == [
+        "3.0",
+        "MB",
+        f"{place}/large.bin",
+    ]
+    assert (
+        run(shipped, "find-large-files", place, minimum=100)["message"] == "no file is that large"
+    )
 
 
 def test_room_is_summed(shipped: Engine, place: Path) -> None:
@@ -154,8 +184,14 @@ def test_a_repository_is_summed_up(shipped: Engine, place: Path) -> None:
 def test_logs_are_searched_and_shown(shipped: Engine, place: Path) -> None:
     """Matches with their line, the last ones; no match is no failure; the end of a file."""
     log = str(place / "inner" / "deep.log")
-    assert run(shipped, "search-log", place, path=log, pattern="LINE 9[89]")["message"] == "99:line 98\n100:line 99"
-    assert run(shipped, "search-log", place, path=log, pattern="LINE", ignoreCase="no")["message"] == "no line matches"
+    assert (
+        run(shipped, "search-log", place, path=log, pattern="LINE 9[89]")["message"]
+        == "99:line 98\n100:line 99"
+    )
+    assert (
+        run(shipped, "search-log", place, path=log, pattern="LINE", ignoreCase="no")["message"]
+        == "no line matches"
+    )
     assert run(shipped, "search-log", place, path=log, pattern="-e|98")["message"] == "99:line 98"
     assert run(shipped, "tail-log", place, path=log, lines=2)["message"] == "line 98\nline 99"
 
@@ -174,10 +210,14 @@ def test_the_machine_is_looked_at(shipped: Engine, place: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_no_script_sample_is_refused_anything(tmp_path: Path, mechanism: str) -> None:
-    """Every shipped script succeeds under both mechanisms, and nothing of this machine is hidden from it."""
+    """Every shipped script succeeds under both mechanisms, and nothing of this machine is hidden
+    from it.
+    """
     engine = Engine(Store.open(tmp_path / "store"))
     (engine.store.root / "config.yaml").write_text(f"sandbox: {mechanism}\n")
-    scripts = {name: source for name, source in flows() if read_bundle(source).descriptor.kind == "script"}
+    scripts = {
+        name: source for name, source in flows() if read_bundle(source).descriptor.kind == "script"
+    }
     assert len(scripts) >= 8
     with TemporaryDirectory() as name:  # every user can walk to it, so that git can, too
         place = Path(name)
@@ -188,10 +228,24 @@ def test_no_script_sample_is_refused_anything(tmp_path: Path, mechanism: str) ->
             subprocess.run([*git, *words], check=True, env={"PATH": "/usr/bin:/bin", "HOME": name})
         for flow, source in scripts.items():
             engine.add(flow, source, accept=lambda _: True, origin="sample")
-            wanted = {"path": str(place / "some.log"), "pattern": "line"} if flow.endswith("-log") else {}
-            names = cast("dict[str, object]", read_bundle(source).descriptor.parameters["properties"])
-            result = run(engine, flow, place, **{name: value for name, value in wanted.items() if name in names})
-            assert (result["success"], result["data"].get("refused")) == (True, None), (flow, result)
+            wanted = (
+                {"path": str(place / "some.log"), "pattern": "line"}
+                if flow.endswith("-log")
+                else {}
+            )
+            names = cast(
+                "dict[str, object]", read_bundle(source).descriptor.parameters["properties"]
+            )
+            result = run(
+                engine,
+                flow,
+                place,
+                **{name: value for name, value in wanted.items() if name in names},
+            )
+            assert (result["success"], result["data"].get("refused")) == (True, None), (
+                flow,
+                result,
+            )
 
 
 def opened_to(engine: Engine, name: str, host: str) -> None:
@@ -208,17 +262,32 @@ def query(seen: Seen) -> dict[str, str]:
 
 def weather(seen: Seen) -> Reply:
     if urlsplit(seen.path).path == "/v1/search":
-        found = [{"name": "Lisbon", "latitude": 38.7, "longitude": -9.1}] if query(seen)["name"] == "lisboa" else None
+        found = (
+            [{"name": "Lisbon", "latitude": 38.7, "longitude": -9.1}]
+            if query(seen)["name"] == "lisboa"
+            else None
+        )
         return data({"results": found} if found else {})
     days = int(query(seen)["forecast_days"])
-    series = {"temperature_2m_min": [1.5] * days, "temperature_2m_max": [9] * days, "precipitation_sum": [0] * days}
+    series = {
+        "temperature_2m_min": [1.5] * days,
+        "temperature_2m_max": [9] * days,
+        "precipitation_sum": [0] * days,
+    }
     return data({"daily": {"time": [f"2026-01-0{day}" for day in range(1, days + 1)], **series}})
 
 
 def github(seen: Seen) -> Reply:
     path = urlsplit(seen.path).path
     if path == "/repos/ada/engine":
-        return data({"full_name": "ada/engine", "description": None, "stargazers_count": 5, "open_issues_count": 1})
+        return data(
+            {
+                "full_name": "ada/engine",
+                "description": None,
+                "stargazers_count": 5,
+                "open_issues_count": 1,
+            }
+        )
     if path == "/repos/ada/engine/issues":
         return data([{"number": 7, "title": "It does not run"}])
     return data({"message": "Not Found"}, status=404)
@@ -228,7 +297,11 @@ def news(seen: Seen) -> Reply:
     if seen.path == "/v0/topstories.json":
         return data([11, 12, 13, 14])
     number = int(seen.path.split("/")[-1].removesuffix(".json"))
-    story = {"title": f"Story {number}", "score": number, **({"url": "https://a.example"} if number == 11 else {})}
+    story = {
+        "title": f"Story {number}",
+        "score": number,
+        **({"url": "https://a.example"} if number == 11 else {}),
+    }
     return data(None if number == 12 else story)
 
 
@@ -269,7 +342,9 @@ TASKS: list[Task] = [
 
 @pytest.mark.parametrize("task", TASKS, ids=[task[0] for task in TASKS])
 def test_a_task_does_its_work(shipped: Engine, place: Path, task: Task) -> None:
-    """Against a server with the API's shape; as shipped, the same parameter is refused by the policy."""
+    """Against a server with the API's shape; as shipped, the same parameter is refused by the
+    policy.
+    """
     name, server, bases, params, message = task
     with serving(server) as web:
         there = dict.fromkeys(bases, f"http://127.0.0.1:{web.port}")
@@ -293,5 +368,11 @@ def test_a_task_tells_what_was_not_found(shipped: Engine, place: Path) -> None:
             continue
         with serving(server) as web:
             opened_to(shipped, name, f"127.0.0.1:{web.port}")
-            result = run(shipped, name, place, **unknown, **dict.fromkeys(bases, f"http://127.0.0.1:{web.port}"))
+            result = run(
+                shipped,
+                name,
+                place,
+                **unknown,
+                **dict.fromkeys(bases, f"http://127.0.0.1:{web.port}"),
+            )
         assert (result["success"], bool(result["message"])) == (False, True)

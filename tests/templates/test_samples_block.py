@@ -1,4 +1,6 @@
-"""The block flows among the shipped samples run for real, against a server of each API's shape and a model server."""
+"""The block flows among the shipped samples run for real, against a server of each API's shape and
+a model server.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ REPOSITORY = {
 BOOKS = {
     "numFound": 2,
     "docs": [
-        {"title": "To the Lighthouse", "author_name": ["Virginia Woolf"], "first_publish_year": 1927},
+        {
+            "title": "To the Lighthouse",
+            "author_name": ["Virginia Woolf"],
+            "first_publish_year": 1927,
+        },
         {"title": "Lighthouses"},
     ],
 }
@@ -45,14 +51,21 @@ def read(name: str) -> BlockFlow:
     return flow
 
 
-def run(engine: Engine, name: str, answer: Callable[[Seen], Reply], **params: object) -> tuple[Any, list[str]]:
-    """The result of the sample with its API on loopback, which is the person's to configure, and the paths that it asked for."""
+def run(
+    engine: Engine, name: str, answer: Callable[[Seen], Reply], **params: object
+) -> tuple[Any, list[str]]:
+    """The result of the sample with its API on loopback, which is the person's to configure, and
+    the paths that it asked for.
+    """
     with webserver.serving(answer) as web:
         flow = read(name)
         policy = {**flow.policy, **{kind: {"private": True} for kind in ("http", "fetch")}}
         engine.add(name, build_flow(replace(flow, policy=policy)).source, accept=lambda _: True)
         base = {"base": web.url} if "base" in flow.parameters["properties"] else {}  # type: ignore[operator]
-        given = {key: str(value).replace("SERVER", web.url) if isinstance(value, str) else value for key, value in params.items()}
+        given = {
+            key: str(value).replace("SERVER", web.url) if isinstance(value, str) else value
+            for key, value in params.items()
+        }
         thread = engine.run(name, prompt="", params={**base, **given})
         result = finish(engine, thread)
         assert engine.verify(thread).ok
@@ -61,7 +74,9 @@ def run(engine: Engine, name: str, answer: Callable[[Seen], Reply], **params: ob
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_sample_is_whole(name: str, engine: Engine) -> None:
-    """No key does nothing, each has an example, and a model is offered what it needs and no more."""
+    """No key does nothing, each has an example, and a model is offered what it needs and no
+    more.
+    """
     flow = read(name)
     built = build_flow(flow)
     assert (built.notes, built.active) == ((), True)
@@ -76,10 +91,16 @@ def test_a_sample_is_whole(name: str, engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_repository_facts(engine: Engine) -> None:
-    """Owner and name become parts of the path; the facts are the direct output; a repository that is not there is an error."""
+    """Owner and name become parts of the path; the facts are the direct output; a repository that
+    is not there is an error.
+    """
 
     def answer(seen: Seen) -> Reply:
-        return webserver.data(REPOSITORY) if seen.path == "/repos/python/cpython" else webserver.data({"message": "Not Found"}, status=404)
+        return (
+            webserver.data(REPOSITORY)
+            if seen.path == "/repos/python/cpython"
+            else webserver.data({"message": "Not Found"}, status=404)
+        )
 
     result, paths = run(engine, "repository-facts", answer, repository=" python/cpython/ ")
     assert paths == ["/repos/python/cpython"]
@@ -96,9 +117,16 @@ def test_repository_facts(engine: Engine) -> None:
 @pytest.mark.slow
 def test_book_search(engine: Engine) -> None:
     """A line for each book, whatever of it is known; without any book, that is said."""
-    result, paths = run(engine, "book-search", lambda _: webserver.data(BOOKS), query="to the & lighthouse", limit=2)
-    assert paths == ["/search.json?q=to%20the%20%26%20lighthouse&limit=2&fields=title,author_name,first_publish_year,key"]
-    lines = ["1. To the Lighthouse, Virginia Woolf (1927)", "2. Lighthouses, author unknown (year unknown)"]
+    result, paths = run(
+        engine, "book-search", lambda _: webserver.data(BOOKS), query="to the & lighthouse", limit=2
+    )
+    assert paths == [
+        "/search.json?q=to%20the%20%26%20lighthouse&limit=2&fields=title,author_name,first_publish_year,key"
+    ]
+    lines = [
+        "1. To the Lighthouse, Virginia Woolf (1927)",
+        "2. Lighthouses, author unknown (year unknown)",
+    ]
     assert result["data"]["directOutput"].splitlines() == lines
     result, _ = run(engine, "book-search", lambda _: webserver.data({"docs": []}), query="xyz")
     assert result["data"]["directOutput"] == "No book was found for: xyz"
@@ -106,12 +134,22 @@ def test_book_search(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_page_summary(engine: Engine) -> None:
-    """The page as Markdown stands in the instruction, and what the model says is the direct output."""
+    """The page as Markdown stands in the instruction, and what the model says is the direct
+    output.
+    """
     page = "<html><body><h1>Lighthouses</h1><p>They shine.</p></body></html>"
     with modelserver.serving([says("• They shine.")]) as model:
-        settings = {"models": {"m": {"use": "openai", "baseUrl": model.base_url("openai"), "model": "tiny"}}}
+        settings = {
+            "models": {"m": {"use": "openai", "baseUrl": model.base_url("openai"), "model": "tiny"}}
+        }
         engine.store.config_path.write_text(json.dumps(settings))
-        result, _ = run(engine, "page-summary", lambda _: webserver.text(page, "text/html"), url="SERVER/lighthouses", points=1)
+        result, _ = run(
+            engine,
+            "page-summary",
+            lambda _: webserver.text(page, "text/html"),
+            url="SERVER/lighthouses",
+            points=1,
+        )
         [asked] = model.asked
     assert result["data"]["directOutput"] == "• They shine."
     assert "in 1 bullet points" in asked["messages"][-1]["content"]

@@ -30,9 +30,15 @@ def test_its_tests_pass(tmp_path: Path) -> None:
     """A person who runs them first thing sees them green, from wherever they are."""
     directory = tmp_path / "flow"
     write_starter(directory)
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(directory)]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
 
@@ -51,8 +57,18 @@ def test_the_scripted_answers_carry_it_to_its_end(tmp_path: Path) -> None:
     with pytest.raises(StopIteration) as stop:
         for entry in yaml.safe_load(answers.read_text()):
             assert effect == {"role": {"name": entry["role"]}}
-            assert list(Draft202012Validator(roles[entry["role"]].schema).iter_errors(entry["meta"])) == []
-            effect = generator.send({"role": entry["role"], "content": entry["answer"], "meta": entry["meta"], "timestamp": 0})
+            assert (
+                list(Draft202012Validator(roles[entry["role"]].schema).iter_errors(entry["meta"]))
+                == []
+            )
+            effect = generator.send(
+                {
+                    "role": entry["role"],
+                    "content": entry["answer"],
+                    "meta": entry["meta"],
+                    "timestamp": 0,
+                }
+            )
     assert stop.value.value == {"success": True, "message": "Lunch at noon.", "data": {"drafts": 2}}
 
 

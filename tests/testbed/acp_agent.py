@@ -1,7 +1,9 @@
-"""A coding agent for tests, on the agent's side of the protocol library: what it does in its turn stands in the prompt or in its arguments.
+"""A coding agent for tests, on the agent's side of the protocol library: what it does in its turn
+stands in the prompt or in its arguments.
 
-``python acp_agent.py WORD...``; a word is one thing to do, in order, with what it needs after a colon. ``roles FILE`` plays the roles of
-`solve-issue` instead, whichever the prompt names: FILE holds the edits as JSON. What it heard in sessions it keeps at home, as agents do.
+``python acp_agent.py WORD...``; a word is one thing to do, in order, with what it needs after a
+colon. ``roles FILE`` plays the roles of `solve-issue` instead, whichever the prompt names: FILE
+holds the edits as JSON. What it heard in sessions it keeps at home, as agents do.
 """
 
 from __future__ import annotations
@@ -51,7 +53,10 @@ OPTIONS = [
     PermissionOption(option_id="yes", name="Yes", kind="allow_once"),
     PermissionOption(option_id="no", name="No", kind="reject_once"),
 ]
-PLANNED = {"status": "planned", "phases": [{"name": "fix", "description": "Mend it.", "acceptance": "The tests pass."}]}
+PLANNED = {
+    "status": "planned",
+    "phases": [{"name": "fix", "description": "Mend it.", "acceptance": "The tests pass."}],
+}
 DONE = {"status": "all-done", "completedPhases": ["fix"], "filesChanged": [], "summary": "Mended."}
 APPROVED = {"status": "approved", "issues": []}
 REJECTED = {"status": "rejected", "issues": ["one edit is missing"]}
@@ -99,7 +104,9 @@ class TestAgent:
         name = f"session-{len(list(self._store.iterdir())) + 1}"
         (self._store / name).write_text("")
         models = [word.removeprefix("model:") for word in self._words if word.startswith("model:")]
-        return NewSessionResponse(session_id=name, config_options=[choice_of(model) for model in models] or None)
+        return NewSessionResponse(
+            session_id=name, config_options=[choice_of(model) for model in models] or None
+        )
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
         if not (self._store / session_id).exists():
@@ -107,7 +114,9 @@ class TestAgent:
         self._cwd = Path(cwd)
         for line in (self._store / session_id).read_text().splitlines():
             await self.client.session_update(session_id, update_user_message_text(line))
-            await self.client.session_update(session_id, update_agent_message_text('```json\n{"status": "stuck"}\n```'))
+            await self.client.session_update(
+                session_id, update_agent_message_text('```json\n{"status": "stuck"}\n```')
+            )
         return LoadSessionResponse()
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -120,7 +129,9 @@ class TestAgent:
         self._text = prompt[0].text
         with (self._store / session_id).open("a") as memory:
             memory.write(self._text.splitlines()[0] + "\n")
-        words = role_words(self._text, self._words[1]) if self._words[:1] == ["roles"] else self._words
+        words = (
+            role_words(self._text, self._words[1]) if self._words[:1] == ["roles"] else self._words
+        )
         for word in words:
             name, _colon, rest = word.partition(":")
             act = getattr(self, f"do_{name.replace('-', '_')}", None)
@@ -129,7 +140,9 @@ class TestAgent:
                 if reply is not None:
                     return PromptResponse(stop_reason=reply)
         usage = Usage(total_tokens=180, input_tokens=100, output_tokens=50, cached_read_tokens=30)
-        return PromptResponse(stop_reason="end_turn", usage=usage if "frugal" not in words else None)
+        return PromptResponse(
+            stop_reason="end_turn", usage=usage if "frugal" not in words else None
+        )
 
     # What the words mean.
 
@@ -145,14 +158,18 @@ class TestAgent:
 
     async def do_heard(self, _: str) -> None:
         prompts = len((self._store / self._session).read_text().splitlines())
-        await self.do_say(f"heard {self._text.splitlines()[0]} in {self._session}, which has {prompts} prompts")
+        await self.do_say(
+            f"heard {self._text.splitlines()[0]} in {self._session}, which has {prompts} prompts"
+        )
 
     async def do_write(self, rest: str) -> None:
         """PATH=TEXT, asking for leave first, as polite agents do."""
         path, _, text = rest.partition("=")
         if await self._leave("edit", f"Write {path}", path):
             try:
-                await self.client.write_text_file(self._session, str(self._cwd / path), text.replace("\\n", "\n"))
+                await self.client.write_text_file(
+                    self._session, str(self._cwd / path), text.replace("\\n", "\n")
+                )
             except RequestError as exc:
                 await self.do_say(f"[{exc}]")
                 return
@@ -178,7 +195,9 @@ class TestAgent:
         path, _, part = rest.partition("=")
         line, limit = (int(number) for number in part.split("+")) if part else (None, None)
         try:
-            found = await self.client.read_text_file(self._session, str(self._cwd / path), line=line, limit=limit)
+            found = await self.client.read_text_file(
+                self._session, str(self._cwd / path), line=line, limit=limit
+            )
             await self.do_say(f"[{found.content}]")
         except RequestError as exc:
             await self.do_say(f"[{exc}]")
@@ -190,17 +209,23 @@ class TestAgent:
     async def do_run(self, command: str) -> None:
         """In a terminal of the client's."""
         try:
-            made = await self.client.create_terminal(self._session, command, env=[EnvVariable(name="MINE", value="m")])
+            made = await self.client.create_terminal(
+                self._session, command, env=[EnvVariable(name="MINE", value="m")]
+            )
             ended = await self.client.wait_for_terminal_exit(self._session, made.terminal_id)
             output = await self.client.terminal_output(self._session, made.terminal_id)
             await self.client.release_terminal(self._session, made.terminal_id)
-            await self.do_say(f"[{ended.exit_code if ended.exit_code is not None else ended.signal}: {output.output.strip()}]")
+            await self.do_say(
+                f"[{ended.exit_code if ended.exit_code is not None else ended.signal}: {output.output.strip()}]"
+            )
         except RequestError as exc:
             await self.do_say(f"[{exc}]")
 
     async def do_argv(self, rest: str) -> None:
         words = json.loads(rest)
-        made = await self.client.create_terminal(self._session, words[0], args=words[1:], cwd=str(self._cwd), output_byte_limit=20)
+        made = await self.client.create_terminal(
+            self._session, words[0], args=words[1:], cwd=str(self._cwd), output_byte_limit=20
+        )
         await self.client.wait_for_terminal_exit(self._session, made.terminal_id)
         output = await self.client.terminal_output(self._session, made.terminal_id)
         await self.do_say(f"[{output.output}|{output.truncated}]")
@@ -219,7 +244,10 @@ class TestAgent:
     async def do_cost(self, rest: str) -> None:
         used, _, amount = rest.partition("=")
         cost = Cost(amount=float(amount), currency="USD")
-        await self.client.session_update(self._session, UsageUpdate(session_update="usage_update", used=int(used), size=1000, cost=cost))
+        await self.client.session_update(
+            self._session,
+            UsageUpdate(session_update="usage_update", used=int(used), size=1000, cost=cost),
+        )
 
     async def do_stop(self, reason: str) -> str:
         return reason
@@ -250,7 +278,9 @@ class TestAgent:
         await self._cancelled.wait()
 
     async def do_hang_once(self, _: str) -> str | None:
-        """Work on and on, with a child, until it is told to stop; the first time only, and only if a test wants it."""
+        """Work on and on, with a child, until it is told to stop; the first time only, and only if
+        a test wants it.
+        """
         wanted = Path(os.environ["HOME"]) / "hang-once"
         if not wanted.exists():
             return None
@@ -264,7 +294,12 @@ class TestAgent:
 
     async def do_leave(self, way: str) -> None:
         """A process that outlives us, in our group or in a session of its own."""
-        left = subprocess.Popen(["sleep", "600"], start_new_session=way == "far", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        left = subprocess.Popen(
+            ["sleep", "600"],
+            start_new_session=way == "far",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         await self.do_say(f"[left {left.pid}]")
 
     async def do_hold(self, _: str) -> None:
@@ -281,7 +316,10 @@ class TestAgent:
                     "method": "session/update",
                     "params": {
                         "sessionId": self._session,
-                        "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "y" * 60_000}},
+                        "update": {
+                            "sessionUpdate": "agent_message_chunk",
+                            "content": {"type": "text", "text": "y" * 60_000},
+                        },
                     },
                 }
             ).encode()
@@ -304,7 +342,11 @@ class TestAgent:
         """Messages that no version of the protocol knows."""
         os.set_blocking(1, True)
         for message in (
-            {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": self._session, "update": {"sessionUpdate": "of_2031"}}},
+            {
+                "jsonrpc": "2.0",
+                "method": "session/update",
+                "params": {"sessionId": self._session, "update": {"sessionUpdate": "of_2031"}},
+            },
             {"jsonrpc": "2.0", "method": "session/update", "params": [1]},
             {"jsonrpc": "2.0", "method": "_mine/hello", "params": None},
             {"jsonrpc": "2.0", "id": {"a": 1}, "result": 1},
@@ -341,9 +383,13 @@ class TestAgent:
         output = (await self.client.terminal_output(self._session, made.terminal_id)).output
         lines = output.split()
         if len(lines) != 2:
-            await self.do_block(json.dumps({"status": "unrecoverable", "error": output or "nothing"}))
+            await self.do_block(
+                json.dumps({"status": "unrecoverable", "error": output or "nothing"})
+            )
             return
-        await self.do_block(json.dumps({"status": "committed", "branch": lines[0], "commitSha": lines[1]}))
+        await self.do_block(
+            json.dumps({"status": "committed", "branch": lines[0], "commitSha": lines[1]})
+        )
 
     async def _leave(self, kind: Any, title: str, path: str) -> str:
         """Ask for permission; the option that was chosen, or nothing."""
@@ -352,25 +398,40 @@ class TestAgent:
         call = (
             start_edit_tool_call(f"call-{self._calls}", title, place, "")
             if kind == "edit"
-            else start_tool_call(f"call-{self._calls}", title, kind=kind, locations=[ToolCallLocation(path=place)] if path else [])
+            else start_tool_call(
+                f"call-{self._calls}",
+                title,
+                kind=kind,
+                locations=[ToolCallLocation(path=place)] if path else [],
+            )
         )
         await self.client.session_update(self._session, call)
-        update = ToolCallUpdate(tool_call_id=f"call-{self._calls}", raw_input={"path": place} if path else None)
+        update = ToolCallUpdate(
+            tool_call_id=f"call-{self._calls}", raw_input={"path": place} if path else None
+        )
         reply: Any = (await self.client.request_permission(self._session, update, OPTIONS)).outcome
-        return "" if reply.outcome == "cancelled" or reply.option_id == "no" else str(reply.option_id)
+        return (
+            "" if reply.outcome == "cancelled" or reply.option_id == "no" else str(reply.option_id)
+        )
 
     async def _done(self, status: Any) -> None:
-        await self.client.session_update(self._session, update_tool_call(f"call-{self._calls}", status=status))
+        await self.client.session_update(
+            self._session, update_tool_call(f"call-{self._calls}", status=status)
+        )
 
 
 def choice_of(model: str) -> SessionConfigOptionSelect:
     """A list of models with one in it."""
     only = [SessionConfigSelectOption(value=model, name=model)]
-    return SessionConfigOptionSelect(type="select", id="model", name="Model", category="model", current_value=model, options=only)
+    return SessionConfigOptionSelect(
+        type="select", id="model", name="Model", category="model", current_value=model, options=only
+    )
 
 
 def role_words(prompt: str, file: str) -> list[str]:
-    """What the role that the prompt names does: the coder makes the first edit, and the others once the reviewer has missed them."""
+    """What the role that the prompt names does: the coder makes the first edit, and the others once
+    the reviewer has missed them.
+    """
     found = re.search(r"^# Your role: (\S+)", prompt, re.MULTILINE)
     role, again = found.group(1) if found else "", "You were here before" in prompt
     edits = json.loads(Path(file).read_text())
@@ -380,7 +441,13 @@ def role_words(prompt: str, file: str) -> list[str]:
         case "coder":
             chosen = edits[1:] if again else edits[:1]
             pause = [] if again else ["hang-once"]
-            return ["say:I mend it.", *pause, *(f"edit:{json.dumps(edit)}" for edit in chosen), "say:Done.", f"block:{json.dumps(DONE)}"]
+            return [
+                "say:I mend it.",
+                *pause,
+                *(f"edit:{json.dumps(edit)}" for edit in chosen),
+                "say:Done.",
+                f"block:{json.dumps(DONE)}",
+            ]
         case "reviewer":
             return ["run:git diff --stat", f"block:{json.dumps(APPROVED if again else REJECTED)}"]
         case _:

@@ -1,4 +1,5 @@
-"""`python -m testbed.acting STORE ACTION ARGUMENT…`: one process that does one thing to a store, and says on standard output what is done.
+"""`python -m testbed.acting STORE ACTION ARGUMENT…`: one process that does one thing to a store,
+and says on standard output what is done.
 
 A line ``done …`` is an acknowledgement: whatever happens afterwards, it must stay true.
 """

@@ -1,4 +1,6 @@
-"""Exported threads made by hand: archives that `import` should take, and archives that a stranger forged."""
+"""Exported threads made by hand: archives that `import` should take, and archives that a stranger
+forged.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def tar_of(members: Iterable[Member], form: int = tarfile.USTAR_FORMAT) -> bytes
     return buffer.getvalue()
 
 
-def write_archive(path: Path, bundle: bytes, journal: bytes, blobs: Mapping[str, bytes] | None = None) -> Path:
+def write_archive(
+    path: Path, bundle: bytes, journal: bytes, blobs: Mapping[str, bytes] | None = None
+) -> Path:
     """Write the archive of a thread, whatever its journal says."""
     members = [member(BUNDLE, bundle), member(JOURNAL, journal)]
     members += [member(f"blobs/{name}", data) for name, data in (blobs or {}).items()]

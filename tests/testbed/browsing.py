@@ -18,15 +18,19 @@ from uncaged_engine.settings.config import Config
 
 from .roles import Desk, role_bundle
 
-HANDLERS: Mapping[str, Callable[[Clients], Handler]] = {"http": HttpHandler, "fetch": FetchHandler, "search": SearchHandler}
+HANDLERS: Mapping[str, Callable[[Clients], Handler]] = {
+    "http": HttpHandler,
+    "fetch": FetchHandler,
+    "search": SearchHandler,
+}
 
 
 @dataclass(kw_only=True)
 class Browser:
     """Performs effects.
 
-    addresses: what names resolve to, one answer after the other; the last one stays. waits: a look-up sets the first and waits for the
-    second.
+    addresses: what names resolve to, one answer after the other; the last one stays. waits: a
+    look-up sets the first and waits for the second.
     """
 
     store: Store
@@ -39,10 +43,20 @@ class Browser:
         self.clients = Clients(self._look_up)
 
     def desk(
-        self, kind: str, policy: Mapping[str, object], environment: Mapping[str, str] | None = None, config: Config | None = None
+        self,
+        kind: str,
+        policy: Mapping[str, object],
+        environment: Mapping[str, str] | None = None,
+        config: Config | None = None,
     ) -> Desk:
         bundle = role_bundle(policy={kind: policy})
-        return Desk(store=self.store, bundle=bundle, start={}, environment=environment or {}, config=config or Config())
+        return Desk(
+            store=self.store,
+            bundle=bundle,
+            start={},
+            environment=environment or {},
+            config=config or Config(),
+        )
 
     def perform(self, desk: Desk, body: object) -> Outcome:
         [kind] = desk.bundle.descriptor.policy.limits

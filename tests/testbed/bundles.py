@@ -17,7 +17,10 @@ from uncaged_engine.journal.journal import create
 
 from .journals import NOW_MS, Script, start_fields
 
-ANY_PARAMETERS = {"type": "object", "properties": {name: {} for name in ("n", "plan", "rule", "value", "kind")}}
+ANY_PARAMETERS = {
+    "type": "object",
+    "properties": {name: {} for name in ("n", "plan", "rule", "value", "kind")},
+}
 
 
 def source(name: str, body: str, *, head: str = "", **descriptor: object) -> bytes:
@@ -74,7 +77,9 @@ PLANNED = source(
     return {"success": True, "message": str(len(heard)), "data": heard}
 """,
 )
-"""Yields what its parameter `plan` lists, one after the other, and returns all that it heard; "raise" lets it fail."""
+"""Yields what its parameter `plan` lists, one after the other, and returns all that it heard;
+"raise" lets it fail.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +115,14 @@ def place(
     """A thread that was accepted and that no worker has seen yet."""
     bundle, thread = granted(store, text), thread_id(number)
     path = store.data_path(bundle.hash, thread)
-    start = start_fields(bundle.hash, thread, prompt=prompt, params=params, limits=limits, name=bundle.descriptor.name)
+    start = start_fields(
+        bundle.hash,
+        thread,
+        prompt=prompt,
+        params=params,
+        limits=limits,
+        name=bundle.descriptor.name,
+    )
     create(path, lines.start(start, NOW_MS), bundle.hash, thread)
     return Placed(bundle=bundle, thread=thread, path=path)
 

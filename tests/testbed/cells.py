@@ -1,4 +1,6 @@
-"""Bundles that never saw the validator, and cells for them: what stands behind the syntax-tree gate is tested as if it were not there."""
+"""Bundles that never saw the validator, and cells for them: what stands behind the syntax-tree gate
+is tested as if it were not there.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from uncaged_engine.sandbox.mechanism import Mechanism, choose
 MECHANISMS = ("bubblewrap", "landlock")
 LANDLOCK_VERSIONS = tuple(f"landlock-{number}" for number in range(1, 8))
 WALLS = (*MECHANISMS, *LANDLOCK_VERSIONS)
-"""Every sandbox that a bundle may meet: an older kernel's Landlock is this one's, asked for no more than that version denies."""
+"""Every sandbox that a bundle may meet: an older kernel's Landlock is this one's, asked for no more
+than that version denies.
+"""
 DEADLINE_S = 20.0
 START = b'{"input":{"prompt":"do it","params":{},"steps":[]},"options":{"threadId":"T","startedAt":1714963200000,"seed":7}}'
 
@@ -27,8 +31,20 @@ def unchecked(source: str | bytes, *, trusted: bool = False) -> Bundle:
     """A bundle of exactly this source, whatever it is."""
     data = source if isinstance(source, bytes) else source.encode()
     policy: dict[str, object] = {"trusted": True} if trusted else {}
-    raw = {"contract": 1, "name": "test", "description": "A test.", "kind": "script", "parameters": {}, "roles": {}, "policy": policy}
-    return Bundle(hash=bundle_hash(data), source=data, descriptor=parse_descriptor({**raw, "continues": False}))
+    raw = {
+        "contract": 1,
+        "name": "test",
+        "description": "A test.",
+        "kind": "script",
+        "parameters": {},
+        "roles": {},
+        "policy": policy,
+    }
+    return Bundle(
+        hash=bundle_hash(data),
+        source=data,
+        descriptor=parse_descriptor({**raw, "continues": False}),
+    )
 
 
 def version_of(name: str) -> int:
@@ -44,10 +60,16 @@ def mechanism_for(name: str) -> Mechanism:
 
 
 @contextmanager
-def cell_for(source: str | bytes, mechanism: str = "auto", limits: CellLimits | None = None) -> Iterator[Cell]:
+def cell_for(
+    source: str | bytes, mechanism: str = "auto", limits: CellLimits | None = None
+) -> Iterator[Cell]:
     """A cell with that bundle in it; ``none`` makes the bundle a trusted one."""
     trusted = mechanism == "none"
-    cell = Cell.start(unchecked(source, trusted=trusted), None if trusted else mechanism_for(mechanism), limits=limits or CellLimits())
+    cell = Cell.start(
+        unchecked(source, trusted=trusted),
+        None if trusted else mechanism_for(mechanism),
+        limits=limits or CellLimits(),
+    )
     try:
         yield cell
     finally:
@@ -64,7 +86,12 @@ def go_on(cell: Cell, seq: int, outcome: object, slot: int = 1) -> BundleReply:
 
 def step_line(seq: int, **fields: object) -> bytes:
     """A sealed step line; its chain is not true, but the child does not look at it."""
-    return json.dumps({"seq": seq, **fields, "timestamp": 1, "chain": "0" * 20}, separators=(",", ":")).encode() + b"\n"
+    return (
+        json.dumps(
+            {"seq": seq, **fields, "timestamp": 1, "chain": "0" * 20}, separators=(",", ":")
+        ).encode()
+        + b"\n"
+    )
 
 
 def value_of(expression: str, mechanism: str = "auto", *, before: str = "") -> Any:

@@ -11,7 +11,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
-GROUPS = {"thread": ("diff", "merge", "rm", "show"), "keys": ("list", "rm", "set"), "mcp": ("config",)}
+GROUPS = {
+    "thread": ("diff", "merge", "rm", "show"),
+    "keys": ("list", "rm", "set"),
+    "mcp": ("config",),
+}
 FOLLOWED = frozenset({"run", "resume", "answer", "fork"})
 NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--due"})
 
@@ -21,9 +25,15 @@ def check_document(words: Sequence[str], stdout: str) -> None:
     name = schema_name(words)
     if name is None or "--json" not in words or not stdout:
         return
-    documents = [json.loads(line) for line in stdout.splitlines()] if name == "events" else [json.loads(stdout)]
+    documents = (
+        [json.loads(line) for line in stdout.splitlines()]
+        if name == "events"
+        else [json.loads(stdout)]
+    )
     for document in documents:
-        problems = [f"{error.json_path}: {error.message}" for error in validator(name).iter_errors(document)]
+        problems = [
+            f"{error.json_path}: {error.message}" for error in validator(name).iter_errors(document)
+        ]
         assert not problems, f"{' '.join(words)} does not fit docs/json/{name}.json: {problems}"
 
 

@@ -1,7 +1,8 @@
-"""`python -m testbed.dying PATH LINE COUNT DEED MODULE ARGUMENT…`: run a module until a line is reached for the COUNT-th time.
+"""`python -m testbed.dying PATH LINE COUNT DEED MODULE ARGUMENT…`: run a module until a line is
+reached for the COUNT-th time.
 
-DEED says what happens there: ``self`` dies of SIGKILL; ``sandbox`` loses all its child processes and goes on; ``hold`` says so on standard
-output and goes on when it is told to on standard input.
+DEED says what happens there: ``self`` dies of SIGKILL; ``sandbox`` loses all its child processes
+and goes on; ``hold`` says so on standard output and goes on when it is told to on standard input.
 """
 
 from __future__ import annotations

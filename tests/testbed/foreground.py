@@ -1,4 +1,6 @@
-"""A worker that the test itself started: not detached, perhaps under a tracer or with a changed module, and ended with the test."""
+"""A worker that the test itself started: not detached, perhaps under a tracer or with a changed
+module, and ended with the test.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ WORKER = ("-m", "uncaged_engine.worker")
 
 
 def dying(at: Window, module: str, *, count: int = 1, deed: str = "self") -> list[str]:
-    """What the interpreter is to run so that *module* meets its end, or something else, in a window."""
+    """What the interpreter is to run so that *module* meets its end, or something else, in a
+    window.
+    """
     return ["-m", "testbed.dying", str(at.path), str(at.line), str(count), deed, module]
 
 
@@ -37,12 +41,15 @@ def worker(
     """Run the worker of a bundle and wait until it listens, or has ended.
 
     Args:
-        python: what the interpreter is to run in place of the plain worker. before: words that stand before the interpreter.
+        python: what the interpreter is to run in place of the plain worker. before: words that
+            stand before the interpreter.
     """
     ready, theirs = os.pipe()
     words = [*before, sys.executable, *python, str(store.root), bundle, str(theirs)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, pass_fds=(theirs,), cwd=store.root, env=environment(), stdin=pipe, stdout=pipe) as process:
+    with subprocess.Popen(
+        words, pass_fds=(theirs,), cwd=store.root, env=environment(), stdin=pipe, stdout=pipe
+    ) as process:
         os.close(theirs)
         try:
             os.read(ready, 1)  # a letter, or the end

@@ -25,7 +25,14 @@ def start_fields(
     **more: object,
 ) -> dict[str, object]:
     """A start record's fields, as `run` composes them."""
-    options = {"maxRounds": 10, "maxSteps": 10_000, "threadId": thread, "startedAt": NOW_MS, "seed": 7, **(limits or {})}
+    options = {
+        "maxRounds": 10,
+        "maxSteps": 10_000,
+        "threadId": thread,
+        "startedAt": NOW_MS,
+        "seed": 7,
+        **(limits or {}),
+    }
     return {
         "engine": "0",
         "python": "3",
@@ -63,7 +70,13 @@ class Script:
         return self
 
     def intent(self, seq: int, effect: object = None) -> Self:
-        return self.add(lines.intent(seq, encode({"null": {"value": seq}} if effect is None else effect).encode(), NOW_MS + seq))
+        return self.add(
+            lines.intent(
+                seq,
+                encode({"null": {"value": seq}} if effect is None else effect).encode(),
+                NOW_MS + seq,
+            )
+        )
 
     def step(self, seq: int, **fields: object) -> Self:
         return self.add(lines.step(seq, fields or {"outcome": seq}, NOW_MS + seq))
@@ -79,7 +92,13 @@ class Script:
         return self.add(lines.attempt(seq, number, fields, NOW_MS))
 
     def void(
-        self, seq: int, word: str = "killed", message: str = "stopped", *, begun: bool | None = False, parts: Sequence[int] = ()
+        self,
+        seq: int,
+        word: str = "killed",
+        message: str = "stopped",
+        *,
+        begun: bool | None = False,
+        parts: Sequence[int] = (),
     ) -> Self:
         """begun: None leaves the field out, as engines did before they wrote it."""
         body = lines.void(seq, word, message, {}, NOW_MS, begun=bool(begun), parts=parts)

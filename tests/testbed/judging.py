@@ -1,4 +1,6 @@
-"""What must hold after a fault: no acknowledged step is lost, none is performed twice in silence, and `resume` completes."""
+"""What must hold after a fault: no acknowledged step is lost, none is performed twice in silence,
+and `resume` completes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ RESUMES = 5
 
 
 class Witness:
-    """Somebody who follows a thread on the worker's socket and remembers how far it was told to be on disk."""
+    """Somebody who follows a thread on the worker's socket and remembers how far it was told to be
+    on disk.
+    """
 
     def __init__(self) -> None:
         self.flushed_bytes = 0
@@ -45,7 +49,9 @@ class Witness:
 
 
 def drive(store: Store, placed: Placed, witness: Witness | None = None) -> None:
-    """Have the thread driven by the live worker and wait until it is left, or the worker is gone."""
+    """Have the thread driven by the live worker and wait until it is left, or the worker is
+    gone.
+    """
     with suppress(UncagedError):  # not accepted: then nothing was acknowledged
         client.request(store, placed.bundle.hash, drive_message(placed), start=False)
     with (witness or Witness()).watching(store, placed):
@@ -61,19 +67,26 @@ def judge_the_disk(placed: Placed, before: bytes, witness: Witness, seen: list[i
     """Right after the fault: what somebody was told of, or saw happen, is in the journal.
 
     Args:
-        before: the journal at the moment of the fault. seen: the seqs of the effects that the world saw.
+        before: the journal at the moment of the fault. seen: the seqs of the effects that the world
+            saw.
     """
     left = placed.path.read_bytes()
-    assert witness.flushed_bytes <= len(left), f"a follower was told of {witness.flushed_bytes} bytes, {len(left)} are left"
+    assert witness.flushed_bytes <= len(left), (
+        f"a follower was told of {witness.flushed_bytes} bytes, {len(left)} are left"
+    )
     assert left[: witness.flushed_bytes] == before[: witness.flushed_bytes]
     history = read(placed, left)
     for seq in seen:
         pending = history.pending
-        assert len(history.steps) >= seq or (pending is not None and pending.seq == seq), f"effect {seq} was performed without a trace"
+        assert len(history.steps) >= seq or (pending is not None and pending.seq == seq), (
+            f"effect {seq} was performed without a trace"
+        )
 
 
 def judge_the_rest(engine: Engine, placed: Placed, expected: object) -> None:
-    """After the disk is mended: `resume` completes, nothing that was whole has changed, and nothing was repeated in silence."""
+    """After the disk is mended: `resume` completes, nothing that was whole has changed, and nothing
+    was repeated in silence.
+    """
     left = placed.path.read_bytes()
     whole = left[: read(placed, left).good_bytes]
     _resume(engine, placed.thread)
@@ -82,7 +95,9 @@ def judge_the_rest(engine: Engine, placed: Placed, expected: object) -> None:
     assert data.startswith(whole)
     said = Counter(record["seq"] for record in records_of(data) if "because" in record)
     for seq, times in Counter(marks(engine, placed.thread)).items():
-        assert times <= 1 + said[seq], f"effect {seq} was performed {times} times, and {said[seq]} lines say so"
+        assert times <= 1 + said[seq], (
+            f"effect {seq} was performed {times} times, and {said[seq]} lines say so"
+        )
     verdict = engine.verify(placed.thread)
     assert verdict.ok, verdict.message
 

@@ -18,4 +18,11 @@ def leading_to(home: Path, backend: str = BACKEND) -> dict[str, str]:
 def fill(home: Path, service: str, user: str, value: str) -> None:
     """Put an entry into it, as a person would."""
     command = [sys.executable, "-m", "keyring", "set", service, user]
-    subprocess.run(command, env=leading_to(home), input=f"{value}\n", text=True, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        command,
+        env=leading_to(home),
+        input=f"{value}\n",
+        text=True,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )

@@ -1,4 +1,6 @@
-"""The step loop's commands are executed with lists: a journal in memory, a plain generator as bundle, a function as handler."""
+"""The step loop's commands are executed with lists: a journal in memory, a plain generator as
+bundle, a function as handler.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class Puppet:
         record.pop("chain", None)
         if "error" in record:
             return self._advance(self._generator.throw, EffectError(record["error"]))
-        return self._advance(self._generator.send, record if "role" in record else record["outcome"])
+        return self._advance(
+            self._generator.send, record if "role" in record else record["outcome"]
+        )
 
     def _advance(self, method: Callable[[Any], Any], argument: object) -> BundleReply:
         try:
@@ -67,20 +71,29 @@ class Puppet:
         except StopIteration as stop:
             return BundleReply("return", encode(stop.value).encode())
         except (EffectError, ValueError, KeyError) as exc:
-            return BundleReply("raise", encode({"type": type(exc).__name__, "message": str(exc), "trace": ""}).encode())
+            return BundleReply(
+                "raise",
+                encode({"type": type(exc).__name__, "message": str(exc), "trace": ""}).encode(),
+            )
 
 
 def answer_with_its_value(command: Perform) -> Outcome:
     """What the null effect does."""
     body = command.body if isinstance(command.body, dict) else {}
-    return Failure.of("null", str(body["fail"])) if "fail" in body else Answer(fields={"outcome": body.get("value")})
+    return (
+        Failure.of("null", str(body["fail"]))
+        if "fail" in body
+        else Answer(fields={"outcome": body.get("value")})
+    )
 
 
 @dataclass(slots=True, kw_only=True)
 class Table:
-    """Everything that a loop needs, in memory; `play` runs a thread from wherever its journal stands.
+    """Everything that a loop needs, in memory; `play` runs a thread from wherever its journal
+    stands.
 
-    commands: what the loop asked for. performed: seq and attempt of each effect, intended: when it was first asked for.
+    commands: what the loop asked for. performed: seq and attempt of each effect, intended: when it
+    was first asked for.
     flushed: how many lines are on disk.
     crash_at: the number of the command at which the power goes out, before it is executed.
     """
@@ -129,7 +142,9 @@ class Table:
         return recover(self.script.data, self.script.bundle, self.script.thread)
 
     def play(self, run: Run, *, redo: bool = False, skip: bool = False) -> str:
-        """Take the thread up and drive it until it is left. redo, skip: as a person who resumes it decides."""
+        """Take the thread up and drive it until it is left. redo, skip: as a person who resumes it
+        decides.
+        """
         for word, is_said in (("redo", redo), ("skip", skip)):
             if is_said:
                 self.script.control("resume", **{word: True})
@@ -164,7 +179,9 @@ class Table:
         """The disk after a power cut."""
         kept = self.script.sealed[: self.flushed]
         digest = recover(b"".join(kept), self.script.bundle, self.script.thread).digest
-        self.script = Script(bundle=self.script.bundle, thread=self.script.thread, sealed=kept, digest=digest)
+        self.script = Script(
+            bundle=self.script.bundle, thread=self.script.thread, sealed=kept, digest=digest
+        )
 
     def _execute(self, command: Command, puppet: Speaker) -> object:
         match command:
@@ -182,7 +199,9 @@ class Table:
                 return StepProgress(puppet.tell(line), seq)
             case Perform(seq, _, _, attempt, intended_ms):
                 self.intended.append(intended_ms)
-                assert self.flushed == len(self.script.sealed), "the world may see an effect only after the flush"
+                assert self.flushed == len(self.script.sealed), (
+                    "the world may see an effect only after the flush"
+                )
                 self.performed.append((seq, attempt))
                 return self.perform(command)
 

@@ -1,4 +1,6 @@
-"""A real HTTP server on loopback that speaks the two wire formats of language models and answers what a test wrote down."""
+"""A real HTTP server on loopback that speaks the two wire formats of language models and answers
+what a test wrote down.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ STOPS = {
         "refusal": "refusal",
         "context": "model_context_window_exceeded",
     },
-    "openai": {"end": "stop", "tools": "tool_calls", "length": "length", "refusal": "content_filter", "context": "length"},
+    "openai": {
+        "end": "stop",
+        "tools": "tool_calls",
+        "length": "length",
+        "refusal": "content_filter",
+        "context": "length",
+    },
 }
 
 
@@ -28,9 +36,12 @@ STOPS = {
 class Turn:
     """One answer of the model.
 
-    text: its pieces. calls: tool and arguments; text stands for arguments as they are, JSON or not. thinking: a signed thought before it.
-    status, headers, body: an answer that is no stream. cut: break off after the text, "hard" by closing the connection, "soft" by ending
-    the stream politely but too early. gate: wait for it after the text. error: an error in the middle of the stream, by type.
+    text: its pieces. calls: tool and arguments; text stands for arguments as they are, JSON or not.
+    thinking: a signed thought before it.
+    status, headers, body: an answer that is no stream. cut: break off after the text, "hard" by
+    closing the connection, "soft" by ending
+    the stream politely but too early. gate: wait for it after the text. error: an error in the
+    middle of the stream, by type.
     """
 
     text: Sequence[str] = ()
@@ -61,9 +72,18 @@ def calls(*wanted: tuple[str, Arguments], **more: Any) -> Turn:
 
 
 def fails(status: int, kind: str = "api_error", message: str = "it broke", **headers: str) -> Turn:
-    """An error as both wires write it; the pause before the next try is short unless a test wants another."""
-    after = {"retry-after-ms": "5", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return Turn(status=status, headers=after, body={"type": "error", "error": {"type": kind, "message": message, "code": kind}})
+    """An error as both wires write it; the pause before the next try is short unless a test wants
+    another.
+    """
+    after = {
+        "retry-after-ms": "5",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
+    return Turn(
+        status=status,
+        headers=after,
+        body={"type": "error", "error": {"type": kind, "message": message, "code": kind}},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +132,16 @@ class ModelServer:
             if callable(self._script):
                 return self._script(seen)
             number = len(self.asked) - 1
-            return self._script[number] if number < len(self._script) else fails(400, "invalid_request_error", "the script is over")
+            return (
+                self._script[number]
+                if number < len(self._script)
+                else fails(400, "invalid_request_error", "the script is over")
+            )
 
     def start(self) -> None:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
 
     def stop(self) -> None:
         self.ended.set()
@@ -152,12 +178,23 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.model.seen.append(Seen(path=self.path, headers=dict(self.headers), body=None))
-        self._whole(200, {}, {"object": "list", "data": [{"id": name, "object": "model"} for name in self.server.model.models]})
+        self._whole(
+            200,
+            {},
+            {
+                "object": "list",
+                "data": [{"id": name, "object": "model"} for name in self.server.model.models],
+            },
+        )
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         turn = self.server.model.take(
-            Seen(path=self.path, headers={name.lower(): value for name, value in self.headers.items()}, body=body)
+            Seen(
+                path=self.path,
+                headers={name.lower(): value for name, value in self.headers.items()},
+                body=body,
+            )
         )
         if turn.status != 200 or turn.body is not None:
             self._whole(turn.status, turn.headers, turn.body)
@@ -185,7 +222,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _whole(self, status: int, headers: Mapping[str, str], body: Any) -> None:
         data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         self.send_response(status)
-        for name, value in {"content-type": "text/html" if isinstance(body, str) else "application/json", **headers}.items():
+        for name, value in {
+            "content-type": "text/html" if isinstance(body, str) else "application/json",
+            **headers,
+        }.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -208,21 +248,44 @@ def anthropic(turn: Turn, hold: Hold) -> Iterator[bytes]:
     def event(kind: str, **fields: Any) -> bytes:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
-    usage = {"input_tokens": turn.input_tokens - turn.cached_tokens, "output_tokens": 1, "cache_read_input_tokens": turn.cached_tokens}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": None, "usage": usage}
+    usage = {
+        "input_tokens": turn.input_tokens - turn.cached_tokens,
+        "output_tokens": 1,
+        "cache_read_input_tokens": turn.cached_tokens,
+    }
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "stop_reason": None,
+        "usage": usage,
+    }
     yield event("message_start", message={**message, "content": []})
     yield event("ping")
     index = 0
     if turn.thinking:
-        yield event("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""})
-        yield event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": turn.thinking})
-        yield event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "signed"})
+        yield event(
+            "content_block_start",
+            index=0,
+            content_block={"type": "thinking", "thinking": "", "signature": ""},
+        )
+        yield event(
+            "content_block_delta",
+            index=0,
+            delta={"type": "thinking_delta", "thinking": turn.thinking},
+        )
+        yield event(
+            "content_block_delta", index=0, delta={"type": "signature_delta", "signature": "signed"}
+        )
         yield event("content_block_stop", index=0)
         index = 1
     if turn.text:
         yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
         for piece in turn.text:
-            yield event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
+            yield event(
+                "content_block_delta", index=index, delta={"type": "text_delta", "text": piece}
+            )
         if turn.gate is not None:
             hold(turn.gate)
         if turn.error:
@@ -236,17 +299,31 @@ def anthropic(turn: Turn, hold: Hold) -> Iterator[bytes]:
         block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}
         yield event("content_block_start", index=index, content_block=block)
         for piece in pieces(written(arguments)):
-            yield event("content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": piece})
+            yield event(
+                "content_block_delta",
+                index=index,
+                delta={"type": "input_json_delta", "partial_json": piece},
+            )
         yield event("content_block_stop", index=index)
         index += 1
-    details = {"type": "refusal", "category": "cyber", "explanation": "not this"} if turn.reason == "refusal" else None
-    delta = {"stop_reason": STOPS["anthropic"][turn.reason], "stop_sequence": None, "stop_details": details}
+    details = (
+        {"type": "refusal", "category": "cyber", "explanation": "not this"}
+        if turn.reason == "refusal"
+        else None
+    )
+    delta = {
+        "stop_reason": STOPS["anthropic"][turn.reason],
+        "stop_sequence": None,
+        "stop_details": details,
+    }
     yield event("message_delta", delta=delta, usage={"output_tokens": turn.output_tokens})
     yield event("message_stop")
 
 
 def openai(turn: Turn, hold: Hold) -> Iterator[bytes]:
-    def event(delta: Mapping[str, Any] | None = None, *, finish: str | None = None, **fields: Any) -> bytes:
+    def event(
+        delta: Mapping[str, Any] | None = None, *, finish: str | None = None, **fields: Any
+    ) -> bytes:
         choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
         return f"data: {json.dumps({'object': 'chat.completion.chunk', 'choices': choices, **fields})}\n\n".encode()
 
@@ -264,7 +341,16 @@ def openai(turn: Turn, hold: Hold) -> Iterator[bytes]:
         return
     for number, (name, arguments) in enumerate(turn.calls):
         yield event(
-            {"tool_calls": [{"index": number, "id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": ""}}]}
+            {
+                "tool_calls": [
+                    {
+                        "index": number,
+                        "id": f"call_{number}",
+                        "type": "function",
+                        "function": {"name": name, "arguments": ""},
+                    }
+                ]
+            }
         )
         for piece in pieces(written(arguments)):
             yield event({"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
@@ -272,5 +358,11 @@ def openai(turn: Turn, hold: Hold) -> Iterator[bytes]:
         yield event({"refusal": "not this"})
     yield event({}, finish=STOPS["openai"][turn.reason])
     details = {"cached_tokens": turn.cached_tokens}
-    yield event(usage={"prompt_tokens": turn.input_tokens, "completion_tokens": turn.output_tokens, "prompt_tokens_details": details})
+    yield event(
+        usage={
+            "prompt_tokens": turn.input_tokens,
+            "completion_tokens": turn.output_tokens,
+            "prompt_tokens_details": details,
+        }
+    )
     yield b"data: [DONE]\n\n"

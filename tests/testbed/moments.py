@@ -1,4 +1,6 @@
-"""Something that another process could do at any time is done at the worst moment: between two calls of the code that is tested."""
+"""Something that another process could do at any time is done at the worst moment: between two
+calls of the code that is tested.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,18 @@ from typing import Any
 import pytest
 
 
-def just_before(patch: pytest.MonkeyPatch, owner: object, name: str, action: Callable[[], object]) -> None:
-    """Perform *action* once, right before the next call of *owner*'s function *name*, which is then called as ever."""
+def just_before(
+    patch: pytest.MonkeyPatch, owner: object, name: str, action: Callable[[], object]
+) -> None:
+    """Perform *action* once, right before the next call of *owner*'s function *name*, which is then
+    called as ever.
+    """
     _around(patch, owner, name, before=action)
 
 
-def just_after(patch: pytest.MonkeyPatch, owner: object, name: str, action: Callable[[], object]) -> None:
+def just_after(
+    patch: pytest.MonkeyPatch, owner: object, name: str, action: Callable[[], object]
+) -> None:
     """The same, right after that call."""
     _around(patch, owner, name, after=action)
 

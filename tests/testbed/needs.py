@@ -1,4 +1,5 @@
-"""The programs and kernel features that some tests cannot do without: each is looked up once, and what is missing skips the test.
+"""The programs and kernel features that some tests cannot do without: each is looked up once, and
+what is missing skips the test.
 
 In CI, which installs them all, it fails the test.
 """
@@ -34,7 +35,11 @@ def lacking(name: str) -> str:
         return "" if straced.available() else "strace is not installed, or may not trace here"
     if name in LANDLOCK_VERSIONS:
         offered = landlock_abi(os.uname().machine)
-        return "" if offered >= version_of(name) else f"the kernel offers Landlock {offered}, not {version_of(name)}"
+        return (
+            ""
+            if offered >= version_of(name)
+            else f"the kernel offers Landlock {offered}, not {version_of(name)}"
+        )
     if name not in NAMES:
         raise ValueError(f"tests need one of {NAMES}, not {name!r}")
     try:

@@ -1,4 +1,5 @@
-"""`python -m testbed.patched PATCH,… MODULE ARGUMENT…`: run a module with some of the engine's safeguards taken out.
+"""`python -m testbed.patched PATCH,… MODULE ARGUMENT…`: run a module with some of the engine's
+safeguards taken out.
 
 For positive controls: a harness that does not fail then proves nothing.
 """
@@ -47,7 +48,9 @@ def late_intent() -> None:
     written = loop._write_intent
     resolve = loop._resolve
 
-    def late(turn: loop._Turn, kind: str, body: object, context: loop.LoopContext) -> Generator[commands.Command, Any, Any]:
+    def late(
+        turn: loop._Turn, kind: str, body: object, context: loop.LoopContext
+    ) -> Generator[commands.Command, Any, Any]:
         if turn.reopened:
             return (yield from resolve(turn, kind, body, context))
         outcome = yield commands.Perform(turn.seq, kind, body, 1, context.now_ms())
@@ -106,7 +109,9 @@ def no_attempt_line() -> None:
     """What is performed again leaves no word of it."""
     resolve = loop._resolve
 
-    def silent(turn: loop._Turn, kind: str, body: object, context: loop.LoopContext) -> Generator[commands.Command, Any, Any]:
+    def silent(
+        turn: loop._Turn, kind: str, body: object, context: loop.LoopContext
+    ) -> Generator[commands.Command, Any, Any]:
         steps = resolve(turn, kind, body, context)
         reply: object = None
         while True:
@@ -133,7 +138,9 @@ def bug_in_null() -> None:
 
 
 def broken_scratch(step: str, code: int) -> Callable[[], None]:
-    """The disk fails while a script's private directory is made, or while the script is written into it."""
+    """The disk fails while a script's private directory is made, or while the script is written
+    into it.
+    """
 
     def patch() -> None:
         make = script_start.private_directory
@@ -142,7 +149,9 @@ def broken_scratch(step: str, code: int) -> Callable[[], None]:
             if step == "mkdir":
                 raise OSError(code, os.strerror(code), "/tmp/uncaged-script-x")
             private = make()
-            (private / "script.sh").symlink_to("/dev/full" if code == errno.ENOSPC else private / "nowhere" / "script.sh")
+            (private / "script.sh").symlink_to(
+                "/dev/full" if code == errno.ENOSPC else private / "nowhere" / "script.sh"
+            )
             return private
 
         setattr(script, "private_directory", broken)  # noqa: B010 - a name that the module imports

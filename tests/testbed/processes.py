@@ -1,4 +1,6 @@
-"""No process that a test started outlives it: all are found by the store that they serve, ended by their number, and seen to be gone."""
+"""No process that a test started outlives it: all are found by the store that they serve, ended by
+their number, and seen to be gone.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ def workers_of(root: Path) -> list[psutil.Process]:
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # it ended while we looked
             words = process.cmdline()
-            if "uncaged_engine.worker" in " ".join(words[:6]) and any(_is_below(word, root) for word in words):
+            if "uncaged_engine.worker" in " ".join(words[:6]) and any(
+                _is_below(word, root) for word in words
+            ):
                 found.append(process)
     return found
 
 
 def end_workers(root: Path) -> list[int]:
-    """End the workers of *root* with all that they started; returns the numbers of those that would not go."""
+    """End the workers of *root* with all that they started; returns the numbers of those that would
+    not go.
+    """
     workers = workers_of(root)
     numbers = [worker.pid for worker in workers]
     for worker in workers:

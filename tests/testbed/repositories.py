@@ -12,7 +12,14 @@ IDENTITY = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")
 
 def git(directory: Path, *arguments: str) -> str:
     """Run git as the person would and return what it prints."""
-    done = subprocess.run(["git", *IDENTITY, *arguments], cwd=directory, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["git", *IDENTITY, *arguments],
+        cwd=directory,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     return done.stdout
 
 
@@ -20,7 +27,12 @@ def make_repository(directory: Path, files: Mapping[str, str | bytes] | None = N
     """Make a repository with one commit that holds *files*."""
     directory.mkdir(parents=True)
     git(directory, "init", "--quiet", "--initial-branch=main")
-    write(directory, files if files is not None else {"add.py": "def add(a, b):\n    return a - b\n", "lib/deep.txt": "deep\n"})
+    write(
+        directory,
+        files
+        if files is not None
+        else {"add.py": "def add(a, b):\n    return a - b\n", "lib/deep.txt": "deep\n"},
+    )
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--allow-empty", "--message=one")
     return directory
@@ -41,5 +53,7 @@ def contents(directory: Path) -> dict[str, bytes]:
         for name in [*names, *(name for name in directories if (Path(root) / name).is_symlink())]:
             path = Path(root) / name
             if path.name != ".git":
-                found[str(path.relative_to(directory))] = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
+                found[str(path.relative_to(directory))] = (
+                    bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
+                )
     return found

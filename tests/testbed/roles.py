@@ -41,7 +41,12 @@ def role_spec(name: str = "coder", schema: Mapping[str, object] | None = None) -
 
 def role_bundle(*names: str, policy: Mapping[str, object] | None = None) -> Bundle:
     """A bundle with these roles, all of the same schema."""
-    role = {"description": "A role.", "systemPrompt": "You work.", "extractPrompt": "Say how it went.", "schema": SCHEMA}
+    role = {
+        "description": "A role.",
+        "systemPrompt": "You work.",
+        "extractPrompt": "Say how it went.",
+        "schema": SCHEMA,
+    }
     descriptor = {
         "contract": 1,
         "name": "demo",
@@ -50,7 +55,9 @@ def role_bundle(*names: str, policy: Mapping[str, object] | None = None) -> Bund
         "roles": dict.fromkeys(names or ("planner", "coder"), role),
         "policy": {"role": {"workspace": "write"}} if policy is None else policy,
     }
-    return read_bundle(f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode())
+    return read_bundle(
+        f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode()
+    )
 
 
 def request(tmp_path: Path, **more: Any) -> AgentRequest:

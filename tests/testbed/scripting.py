@@ -30,13 +30,31 @@ def bundle(policy: Mapping[str, object], parameters: Mapping[str, object] | None
         "policy": {"script": policy},
         "parameters": parameters or {},
     }
-    return read_bundle(f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode())
+    return read_bundle(
+        f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode()
+    )
 
 
-def desk_for(store: Store, mechanism: str, policy: Mapping[str, object], params: Mapping[str, object] | None = None, **more: Any) -> Desk:
-    parameters = {"type": "object", "properties": {name: {"type": "string", "format": "path"} for name in params or {} if name == "path"}}
+def desk_for(
+    store: Store,
+    mechanism: str,
+    policy: Mapping[str, object],
+    params: Mapping[str, object] | None = None,
+    **more: Any,
+) -> Desk:
+    parameters = {
+        "type": "object",
+        "properties": {
+            name: {"type": "string", "format": "path"} for name in params or {} if name == "path"
+        },
+    }
     usual: dict[str, Any] = {"environment": PATH, "config": Config(sandbox=mechanism)}  # type: ignore[arg-type]  # one of its words
-    return Desk(store=store, bundle=bundle(policy, parameters), start={"parameters": {"params": params or {}}}, **(usual | more))
+    return Desk(
+        store=store,
+        bundle=bundle(policy, parameters),
+        start={"parameters": {"params": params or {}}},
+        **(usual | more),
+    )
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
@@ -57,10 +75,25 @@ def objects_at(*places: Path) -> dict[Path, Identity]:
 
 
 def as_user(source: str, *arguments: str, uid: int = 65534) -> Any:
-    """Run a program as an ordinary user with the system's own Python; return what it prints as JSON."""
+    """Run a program as an ordinary user with the system's own Python; return what it prints as
+    JSON.
+    """
     paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
-    words = ["/usr/bin/setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "/usr/bin/python3", "-B", "-c", source]
+    words = [
+        "/usr/bin/setpriv",
+        "--reuid",
+        str(uid),
+        "--regid",
+        str(uid),
+        "--clear-groups",
+        "/usr/bin/python3",
+        "-B",
+        "-c",
+        source,
+    ]
     environment = {"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run([*words, *arguments], capture_output=True, text=True, check=False, env=environment, cwd="/")
+    done = subprocess.run(
+        [*words, *arguments], capture_output=True, text=True, check=False, env=environment, cwd="/"
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

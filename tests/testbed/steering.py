@@ -35,7 +35,9 @@ def wait_for(engine: Engine, thread: ThreadId, wanted: Callable[[Event], bool]) 
 
 def intent_of(seq: int) -> Callable[[Event], bool]:
     """The moment at which step *seq* is about to be performed."""
-    return lambda event: event.kind == "record" and "intent" in event.body and event.body["seq"] == seq
+    return lambda event: (
+        event.kind == "record" and "intent" in event.body and event.body["seq"] == seq
+    )
 
 
 def written(engine: Engine, thread: ThreadId) -> list[dict[str, Any]]:
@@ -46,4 +48,8 @@ def written(engine: Engine, thread: ThreadId) -> list[dict[str, Any]]:
 def marks(engine: Engine, thread: ThreadId) -> list[int]:
     """Which effects left a mark outside, by seq, in the order in which they were performed."""
     path = engine.store.work / f"{thread}.null"
-    return [int(line.rpartition("/")[2]) for line in path.read_text().splitlines()] if path.exists() else []
+    return (
+        [int(line.rpartition("/")[2]) for line in path.read_text().splitlines()]
+        if path.exists()
+        else []
+    )

@@ -1,4 +1,6 @@
-"""Faults and counts at the system call, by strace: the process under test does not know that it is watched."""
+"""Faults and counts at the system call, by strace: the process under test does not know that it is
+watched.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,13 @@ def available() -> bool:
     import subprocess
 
     found = shutil.which("strace")
-    return found is not None and subprocess.run([found, "-qq", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode == 0
+    return (
+        found is not None
+        and subprocess.run(
+            [found, "-qq", "-o", "/dev/null", "true"], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 def strace(
@@ -46,10 +54,23 @@ def strace(
 
     Args:
         paths: only calls about these files count. inject: ``NAME:error=EIO:when=3`` and the like.
-        alone: without the threads and processes that it starts. light: the kernel stops the process at the named calls only, so that the
-            timing of the rest stays close to that of an untraced process; not together with `alone`.
+        alone: without the threads and processes that it starts. light: the kernel stops the process
+            at the named calls only, so that the timing of the rest stays close to that of an
+            untraced process; not together with `alone`.
     """
-    words = ["strace", "-qq", "-y", "-s", "0", "-o", str(log), "-e", f"trace={','.join(calls)}", "-e", "signal=none"]
+    words = [
+        "strace",
+        "-qq",
+        "-y",
+        "-s",
+        "0",
+        "-o",
+        str(log),
+        "-e",
+        f"trace={','.join(calls)}",
+        "-e",
+        "signal=none",
+    ]
     words += [] if alone else ["-f"]
     words += ["--seccomp-bpf"] if light else []
     for path in paths:
@@ -63,13 +84,21 @@ def points(**counts: int) -> list[str]:
 
 
 def injection(point: str, fault: Fault) -> str:
-    """The call at this point, in each thread of execution, fails, or is the last thing that happens."""
+    """The call at this point, in each thread of execution, fails, or is the last thing that
+    happens.
+    """
     call, _, number = point.partition(" ")
-    return f"{call}:signal=KILL:when={number}" if fault == "KILL" else f"{call}:error={fault}:when={number}"
+    return (
+        f"{call}:signal=KILL:when={number}"
+        if fault == "KILL"
+        else f"{call}:error={fault}:when={number}"
+    )
 
 
 def calls_of(log: Path) -> list[Call]:
-    """What was traced, in order; a call that another thread interrupted in the log is put together again."""
+    """What was traced, in order; a call that another thread interrupted in the log is put together
+    again.
+    """
     found: list[Call] = []
     begun: dict[tuple[str, str], str] = {}
     for text in log.read_text(errors="replace").splitlines():
@@ -84,12 +113,19 @@ def calls_of(log: Path) -> list[Call]:
         matched = _LINE.match(line)
         if matched:
             result = None if matched[4] == "?" else int(matched[4])
-            found.append(Call(pid=int(matched[1] or 0), name=matched[2], arguments=matched[3], result=result))
-    return found + [Call(pid=int(pid), name=name, arguments=text, result=None) for (pid, name), text in begun.items()]
+            found.append(
+                Call(pid=int(matched[1] or 0), name=matched[2], arguments=matched[3], result=result)
+            )
+    return found + [
+        Call(pid=int(pid), name=name, arguments=text, result=None)
+        for (pid, name), text in begun.items()
+    ]
 
 
 def durable_bytes(log: Path, path: Path, created_bytes: int) -> int:
-    """How much of an append-only file a power cut would have left: what was written before the last flush that succeeded."""
+    """How much of an append-only file a power cut would have left: what was written before the last
+    flush that succeeded.
+    """
     written = durable = created_bytes
     for call in calls_of(log):
         if f"<{path}>" not in call.arguments:

@@ -27,8 +27,16 @@ class Notebook:
 
     used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     described: Sequence[ToolDescription] = (
-        ToolDescription(name="note", description="Note a text.", parameters={"type": "object", "properties": {"text": {"type": "string"}}}),
-        ToolDescription(name="look", description="Look at the notes.", parameters={"type": "object", "properties": {}}),
+        ToolDescription(
+            name="note",
+            description="Note a text.",
+            parameters={"type": "object", "properties": {"text": {"type": "string"}}},
+        ),
+        ToolDescription(
+            name="look",
+            description="Look at the notes.",
+            parameters={"type": "object", "properties": {}},
+        ),
     )
 
     def use(self, call: ToolUse, left_s: float) -> ToolResult:  # noqa: ARG002 - the protocol's signature
@@ -65,7 +73,9 @@ def talking(
     environment: Mapping[str, str] | None = None,
     **settings: object,
 ) -> Iterator[Sight]:
-    chosen = read_settings(wire, {"baseUrl": server.base_url(wire), "model": "tiny", "key": KEY, **settings})
+    chosen = read_settings(
+        wire, {"baseUrl": server.base_url(wire), "model": "tiny", "key": KEY, **settings}
+    )
     cancel, progress = Cancel(), list[Mapping[str, object]]()
     with open_client(chosen, environment or {}) as (client, connection):
         talk = ToolLoop(

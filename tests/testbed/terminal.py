@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 
-def on_terminal(words: list[str], environment: dict[str, str], directory: Path, *, typed: bytes = b"") -> tuple[int, str]:
+def on_terminal(
+    words: list[str], environment: dict[str, str], directory: Path, *, typed: bytes = b""
+) -> tuple[int, str]:
     """Run the command with a terminal on all three streams."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(

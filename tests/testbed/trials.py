@@ -1,4 +1,6 @@
-"""A ground on which agents are tried: a home and a PATH of its own, with stand-ins for coding programs."""
+"""A ground on which agents are tried: a home and a PATH of its own, with stand-ins for coding
+programs.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +30,36 @@ class Proving:
     """Tries agents with a secret ``secret:K``; remembers nothing."""
 
     root: Path
-    thread: ThreadId = field(default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10)))  # what carries its mark is ended
+    thread: ThreadId = field(
+        default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10))
+    )  # what carries its mark is ended
 
     @property
     def environment(self) -> dict[str, str]:
         path = f"{self.root / 'bin'}:{FAKES}:{Path(sys.executable).parent}:/usr/bin:/bin"
         names = {"PLAY": "play", "CALLS": "calls", "UP": "up"}
-        return {"PATH": path, "HOME": str(self.root), "KEY_HERE": PLANTED, **{name: str(self.root / file) for name, file in names.items()}}
+        return {
+            "PATH": path,
+            "HOME": str(self.root),
+            "KEY_HERE": PLANTED,
+            **{name: str(self.root / file) for name, file in names.items()},
+        }
 
     def context(self, config: Config | None = None, limit_s: float = 20.0) -> TrialContext:
         secrets = {"K": SecretSource(env="KEY_HERE"), "NONE": SecretSource(env="NOT_SET")}
         config = config or Config(secrets=secrets, environment=("PLAY", "CALLS", "UP"))
-        return TrialContext(config=config, environment=self.environment, thread=self.thread, limit_s=limit_s)
+        return TrialContext(
+            config=config, environment=self.environment, thread=self.thread, limit_s=limit_s
+        )
 
     def find(self, use: str, *, limit_s: float = 20.0, **settings: Any) -> AgentCheck:
         """Try one agent."""
-        return run_trial(trial_of(use), with_key(use, settings), self.context(limit_s=limit_s), "agents.mine in config.yaml")
+        return run_trial(
+            trial_of(use),
+            with_key(use, settings),
+            self.context(limit_s=limit_s),
+            "agents.mine in config.yaml",
+        )
 
     def acp(self, *words: str, **settings: Any) -> AgentCheck:
         return self.find("acp", argv=[sys.executable, str(ACP), *words], **settings)

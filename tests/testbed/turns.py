@@ -31,7 +31,9 @@ class Bench:
     """A place for turns: a worktree, a home, and what was told on the way."""
 
     root: Path
-    thread: ThreadId = field(default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10)))  # what carries its mark is ended
+    thread: ThreadId = field(
+        default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10))
+    )  # what carries its mark is ended
     told: list[Mapping[str, object]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -52,9 +54,16 @@ class Bench:
         os.mkfifo(bench.marks)
         return bench
 
-    def ask(self, *words: str, settings: Mapping[str, object] | None = None, **more: Any) -> AgentAnswer:
+    def ask(
+        self, *words: str, settings: Mapping[str, object] | None = None, **more: Any
+    ) -> AgentAnswer:
         agent = AcpAgent({"argv": argv(*words), "graceSeconds": 5.0, **(settings or {})})
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), MARK: f"{self.thread}/1", "MARKS": str(self.marks)}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.root),
+            MARK: f"{self.thread}/1",
+            "MARKS": str(self.marks),
+        }
         usual = {
             "key": f"{self.thread}/1",
             "worktree": self.worktree,

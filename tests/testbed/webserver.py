@@ -1,4 +1,6 @@
-"""A real HTTP server on loopback that answers what a test wrote down, over TLS if a test wants it."""
+"""A real HTTP server on loopback that answers what a test wrote down, over TLS if a test wants
+it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer. body: several pieces are sent as they come, in chunks. raw: the body is all there is, status line included."""
+    """An answer. body: several pieces are sent as they come, in chunks. raw: the body is all there
+    is, status line included.
+    """
 
     status: int = 200
     headers: Sequence[tuple[str, str]] = ()
@@ -42,7 +46,9 @@ class Reply:
 Script = Callable[[Seen], Reply]
 
 
-def text(body: str, kind: str = "text/plain; charset=utf-8", *, status: int = 200, **headers: str) -> Reply:
+def text(
+    body: str, kind: str = "text/plain; charset=utf-8", *, status: int = 200, **headers: str
+) -> Reply:
     more = [(name.replace("_", "-"), value) for name, value in headers.items()]
     return Reply(status=status, headers=[("Content-Type", kind), *more], body=body.encode())
 
@@ -61,7 +67,9 @@ def raw(*pieces: bytes) -> Reply:
 
 @dataclass(slots=True, kw_only=True)
 class WebServer:
-    """connections: how many there were. names: what TLS clients called it. ended: set when it stops, so that no script waits longer."""
+    """connections: how many there were. names: what TLS clients called it. ended: set when it
+    stops, so that no script waits longer.
+    """
 
     port: int
     scheme: str
@@ -83,7 +91,9 @@ class WebServer:
 def serving(script: Script, *, certificate: Path | None = None) -> Iterator[WebServer]:
     """certificate: a PEM file with a key and what it certifies; the server then speaks TLS."""
     server = _Server(script, certificate)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    ).start()
     try:
         yield server.web
     finally:
@@ -97,8 +107,28 @@ def certify(directory: Path, *names: str) -> Path:
     """A key and a certificate for these names that vouches for itself, in one file."""
     path, key = directory / f"{names[0]}.pem", directory / f"{names[0]}.key"
     among = ",".join(f"DNS:{name}" for name in names)
-    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    about = ["-subj", f"/CN={names[0]}", "-addext", f"subjectAltName={among}", "-keyout", str(key), "-out", str(path)]
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    about = [
+        "-subj",
+        f"/CN={names[0]}",
+        "-addext",
+        f"subjectAltName={among}",
+        "-keyout",
+        str(key),
+        "-out",
+        str(path),
+    ]
     subprocess.run([*made, *about], check=True, capture_output=True)
     path.write_bytes(path.read_bytes() + key.read_bytes())
     return path
@@ -112,7 +142,9 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self._open: list[socket.socket] = []
         self.script = script
-        self.web = WebServer(port=int(self.server_address[1]), scheme="https" if certificate else "http")
+        self.web = WebServer(
+            port=int(self.server_address[1]), scheme="https" if certificate else "http"
+        )
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if self.tls is not None and certificate is not None:
             self.tls.load_cert_chain(certificate)
@@ -151,7 +183,9 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
         if self.server.tls is not None:
             with suppress(OSError):
-                socket.socket.shutdown(self.request, socket.SHUT_RDWR)  # the server would try its own socket, which TLS has taken over
+                socket.socket.shutdown(
+                    self.request, socket.SHUT_RDWR
+                )  # the server would try its own socket, which TLS has taken over
             self.request.close()
 
     def log_message(self, format: str, *args: object) -> None:

@@ -1,4 +1,6 @@
-"""Every window that the code names with a ``# crash here`` comment can be found, and a process can be stopped exactly there."""
+"""Every window that the code names with a ``# crash here`` comment can be found, and a process can
+be stopped exactly there.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _COMMENT = re.compile(r"# crash here[,:]? *(.*)")
 class Window:
     """A place between two things that happen.
 
-    text: what the comment says after "crash here". line: the first one that is executed when the window is open.
+    text: what the comment says after "crash here". line: the first one that is executed when the
+    window is open.
     """
 
     path: Path
@@ -31,7 +34,8 @@ def windows() -> Iterator[Window]:
             lines = path.read_text("utf-8").splitlines()
             for number, line in enumerate(lines, start=1):
                 if found := _COMMENT.search(line):
-                    yield Window(path=path, line=_first_code(lines, number), text=found[1])
+                    text = " ".join([found[1], *_continued(lines, number)])
+                    yield Window(path=path, line=_first_code(lines, number), text=text)
 
 
 def window(text: str) -> Window:
@@ -42,8 +46,20 @@ def window(text: str) -> Window:
 
 def place(path: Path, code: str) -> Window:
     """Before the first line with this code."""
-    number = next(number for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1) if code in line)
+    number = next(
+        number
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if code in line
+    )
     return Window(path=path, line=number, text=code)
+
+
+def _continued(lines: list[str], number: int) -> Iterator[str]:
+    """The further lines of a comment that stands alone."""
+    if lines[number - 1].lstrip().startswith("#"):
+        while lines[number].lstrip().startswith("#"):
+            yield lines[number].strip("# ")
+            number += 1
 
 
 def _first_code(lines: list[str], number: int) -> int:

@@ -14,7 +14,17 @@ from testbed.bundles import granted, source
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash
 from uncaged_engine.api import Engine
-from uncaged_tools.flows import FlowTool, call, find_tool, free_name, reads_prompt, split, tool_document, tool_name, tools
+from uncaged_tools.flows import (
+    FlowTool,
+    call,
+    find_tool,
+    free_name,
+    reads_prompt,
+    split,
+    tool_document,
+    tool_name,
+    tools,
+)
 
 HASH = BundleHash("C9NMV6V2TQT81")
 PARAMETERS = {
@@ -50,7 +60,11 @@ RAW = source(
     return {"success": True, "message": "m", "data": {"results": [], "directOutput": input["params"]["value"]}, "direct": True}
 """,
 )
-ASKS = source("asks", '\n    return {"message": (yield {"ask": {"question": "which?"}})}\n', policy={"ask": {}})
+ASKS = source(
+    "asks",
+    '\n    return {"message": (yield {"ask": {"question": "which?"}})}\n',
+    policy={"ask": {}},
+)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +85,9 @@ ASKS = source("asks", '\n    return {"message": (yield {"ask": {"question": "whi
     ],
 )
 def test_a_name_is_made_fit(text: str, name: str) -> None:
-    """Lower case, spaces as `_`, everything else dropped, runs collapsed, trimmed, 64 characters; never empty."""
+    """Lower case, spaces as `_`, everything else dropped, runs collapsed, trimmed, 64 characters;
+    never empty.
+    """
     assert tool_name(text, HASH) == name
 
 
@@ -91,19 +107,27 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
 
 
 def test_every_enabled_flow_is_a_tool(engine: Engine) -> None:
-    """With its parameters, without those that only a person may set; the prompt where its code reads one; disabled ones are none."""
+    """With its parameters, without those that only a person may set; the prompt where its code
+    reads one; disabled ones are none.
+    """
     for text in (WEATHER, ECHO, RAW):
         granted(engine.store, text)
     engine.registry.set_enabled("raw", enabled=False)
     echo, weather = tools(engine, reserved=["echo"])
     assert (echo.name, echo.flow, echo.prompt) == ("echo_2", "echo", True)
-    assert echo.schema == {"type": "object", "properties": {"prompt": {"type": "string", "description": "The task, in words."}}}
+    assert echo.schema == {
+        "type": "object",
+        "properties": {"prompt": {"type": "string", "description": "The task, in words."}},
+    }
     assert weather == FlowTool(
         name="weather",
         description="For tests.",
         schema={
             "type": "object",
-            "properties": {"city": {"type": "string", "description": "Where."}, "days": {"type": "integer", "default": 3}},
+            "properties": {
+                "city": {"type": "string", "description": "Where."},
+                "days": {"type": "integer", "default": 3},
+            },
             "required": ["city"],
             "additionalProperties": False,
         },
@@ -120,7 +144,10 @@ def test_every_enabled_flow_is_a_tool(engine: Engine) -> None:
         ('    yield {"null": {"value": given["prompt"]}}\n', True),
         ("    yield {'null': {'value': given.get('prompt')}}\n", True),
         ('    yield {"null": {"value": given["params"]}}\n', False),
-        ('    question = {}\n    question["prompt"] = "Why?"\n    yield {"llm": question}\n', False),
+        (
+            '    question = {}\n    question["prompt"] = "Why?"\n    yield {"llm": question}\n',
+            False,
+        ),
     ],
 )
 def test_a_prompt_is_offered_where_it_is_read(body: str, reads: bool) -> None:
@@ -145,7 +172,10 @@ def test_a_tool_is_written_as_each_endpoint_takes_it(engine: Engine) -> None:
     [tool] = tools(engine)
     named = {"name": "weather", "description": "For tests."}
     assert tool_document(tool, "anthropic") == {**named, "input_schema": tool.schema}
-    assert tool_document(tool, "openai") == {"type": "function", "function": {**named, "parameters": tool.schema}}
+    assert tool_document(tool, "openai") == {
+        "type": "function",
+        "function": {**named, "parameters": tool.schema},
+    }
     assert tool_document(tool, "mcp") == {**named, "inputSchema": tool.schema}
     assert json.loads(json.dumps(tool_document(tool, "openai"))) == tool_document(tool, "openai")
 
@@ -157,7 +187,9 @@ def test_arguments_become_prompt_and_parameters(engine: Engine) -> None:
     among = tools(engine)
     assert split(find_tool(among, "echo"), {"prompt": "x"}) == ("x", {})
     assert split(find_tool(among, "weather"), {"city": "Bern"}) == ("", {"city": "Bern"})
-    with pytest.raises(UsageError, match="the tool weather has no argument 'key'; it has: city, days"):
+    with pytest.raises(
+        UsageError, match="the tool weather has no argument 'key'; it has: city, days"
+    ):
         split(find_tool(among, "weather"), {"key": "k"})
     with pytest.raises(UsageError, match="prompt must be text, not 5"):
         split(find_tool(among, "echo"), {"prompt": 5})
@@ -167,12 +199,20 @@ def test_arguments_become_prompt_and_parameters(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_a_call_runs_a_thread(engine: Engine) -> None:
-    """Its result is the call's; a result without success, a direct output and a thread that waits are told apart."""
+    """Its result is the call's; a result without success, a direct output and a thread that waits
+    are told apart.
+    """
     for text in (ECHO, RAW, ASKS):
         granted(engine.store, text)
     on_event: list[Any] = []
     done = call(engine, "echo", {"prompt": "hello"}, on_event=on_event.append)
-    assert (done.status, done.success, done.message, done.data, done.direct) == ("completed", True, "hello", None, False)
+    assert (done.status, done.success, done.message, done.data, done.direct) == (
+        "completed",
+        True,
+        "hello",
+        None,
+        False,
+    )
     assert [event.kind for event in on_event][-1] == "status"
     assert engine.thread(done.thread_id).summary.name == "echo"
     assert call(engine, "echo", {"prompt": "no"}).success is False
@@ -181,4 +221,6 @@ def test_a_call_runs_a_thread(engine: Engine) -> None:
         assert (direct.data, direct.direct, direct.success) == (value, True, True)
     waiting = call(engine, "asks", {})
     assert (waiting.status, waiting.success) == ("waiting", False)
-    assert waiting.message.startswith(f"thread {waiting.thread_id} waits for a person: which?; see: uncaged-workflow thread ")
+    assert waiting.message.startswith(
+        f"thread {waiting.thread_id} waits for a person: which?; see: uncaged-workflow thread "
+    )

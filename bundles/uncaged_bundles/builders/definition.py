@@ -1,6 +1,8 @@
-"""A definition file is loaded in a process of its own, so that what it imports, prints or breaks stays there and only a bundle comes back.
+"""A definition file is loaded in a process of its own, so that what it imports, prints or breaks
+stays there and only a bundle comes back.
 
-python -m uncaged_bundles.builders.definition flow.py      # prints {"bundle": text} or {"error": message}
+python -m uncaged_bundles.builders.definition flow.py      # prints {"bundle": text} or {"error":
+message}
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ _TRACE_LINES = 12
 def build_definition(path: Path, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
     """Return the bundle of the workflow that the Python file *path* defines.
 
-    The file's directory (for a module of a package: the directory of the outermost package) is importable while it is loaded.
-    The workflow is the one named ``workflow``, or else the only one.
+    The file's directory (for a module of a package: the directory of the outermost package) is
+    importable while it is loaded. The workflow is the one named ``workflow``, or else the only one.
 
     Args:
         known_effects: effect kinds that the workflow's policy may name.
@@ -54,9 +56,13 @@ def find_workflow(module: ModuleType) -> Workflow:
     if "workflow" in found:
         return found["workflow"]
     if not found:
-        raise BundleError(f"{module.__file__} defines no workflow; write workflow = Workflow(…), from uncaged_bundles.authoring")
+        raise BundleError(
+            f"{module.__file__} defines no workflow; write workflow = Workflow(…), from uncaged_bundles.authoring"
+        )
     if len({id(workflow) for workflow in found.values()}) > 1:
-        raise BundleError(f"{module.__file__} defines several workflows ({', '.join(found)}); name the one to build 'workflow'")
+        raise BundleError(
+            f"{module.__file__} defines several workflows ({', '.join(found)}); name the one to build 'workflow'"
+        )
     return next(iter(found.values()))
 
 

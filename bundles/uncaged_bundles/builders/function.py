@@ -1,4 +1,6 @@
-"""A function that passes here stands by name at the top level of a module, takes what it will be given, and holds nothing else."""
+"""A function that passes here stands by name at the top level of a module, takes what it will be
+given, and holds nothing else.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,23 @@ class Named:
 
 
 def locate(function: object, what: str, parameters: Sequence[str]) -> Named:
-    """Return where *function* stands; *what* (such as ``moderator``) and *parameters* (such as ``["ctx"]``) are what it should be.
+    """Return where *function* stands; *what* (such as ``moderator``) and *parameters* (such as
+    ``["ctx"]``) are what it should be.
 
     Raises:
-        BundleError: it is no plain function of that shape, closes over something, or stands nowhere by name.
+        BundleError: it is no plain function of that shape, closes over something, or stands nowhere
+            by name.
     """
     if not isinstance(function, FunctionType):
-        raise BundleError(f"the {what} is {shown(function)}; write a plain function, undecorated, at the top level of a module")
+        raise BundleError(
+            f"the {what} is {shown(function)}; write a plain function, undecorated, at the top level of a module"
+        )
     head = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: the {what} {function.__name__!r}"
     if function.__closure__:
         names = ", ".join(map(repr, function.__code__.co_freevars))
-        raise BundleError(f"{head} closes over {names}; a bundle carries text, not values: make that a constant of the module")
+        raise BundleError(
+            f"{head} closes over {names}; a bundle carries text, not values: make that a constant of the module"
+        )
     if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
         raise BundleError(f"{head} is a generator or async; it must simply return its answer")
     _check_parameters(function, head, parameters)
@@ -39,14 +47,23 @@ def locate(function: object, what: str, parameters: Sequence[str]) -> Named:
     found = [name for name, value in vars(module).items() if value is function] if module else []
     if not found:
         raise BundleError(f"{head} has no name at the top level of its module; define it there")
-    return Named(module=function.__module__, name=function.__name__ if function.__name__ in found else found[0])
+    return Named(
+        module=function.__module__,
+        name=function.__name__ if function.__name__ in found else found[0],
+    )
 
 
 def _check_parameters(function: FunctionType, head: str, wanted: Sequence[str]) -> None:
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.default is not parameter.empty:
-            raise BundleError(f"{head} has a default for {parameter.name!r}; it takes exactly ({', '.join(wanted)})")
+            raise BundleError(
+                f"{head} has a default for {parameter.name!r}; it takes exactly ({', '.join(wanted)})"
+            )
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if len(parameters) != len(wanted) or any(parameter.kind not in positional for parameter in parameters):
-        raise BundleError(f"{head} takes {inspect.signature(function)}; it must take exactly ({', '.join(wanted)})")
+    if len(parameters) != len(wanted) or any(
+        parameter.kind not in positional for parameter in parameters
+    ):
+        raise BundleError(
+            f"{head} takes {inspect.signature(function)}; it must take exactly ({', '.join(wanted)})"
+        )

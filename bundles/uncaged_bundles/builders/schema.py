@@ -1,4 +1,6 @@
-"""A role's schema leaves here as plain JSON Schema, whether it was written as such or as a pydantic model class."""
+"""A role's schema leaves here as plain JSON Schema, whether it was written as such or as a pydantic
+model class.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,17 @@ from typing import Any
 from uncaged_bundles.errors import BundleError
 
 _SCHEMA_KEYS = frozenset(
-    {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedProperties"}
+    {
+        "items",
+        "additionalProperties",
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "propertyNames",
+        "unevaluatedProperties",
+    }
 )
 _SCHEMA_LISTS = frozenset({"oneOf", "anyOf", "allOf", "prefixItems"})
 _SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
@@ -20,31 +32,43 @@ Schema = dict[str, Any]
 def freeze_schema(schema: object, path: str) -> Mapping[str, object]:
     """Return *schema* as JSON Schema.
 
-    A model's definitions are put where they are used (those that contain themselves stay under ``$defs``), and titles are left out:
-    pydantic makes them up from names, and an agent reads this text.
+    A model's definitions are put where they are used (those that contain themselves stay under
+    ``$defs``), and titles are left out: pydantic makes them up from names, and an agent reads this
+    text.
 
     Raises:
-        BundleError: *schema* is neither a mapping nor a pydantic model class, or pydantic has no JSON Schema for one of its fields.
+        BundleError: *schema* is neither a mapping nor a pydantic model class, or pydantic has no
+            JSON Schema for one of its fields.
     """
     if isinstance(schema, Mapping):
         return schema
     if not isinstance(schema, type) or not hasattr(schema, "model_json_schema"):
-        raise BundleError(f"{path} is {schema!r}; write it as JSON Schema (a dict) or as a pydantic model class")
+        raise BundleError(
+            f"{path} is {schema!r}; write it as JSON Schema (a dict) or as a pydantic model class"
+        )
     from pydantic.errors import PydanticInvalidForJsonSchema
 
     try:
         raw: Schema = schema.model_json_schema()
     except PydanticInvalidForJsonSchema as exc:
-        raise BundleError(f"{path}: the model {schema.__name__!r} has no JSON Schema: {exc.message}") from exc
+        raise BundleError(
+            f"{path}: the model {schema.__name__!r} has no JSON Schema: {exc.message}"
+        ) from exc
     definitions: Schema = raw.pop("$defs", {})
     recursive = {name for name in definitions if name in _reachable(name, definitions)}
     frozen = _inlined(raw, definitions, recursive)
-    kept = {name: _inlined(definitions[name], definitions, recursive) for name in definitions if name in recursive}
+    kept = {
+        name: _inlined(definitions[name], definitions, recursive)
+        for name in definitions
+        if name in recursive
+    }
     return {**frozen, "$defs": kept} if kept else frozen
 
 
 def statuses(schema: Mapping[str, object]) -> tuple[str, ...] | None:
-    """Return the words that *schema* allows for ``status``, in its order; None when they are no closed list."""
+    """Return the words that *schema* allows for ``status``, in its order; None when they are no
+    closed list.
+    """
     found = dict.fromkeys(_statuses(schema, schema))
     words = tuple(word for word in found if isinstance(word, str))
     return words if words and len(words) == len(found) else None
@@ -54,7 +78,11 @@ def _statuses(schema: object, root: Mapping[str, object]) -> Iterator[object]:
     """Yield what the schema itself lists; its branches are asked only when it lists nothing."""
     node = _resolved(schema, root)
     properties = node.get("properties")
-    status = _resolved(properties["status"], root) if isinstance(properties, Mapping) and "status" in properties else {}
+    status = (
+        _resolved(properties["status"], root)
+        if isinstance(properties, Mapping) and "status" in properties
+        else {}
+    )
     if "const" in status:
         yield status["const"]
     elif isinstance(listed := status.get("enum"), list):
@@ -79,7 +107,9 @@ def _resolved(schema: object, root: Mapping[str, object]) -> Mapping[str, object
 
 
 def _reachable(name: str, definitions: Schema) -> set[str]:
-    """Return the names of the definitions that *name* leads to; itself only if it contains itself."""
+    """Return the names of the definitions that *name* leads to; itself only if it contains
+    itself.
+    """
     found: set[str] = set()
     pending = [name]
     while pending:
@@ -104,10 +134,15 @@ def _inlined(schema: Any, definitions: Schema, recursive: set[str]) -> Any:
         return schema
     reference = str(schema.get("$ref", "")).removeprefix(_DEFINITION)
     if reference in definitions and reference not in recursive:
-        schema = {**definitions[reference], **{key: value for key, value in schema.items() if key != "$ref"}}
+        schema = {
+            **definitions[reference],
+            **{key: value for key, value in schema.items() if key != "$ref"},
+        }
         return _inlined(schema, definitions, recursive)
     return {
-        key: _inlined_under(key, value, definitions, recursive) for key, value in schema.items() if key not in ("title", "discriminator")
+        key: _inlined_under(key, value, definitions, recursive)
+        for key, value in schema.items()
+        if key not in ("title", "discriminator")
     }
 
 

@@ -1,4 +1,6 @@
-"""A table that passes here answers every status of every role, reaches every role, and can come to an end."""
+"""A table that passes here answers every status of every role, reaches every role, and can come to
+an end.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,32 @@ Edges = Mapping[str, list[tuple[str, object]]]
 Written = dict[str, str | dict[str, str | list[str]]]
 
 
-def check_table(table: Graph, schemas: Mapping[str, Mapping[str, object]], *, several: bool = False) -> tuple[str, ...]:
+def check_table(
+    table: Graph, schemas: Mapping[str, Mapping[str, object]], *, several: bool = False
+) -> tuple[str, ...]:
     """Return everything that is wrong with *table*, one sentence each.
 
     Args:
-        schemas: the frozen schema of each role by name. several: a status may lead to several roles, as in the graph of a function.
+        schemas: the frozen schema of each role by name. several: a status may lead to several
+            roles, as in the graph of a function.
     """
     edges = {role: list(_edges(row, several=several)) for role, row in table.items()}
-    return (*_shape_problems(table, edges, schemas), *_status_problems(table, schemas), *_reach_problems(table, edges, schemas))
+    return (
+        *_shape_problems(table, edges, schemas),
+        *_status_problems(table, schemas),
+        *_reach_problems(table, edges, schemas),
+    )
 
 
 def write_graph(table: Graph) -> Written:
     """Return *table* for the descriptor: START first, then its rows in their order."""
     rows: Written = {}
     for role, row in table.items():
-        rows[role] = row if isinstance(row, str) else {status: to if isinstance(to, str) else list(to) for status, to in row.items()}
+        rows[role] = (
+            row
+            if isinstance(row, str)
+            else {status: to if isinstance(to, str) else list(to) for status, to in row.items()}
+        )
     return {START: rows.pop(START), **rows}
 
 
@@ -85,7 +98,9 @@ def _reach_problems(table: Graph, edges: Edges, schemas: Mapping[str, object]) -
 def _edges(row: object, *, several: bool) -> Iterator[tuple[str, object]]:
     if isinstance(row, Mapping):
         for status, targets in row.items():
-            for target in targets if several and isinstance(targets, list | tuple) and targets else [targets]:
+            for target in (
+                targets if several and isinstance(targets, list | tuple) and targets else [targets]
+            ):
                 yield status, target
     else:
         yield "", row

@@ -1,4 +1,5 @@
-"""A workflow's definition becomes one file: its descriptor as a literal, the carried driver, and the functions that the author wrote.
+"""A workflow's definition becomes one file: its descriptor as a literal, the carried driver, and
+the functions that the author wrote.
 
 The same definition gives the same bytes on any machine, from any directory and under any hash seed.
 """
@@ -36,13 +37,16 @@ def build_workflow(workflow: Workflow, known_effects: EffectKinds = KNOWN_EFFECT
     Args:
         known_effects: effect kinds that its policy may name.
     Raises:
-        BundleError: something in the definition cannot be a bundle; the message names it and its place.
+        BundleError: something in the definition cannot be a bundle; the message names it and its
+            place.
     """
     return check_built(write_workflow(workflow), workflow.name, known_effects)
 
 
 def check_built(source: bytes, name: str, known_effects: EffectKinds) -> bytes:
-    """Return *source* if it is a valid bundle; BundleError names *name*, the definition that it was built from."""
+    """Return *source* if it is a valid bundle; BundleError names *name*, the definition that it was
+    built from.
+    """
     try:
         read_bundle(source, known_effects, check_schemas=True)
     except BundleError as exc:
@@ -51,13 +55,17 @@ def check_built(source: bytes, name: str, known_effects: EffectKinds) -> bytes:
 
 
 def write_workflow(workflow: Workflow) -> bytes:
-    """Return the bundle of *workflow*, not yet validated (that needs to know which effects there are)."""
+    """Return the bundle of *workflow*, not yet validated (that needs to know which effects there
+    are).
+    """
     try:
         parse_flow_name(workflow.name)
     except UsageError as exc:
         raise BundleError(f"the workflow's name: {exc}") from exc
     if "role" not in workflow.policy:
-        raise BundleError(f'the policy of workflow {workflow.name!r} must allow its roles: write {{"role": {{}}, …}}')
+        raise BundleError(
+            f'the policy of workflow {workflow.name!r} must allow its roles: write {{"role": {{}}, …}}'
+        )
     roles = {role.name: _role(role) for role in workflow.roles}
     descriptor = _descriptor(workflow, roles)
     carrier = Carrier(reserved=_RESERVED, trusted=workflow.policy.get("trusted") is True)
@@ -100,7 +108,10 @@ def _descriptor(workflow: Workflow, roles: Mapping[str, dict[str, object]]) -> d
     }
     table = workflow.moderator if isinstance(workflow.moderator, Mapping) else workflow.graph
     if table is not None:
-        schemas = {role.name: freeze_schema(role.schema, f"role {role.name!r}: schema") for role in workflow.roles}
+        schemas = {
+            role.name: freeze_schema(role.schema, f"role {role.name!r}: schema")
+            for role in workflow.roles
+        }
         if problems := check_table(table, schemas, several=table is workflow.graph):
             listed = "\n".join(f"- {problem}" for problem in problems)
             raise BundleError(
@@ -111,7 +122,9 @@ def _descriptor(workflow: Workflow, roles: Mapping[str, dict[str, object]]) -> d
 
 
 def _run(workflow: Workflow, carrier: Carrier) -> str:
-    """Carry the workflow's functions and return the text of ``run``, which hands them to the driver."""
+    """Carry the workflow's functions and return the text of ``run``, which hands them to the
+    driver.
+    """
     arguments = ["input", "options", 'roles=descriptor["roles"]']
     functions: list[tuple[str, object, list[str]]] = []
     if isinstance(workflow.moderator, Mapping):
@@ -129,6 +142,10 @@ def _run(workflow: Workflow, carrier: Carrier) -> str:
         arguments.append(f"{what}={named.name}")
     call = f"drive_roles({', '.join(arguments)})"
     if len(call) > WIDTH - len("    return (yield from )"):
-        call = "drive_roles(\n" + "".join(f"            {argument},\n" for argument in arguments) + "        )"
+        call = (
+            "drive_roles(\n"
+            + "".join(f"            {argument},\n" for argument in arguments)
+            + "        )"
+        )
         return f"def run(input, options):\n    return (\n        yield from {call}\n    )\n"
     return f"def run(input, options):\n    return (yield from {call})\n"

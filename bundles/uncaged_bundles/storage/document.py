@@ -1,7 +1,9 @@
-"""YAML files that people edit: read without building objects, changed by line, so that comments and foreign entries survive.
+"""YAML files that people edit: read without building objects, changed by line, so that comments and
+foreign entries survive.
 
-Anchors and aliases are refused (a few lines of them unfold to billions of values), and so is deep nesting: the C parser's own composer
-recurses without a bound, so the flat stream of events is looked at first.
+Anchors and aliases are refused (a few lines of them unfold to billions of values), and so is deep
+nesting: the C parser's own composer recurses without a bound, so the flat stream of events is
+looked at first.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ MAX_BYTES = 8 << 20
 MAX_DEPTH = 48
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_IRREGULAR = re.compile(rb"\r|\xc2\x85|\xe2\x80[\xa8\xa9]|^\xef\xbb\xbf|^(?:---|\.\.\.)", re.MULTILINE)
+_IRREGULAR = re.compile(
+    rb"\r|\xc2\x85|\xe2\x80[\xa8\xa9]|^\xef\xbb\xbf|^(?:---|\.\.\.)", re.MULTILINE
+)
 """Line breaks that only YAML counts, a byte order mark, document markers."""
 
 Span = tuple[int, int]
@@ -47,14 +51,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """Places of the pairs of a document, each as the bytes of its whole lines: top-level keys, and the entries of sections."""
+    """Places of the pairs of a document, each as the bytes of its whole lines: top-level keys, and
+    the entries of sections.
+    """
 
     top: Mapping[str, Span]
     sections: Mapping[str, Mapping[str, Span]]
 
 
 def load_yaml(data: bytes, where: str) -> object:
-    """Return the plain data in a YAML text, None for a blank one; DamagedError has *where* and the line."""
+    """Return the plain data in a YAML text, None for a blank one; DamagedError has *where* and the
+    line.
+    """
     node = _composed(data, where)
     try:
         return None if node is None else _constructed(node)
@@ -63,7 +71,9 @@ def load_yaml(data: bytes, where: str) -> object:
 
 
 class Document:
-    """Syntax tree of a YAML file: a mapping of sections, each a mapping of entries, which stay as they were written."""
+    """Syntax tree of a YAML file: a mapping of sections, each a mapping of entries, which stay as
+    they were written.
+    """
 
     def __init__(self, root: yaml.MappingNode, where: str, data: bytes = b"") -> None:
         self._root = root
@@ -73,17 +83,25 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> Self:
-        """Parse a text; a blank one is an empty document. DamagedError when it is no mapping, with *where* and the line."""
+        """Parse a text; a blank one is an empty document. DamagedError when it is no mapping, with
+        *where* and the line.
+        """
         node = _composed(data, where)
-        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"):
+        if node is None or (
+            isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+        ):
             node = _represented({})
         if not isinstance(node, yaml.MappingNode):
-            raise DamagedError(f"{where}:{_line(node)}: the file must hold a mapping such as 'workflows:' with entries")
+            raise DamagedError(
+                f"{where}:{_line(node)}: the file must hold a mapping such as 'workflows:' with entries"
+            )
         document = cls(node, where, data)
         keys = Counter(entry.key for entry in document._entries(node))
         for entry in document._entries(node):
             if keys[entry.key] > 1:
-                raise DamagedError(f"{where}:{entry.line}: the key {entry.key!r} is there twice; join the two")
+                raise DamagedError(
+                    f"{where}:{entry.line}: the key {entry.key!r} is there twice; join the two"
+                )
         return document
 
     def rewritten(self) -> bytes:
@@ -92,7 +110,11 @@ class Document:
             return self._data
         if not self._data.strip():
             return self.encode()
-        rewriting = Rewriting(self._data.decode("utf-8-sig"), lambda text: _composed(text.encode(), self._where), _pair_lines)
+        rewriting = Rewriting(
+            self._data.decode("utf-8-sig"),
+            lambda text: _composed(text.encode(), self._where),
+            _pair_lines,
+        )
         try:
             for change in self._changes:
                 change(rewriting)
@@ -104,13 +126,21 @@ class Document:
         return rewriting.text.encode()
 
     def _with_comments_above(self) -> bytes:
-        """The plain text under all lines that are comments: where an entry is written in a way that is not changed line by line."""
-        comments = [line.strip() for line in self._data.decode("utf-8-sig").split("\n") if line.lstrip().startswith("#")]
+        """The plain text under all lines that are comments: where an entry is written in a way that
+        is not changed line by line.
+        """
+        comments = [
+            line.strip()
+            for line in self._data.decode("utf-8-sig").split("\n")
+            if line.lstrip().startswith("#")
+        ]
         return "".join(f"{line}\n" for line in comments).encode() + self.encode()
 
     def encode(self) -> bytes:
         """Return the text as the library writes it, without comments."""
-        text = yaml.serialize(self._root, Dumper=_Dumper, allow_unicode=True, width=120, encoding="utf-8")
+        text = yaml.serialize(
+            self._root, Dumper=_Dumper, allow_unicode=True, width=120, encoding="utf-8"
+        )
         return text if isinstance(text, bytes) else str(text).encode()
 
     def top(self, name: str) -> Entry | None:
@@ -118,15 +148,19 @@ class Document:
         return next((entry for entry in self._entries(self._root) if entry.key == name), None)
 
     def section(self, name: str) -> list[Entry]:
-        """Return the entries under the top-level key *name*, in file order; a repeated key is listed each time."""
+        """Return the entries under the top-level key *name*, in file order; a repeated key is
+        listed each time.
+        """
         node = self._section_node(name)
         return [] if node is None else list(self._entries(node))
 
     def outline(self, sections: Sequence[str]) -> Outline | None:
-        """Return the places of the pairs in the text as it was read; None where a pair shares a line with something else.
+        """Return the places of the pairs in the text as it was read; None where a pair shares a
+        line with something else.
 
         Args:
-            sections: top-level keys whose entries are located; one without entries on lines of their own is left out.
+            sections: top-level keys whose entries are located; one without entries on lines of
+                their own is left out.
         """
         if self._root.flow_style or _IRREGULAR.search(self._data) or not self._data.endswith(b"\n"):
             return None
@@ -138,7 +172,11 @@ class Document:
         located = {}
         for name in sections:
             entry = self.top(name)
-            if entry is None or not isinstance(entry.node, yaml.MappingNode) or not entry.node.value:
+            if (
+                entry is None
+                or not isinstance(entry.node, yaml.MappingNode)
+                or not entry.node.value
+            ):
                 continue
             spans = None if entry.node.flow_style else _spans(entry.node, lines, starts)
             if spans is None:
@@ -171,11 +209,16 @@ class Document:
         changed: dict[str, yaml.Node] = {}
         for field, value in fields.items():
             new = _represented(value)
-            if not any(_key(key_node) == field and _shape(node) == _shape(new) for key_node, node in entry.value):
+            if not any(
+                _key(key_node) == field and _shape(node) == _shape(new)
+                for key_node, node in entry.value
+            ):
                 changed[field] = new
             _replace(entry, field, new)
         if changed or is_new:
-            self._changes.append(lambda text: _put_into(text, (section, parent), (key, entry), changed))
+            self._changes.append(
+                lambda text: _put_into(text, (section, parent), (key, entry), changed)
+            )
 
     def drop(self, section: str, key: str) -> None:
         """Remove the entry, each time it is there."""
@@ -197,21 +240,35 @@ class Document:
             yield Entry(key=_key(key), line=_line(key), node=value)
 
 
-def _spans(mapping: yaml.MappingNode, lines: Sequence[bytes], starts: Sequence[int]) -> dict[str, Span] | None:
-    """The bytes of each pair's lines; None where one shares a line with something else, or has no text for a key."""
+def _spans(
+    mapping: yaml.MappingNode, lines: Sequence[bytes], starts: Sequence[int]
+) -> dict[str, Span] | None:
+    """The bytes of each pair's lines; None where one shares a line with something else, or has no
+    text for a key.
+    """
     found: dict[str, Span] = {}
     after = 0
     for key, value in mapping.value:
         first, last, column = key.start_mark.line, last_line(value, key), key.start_mark.column
         name = _key(key)
-        if not isinstance(name, str) or name in found or first < after or lines[first][:column].strip(b" "):
+        if (
+            not isinstance(name, str)
+            or name in found
+            or first < after
+            or lines[first][:column].strip(b" ")
+        ):
             return None
         found[name] = starts[first], starts[last + 1]
         after = last + 1
     return found
 
 
-def _put_into(text: Rewriting, section: tuple[str, yaml.Node], entry: tuple[str, yaml.Node], fields: Mapping[str, yaml.Node]) -> None:
+def _put_into(
+    text: Rewriting,
+    section: tuple[str, yaml.Node],
+    entry: tuple[str, yaml.Node],
+    fields: Mapping[str, yaml.Node],
+) -> None:
     """Change as few lines as possible: the fields, else the entry, else the section."""
     try:
         for field, value in fields.items():
@@ -233,7 +290,11 @@ def _drop_from(text: Rewriting, section: tuple[str, yaml.Node], key: str) -> Non
 def _pair_lines(key: str, value: yaml.Node) -> list[str]:
     """The lines of a pair, as they are written where nothing is indented."""
     node = yaml.MappingNode("tag:yaml.org,2002:map", [(_represented(key), value)], flow_style=False)
-    return str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=120)).rstrip("\n").split("\n")
+    return (
+        str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=120))
+        .rstrip("\n")
+        .split("\n")
+    )
 
 
 def _shape(node: yaml.Node) -> object:
@@ -252,11 +313,15 @@ def _composed(data: bytes, where: str) -> yaml.Node | None:
         depth = 0
         for event in yaml.parse(data, Loader=_Loader):
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-                raise DamagedError(f"{where}:{_line(event)}: anchors and aliases (& and *) are not read here; write the value out")
+                raise DamagedError(
+                    f"{where}:{_line(event)}: anchors and aliases (& and *) are not read here; write the value out"
+                )
             if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
                 depth += 1
                 if depth > MAX_DEPTH:
-                    raise DamagedError(f"{where}:{_line(event)}: nested deeper than {MAX_DEPTH} levels")
+                    raise DamagedError(
+                        f"{where}:{_line(event)}: nested deeper than {MAX_DEPTH} levels"
+                    )
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 depth -= 1
         node: yaml.Node | None = yaml.compose(data, Loader=_Loader)
@@ -293,11 +358,15 @@ def _refuse_repeated_keys(node: yaml.Node) -> None:
 
 
 def _represented(value: object) -> Any:
-    return yaml.representer.SafeRepresenter(default_flow_style=False, sort_keys=False).represent_data(_plain(value))
+    return yaml.representer.SafeRepresenter(
+        default_flow_style=False, sort_keys=False
+    ).represent_data(_plain(value))
 
 
 def _plain(value: object) -> object:
-    """Without shared parts, which would be written as anchors, and without read-only mappings, which the library does not know."""
+    """Without shared parts, which would be written as anchors, and without read-only mappings,
+    which the library does not know.
+    """
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -314,7 +383,9 @@ def _replace(mapping: yaml.MappingNode, key: str, node: yaml.Node) -> None:
 
 
 def _key(node: yaml.Node) -> object:
-    """The text of a key as it is written; anything but text never equals a name that is looked for."""
+    """The text of a key as it is written; anything but text never equals a name that is looked
+    for.
+    """
     if isinstance(node, yaml.ScalarNode):
         return node.value if node.tag == "tag:yaml.org,2002:str" else (node.tag, node.value)
     return (node.tag, _line(node))

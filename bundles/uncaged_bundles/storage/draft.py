@@ -1,8 +1,9 @@
 """The text of ``workflow.yaml`` under change, with the rows of its index.
 
-An entry is changed in a window of the text: its own lines and those of its neighbours, read and written as a small document.
-A block mapping is parsed pair by pair, so the rest of the text needs no second look, and the cost is in proportion to the entry.
-A text with an entry that cannot be read, or that shares a line with another, is read and changed as a whole.
+An entry is changed in a window of the text: its own lines and those of its neighbours, read and
+written as a small document. A block mapping is parsed pair by pair, so the rest of the text needs
+no second look, and the cost is in proportion to the entry. A text with an entry that cannot be
+read, or that shares a line with another, is read and changed as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from ..ids import BundleHash
 from .document import Document, Span
 from .entries import flow_of, flow_row, grant_row
 from .index import Index, IndexHead, IndexRow, Stamp, digest, encode_rows
-from .snapshot import FLOWS, GRANTS, REMOVED, SEEDED, Flow, read_document, removed_names, seeded_keys
+from .snapshot import (
+    FLOWS,
+    GRANTS,
+    REMOVED,
+    SEEDED,
+    Flow,
+    read_document,
+    removed_names,
+    seeded_keys,
+)
 
 Language = Callable[[BundleHash], str | None]
 
@@ -36,9 +46,13 @@ class Contents:
 
 
 class RegistryDraft:
-    """A text that is being changed. language: what a bundle is only kept for, see `Flow.unsupported`."""
+    """A text that is being changed. language: what a bundle is only kept for, see
+    `Flow.unsupported`.
+    """
 
-    def __init__(self, text: bytes, where: str, language: Language, contents: Contents | None = None) -> None:
+    def __init__(
+        self, text: bytes, where: str, language: Language, contents: Contents | None = None
+    ) -> None:
         self.text = text
         self._where = where
         self._language = language
@@ -46,10 +60,14 @@ class RegistryDraft:
 
     @classmethod
     def of(cls, text: bytes, where: str, language: Language, index: Index) -> RegistryDraft:
-        """Begin with what the index knows of the text. Raises: IndexMismatch: the index was damaged."""
+        """Begin with what the index knows of the text. Raises: IndexMismatch: the index was
+        damaged.
+        """
         head = index.head
         contents = Contents(
-            rows=tuple(sorted((*index.rows(GRANTS), *index.rows(FLOWS)), key=lambda row: row.start)),
+            rows=tuple(
+                sorted((*index.rows(GRANTS), *index.rows(FLOWS)), key=lambda row: row.start)
+            ),
             regular=head.regular,
             top=head.top,
             problems=head.problems,
@@ -61,19 +79,25 @@ class RegistryDraft:
 
     def flow(self, name: str) -> Flow | None:
         """Return the entry of a flow."""
-        row = next((row for row in self._contents.rows if (row.section, row.key) == (FLOWS, name)), None)
+        row = next(
+            (row for row in self._contents.rows if (row.section, row.key) == (FLOWS, name)), None
+        )
         return None if row is None else flow_of(row)
 
     def names(self) -> set[str]:
         """Return the names of all flows, those of entries that cannot be read included."""
-        return {row.key for row in self._contents.rows if row.section == FLOWS} | set(self._contents.unreadable)
+        return {row.key for row in self._contents.rows if row.section == FLOWS} | set(
+            self._contents.unreadable
+        )
 
     def unreadable(self, name: str) -> str | None:
         """Return what is wrong with the entry of a flow."""
         return self._contents.unreadable.get(name)
 
     def removed(self) -> frozenset[str]:
-        """Return the names of flows that a person removed. Raises: DamagedError: the list cannot be read, and so not be changed."""
+        """Return the names of flows that a person removed. Raises: DamagedError: the list cannot be
+        read, and so not be changed.
+        """
         if self._contents.removed is None:
             return removed_names(Document.parse(self.text, self._where), self._where)
         return frozenset(self._contents.removed)
@@ -99,7 +123,9 @@ class RegistryDraft:
         document = Document.parse(self.text[slice(*span)], self._where)
         document.put_top(name, value)
         self._splice(span, document.rewritten(), ())
-        removed, seeded = _lists(Document.parse(self.text[slice(*self._contents.top[name])], self._where), self._where)
+        removed, seeded = _lists(
+            Document.parse(self.text[slice(*self._contents.top[name])], self._where), self._where
+        )
         if name == REMOVED:
             self._contents = replace(self._contents, removed=removed)
         elif name == SEEDED:
@@ -112,7 +138,10 @@ class RegistryDraft:
     def index(self, stamp: Stamp) -> tuple[IndexHead, bytes]:
         """Return head and rows of an index of this text; see `Index.of`."""
         rows = encode_rows(self._contents.rows)
-        known = {name: getattr(self._contents, name) for name in ("regular", "top", "problems", "unreadable", "removed", "seeded")}
+        known = {
+            name: getattr(self._contents, name)
+            for name in ("regular", "top", "problems", "unreadable", "removed", "seeded")
+        }
         return IndexHead(stamp=stamp, text=digest(self.text), rows=digest(rows), **known), rows
 
     def _change_entry(self, section: str, key: str, change: Callable[[Document], None]) -> None:
@@ -127,13 +156,23 @@ class RegistryDraft:
         changed = document.rewritten()
         found = parse(changed, self._where, self._language)
         if changed.startswith(heading) and found.regular and not found.top:
-            self._splice(span, changed.removeprefix(heading), [row.moved(span[0] - len(heading)) for row in found.rows])
+            self._splice(
+                span,
+                changed.removeprefix(heading),
+                [row.moved(span[0] - len(heading)) for row in found.rows],
+            )
         else:  # the last entry went, or one was written in braces
             self._change_whole(change)
 
     def _window(self, section: str, key: str) -> tuple[IndexRow, ...]:
-        """The rows of an entry and its neighbours; of the last entry, if there is none of this key; nothing if it has no lines."""
-        rows = [row for row in self._contents.rows if row.section == section] if self._contents.regular else []
+        """The rows of an entry and its neighbours; of the last entry, if there is none of this key;
+        nothing if it has no lines.
+        """
+        rows = (
+            [row for row in self._contents.rows if row.section == section]
+            if self._contents.regular
+            else []
+        )
         at = next((number for number, row in enumerate(rows) if row.key == key), len(rows))
         return tuple(rows[max(0, at - 1) : at + 2])
 
@@ -150,7 +189,10 @@ class RegistryDraft:
         self.text = self.text[:start] + lines + self.text[end:]
         before = [row for row in self._contents.rows if row.end <= start]
         after = [row.moved(by) for row in self._contents.rows if row.start >= end]
-        top = {name: (one[0] + by * (one[0] >= end), one[1] + by * (one[1] >= end)) for name, one in self._contents.top.items()}
+        top = {
+            name: (one[0] + by * (one[0] >= end), one[1] + by * (one[1] >= end))
+            for name, one in self._contents.top.items()
+        }
         self._contents = replace(self._contents, rows=(*before, *rows, *after), top=top)
 
 
@@ -166,7 +208,9 @@ def parse(text: bytes, where: str, language: Language) -> Contents:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Let no garbage be looked for: the nodes of ten thousand entries are none yet, and looking doubles the time."""
+    """Let no garbage be looked for: the nodes of ten thousand entries are none yet, and looking
+    doubles the time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -181,14 +225,22 @@ def _parsed(text: bytes, where: str, language: Language) -> Contents:
     outline = document.outline((FLOWS, GRANTS))
     snapshot, grants = read_document(document, where)
     found = {FLOWS: snapshot.flows.keys(), GRANTS: grants.keys()}
-    if outline is None or snapshot.problems or any(outline.sections.get(name, {}).keys() != keys for name, keys in found.items()):
+    if (
+        outline is None
+        or snapshot.problems
+        or any(outline.sections.get(name, {}).keys() != keys for name, keys in found.items())
+    ):
         outline = None
-    rows = _rows(text, snapshot.flows.values(), grants, {} if outline is None else outline.sections, language)
+    rows = _rows(
+        text, snapshot.flows.values(), grants, {} if outline is None else outline.sections, language
+    )
     removed, seeded = _lists(document, where)
     return Contents(
         rows=tuple(sorted(rows, key=lambda row: row.start)),
         regular=outline is not None,
-        top={} if outline is None else {name: span for name, span in outline.top.items() if name not in found},
+        top={}
+        if outline is None
+        else {name: span for name, span in outline.top.items() if name not in found},
         problems=snapshot.problems,
         unreadable=snapshot.unreadable,
         removed=removed,
@@ -197,7 +249,9 @@ def _parsed(text: bytes, where: str, language: Language) -> Contents:
 
 
 def _lists(document: Document, where: str) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """The names that a person removed, None if they cannot be read, and the keys of shipped flows."""
+    """The names that a person removed, None if they cannot be read, and the keys of shipped
+    flows.
+    """
     seeded = tuple(sorted(seeded_keys(document)))
     try:
         return tuple(sorted(removed_names(document, where))), seeded

@@ -14,7 +14,15 @@ from .snapshot import FLOWS, GRANTS, Flow, Snapshot, Version
 def flow_row(flow: Flow, span: tuple[int, int], lines: bytes) -> IndexRow:
     """Make the row of a flow whose entry has these *lines*, at *span*."""
     history = [(version.hash, version.timestamp_ms) for version in flow.history]
-    fields = (flow.hash, flow.timestamp_ms, flow.enabled, flow.source, flow.created_ms, flow.unsupported, *history)
+    fields = (
+        flow.hash,
+        flow.timestamp_ms,
+        flow.enabled,
+        flow.source,
+        flow.created_ms,
+        flow.unsupported,
+        *history,
+    )
     return IndexRow.sealed(FLOWS, flow.name, span, json.dumps(fields), lines)
 
 
@@ -31,19 +39,34 @@ def flow_of(row: IndexRow) -> Flow:
 def flows_of(rows: Sequence[IndexRow]) -> list[Flow]:
     """Return the flows of rows. Raises: IndexMismatch: a row holds none."""
     try:
-        values = json.loads(f"[{','.join([row.value for row in rows])}]")  # once for all: half the time for ten thousand
+        values = json.loads(
+            f"[{','.join([row.value for row in rows])}]"
+        )  # once for all: half the time for ten thousand
         return [
             Flow(
                 name=FlowName(row.key),
                 hash=BundleHash(hash),
                 timestamp_ms=timestamp_ms,
-                history=tuple([Version(hash=BundleHash(former), timestamp_ms=then) for former, then in history]),
+                history=tuple(
+                    [
+                        Version(hash=BundleHash(former), timestamp_ms=then)
+                        for former, then in history
+                    ]
+                ),
                 enabled=enabled,
                 source=source,
                 created_ms=created_ms,
                 unsupported=unsupported,
             )
-            for row, (hash, timestamp_ms, enabled, source, created_ms, unsupported, *history) in zip(rows, values, strict=True)
+            for row, (
+                hash,
+                timestamp_ms,
+                enabled,
+                source,
+                created_ms,
+                unsupported,
+                *history,
+            ) in zip(rows, values, strict=True)
         ]
     except (ValueError, TypeError, RecursionError) as exc:
         raise IndexMismatch from exc
@@ -58,20 +81,28 @@ def find_flow(index: Index, name: str) -> Flow | None:
 def is_granted(index: Index, hash: BundleHash, digest: str) -> bool:
     """Whether the text grants the bundle with this hash and digest.
 
-    The index only says where the grant is: the digest must be in those lines of the text themselves.
+    The index only says where the grant is: the digest must be in those lines of the text
+    themselves.
 
     Raises:
         IndexMismatch: the index was damaged.
     """
     row = index.get(GRANTS, hash)
-    return row is not None and row.value == json.dumps(digest) and digest.encode() in index.lines_of(row)
+    return (
+        row is not None
+        and row.value == json.dumps(digest)
+        and digest.encode() in index.lines_of(row)
+    )
 
 
 def snapshot_of(index: Index) -> Snapshot:
     """Return the whole contents. Raises: IndexMismatch: the index was damaged."""
     head = index.head
     return Snapshot(
-        flows={flow.name: flow for flow in flows_of(sorted(index.rows(FLOWS), key=lambda row: row.start))},
+        flows={
+            flow.name: flow
+            for flow in flows_of(sorted(index.rows(FLOWS), key=lambda row: row.start))
+        },
         problems=head.problems,
         unreadable=head.unreadable,
         removed=frozenset(head.removed or ()),

@@ -18,7 +18,8 @@ _PART_BYTES = 1 << 24
 
 
 def write_atomically(path: Path, data: bytes) -> os.stat_result:
-    """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It leaves no temporary file behind.
+    """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It
+    leaves no temporary file behind.
 
     Returns:
         The state of the new file.
@@ -37,7 +38,9 @@ class NewFile:
     durable: bool
 
     def publish(self) -> os.stat_result:
-        """Rename it to its path, durably; a file that is there is replaced. Returns its state after that."""
+        """Rename it to its path, durably; a file that is there is replaced. Returns its state after
+        that.
+        """
         try:
             self.temporary.replace(self.path)
             if self.durable:
@@ -49,7 +52,8 @@ class NewFile:
 
 @contextmanager
 def new_file(path: Path, data: bytes, *, durable: bool = True) -> Iterator[NewFile]:
-    """Write *data* to a temporary file beside *path* and keep it open. A block that fails before `publish` leaves nothing of it.
+    """Write *data* to a temporary file beside *path* and keep it open. A block that fails before
+    `publish` leaves nothing of it.
 
     Args:
         durable: flush file and name to disk; a file that can be made again does without.
@@ -81,14 +85,23 @@ class NewFiles:
         """Write *data* to a temporary file beside *path*."""
         temporary = _temporary_of(path)
         try:
-            self._files.append(NewFile(path=path, handle=_written(temporary, data, durable=False), temporary=temporary, durable=False))
+            self._files.append(
+                NewFile(
+                    path=path,
+                    handle=_written(temporary, data, durable=False),
+                    temporary=temporary,
+                    durable=False,
+                )
+            )
         except OSError as exc:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise _cannot_write(path, exc) from exc
 
     def publish(self) -> None:
-        """Flush all files, rename each to its path, and flush their directories; a file that is there is replaced."""
+        """Flush all files, rename each to its path, and flush their directories; a file that is
+        there is replaced.
+        """
         for one in self._files:
             try:
                 os.fsync(one.handle)
@@ -109,7 +122,9 @@ class NewFiles:
 
 @contextmanager
 def new_files() -> Iterator[NewFiles]:
-    """Write several files that become durable together. A block that fails before `publish` leaves nothing of them."""
+    """Write several files that become durable together. A block that fails before `publish` leaves
+    nothing of them.
+    """
     files = NewFiles()
     try:
         yield files
@@ -128,7 +143,9 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def read_range(handle: int, start: int, end: int) -> bytes:
-    """Return the bytes of an open file from *start* up to *end*, or up to its end if that is earlier."""
+    """Return the bytes of an open file from *start* up to *end*, or up to its end if that is
+    earlier.
+    """
     parts: list[bytes] = []
     while start < end and (part := os.pread(handle, min(end - start, _PART_BYTES), start)):
         parts.append(part)
@@ -161,7 +178,8 @@ def locked(path: Path, *, timeout_s: float) -> Iterator[None]:
     """Hold the lock file *path* alone; the file is made if it is missing, and stays.
 
     Raises:
-        TimeoutError: another process, or another thread of this one, holds it for longer than *timeout_s*.
+        TimeoutError: another process, or another thread of this one, holds it for longer than
+            *timeout_s*.
         OSError: the file cannot be made or opened.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

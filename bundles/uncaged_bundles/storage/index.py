@@ -1,13 +1,19 @@
-"""Index of ``workflow.yaml``: its entries by name with the places of their lines, kept in ``workflow.index`` beside it.
+"""Index of ``workflow.yaml``: its entries by name with the places of their lines, kept in
+``workflow.index`` beside it.
 
-Rule 1: the index holds nothing that the text does not say; it may be deleted at any time, and is rebuilt when it does not fit the text.
-Rule 2: it fits a text of the same inode, size and times of change. If the text was changed less than `RACY_NS` before it was read, another
-  edit may have left all of these as they are, so the text's digest is compared as well.
-Rule 3: a row counts only with its seal, a digest over the row and over the lines of the text that it was read from; so does the head.
-Rule 4: that a name is missing, and a list of names, count only after the digest of all rows was compared.
+Rule 1: the index holds nothing that the text does not say; it may be deleted at any time, and is
+rebuilt when it does not fit the text.
+Rule 2: it fits a text of the same inode, size and times of change. If the text was changed less
+  than `RACY_NS` before it was read, another edit may have left all of these as they are, so the
+  text's digest is compared as well.
+Rule 3: a row counts only with its seal, a digest over the row and over the lines of the text that
+it was read from; so does the head.
+Rule 4: that a name is missing, and a list of names, count only after the digest of all rows was
+compared.
 
-Not SQLite: that is one more library at every start (2 ms), side files that a read-only store cannot have, and locks of its own.
-This file is replaced as a whole under the registry's lock, and a lookup reads a few blocks of it.
+Not SQLite: that is one more library at every start (2 ms), side files that a read-only store cannot
+have, and locks of its own. This file is replaced as a whole under the registry's lock, and a lookup
+reads a few blocks of it.
 """
 
 from __future__ import annotations
@@ -42,7 +48,9 @@ class IndexMismatch(Exception):
 
 @dataclass(slots=True)  # not frozen: ten thousand are made for a list
 class IndexRow:
-    """One entry. start, end: the bytes of its lines in the text. value: JSON of what the entry says. seal: see rule 3."""
+    """One entry. start, end: the bytes of its lines in the text. value: JSON of what the entry
+    says. seal: see rule 3.
+    """
 
     section: str
     key: str
@@ -52,13 +60,17 @@ class IndexRow:
     seal: str
 
     @classmethod
-    def sealed(cls, section: str, key: str, span: tuple[int, int], value: str, lines: bytes) -> IndexRow:
+    def sealed(
+        cls, section: str, key: str, span: tuple[int, int], value: str, lines: bytes
+    ) -> IndexRow:
         """Make the row of an entry with these *lines*, at *span*."""
         return cls(section, key, *span, value, _seal(section, key, value, lines))
 
     def moved(self, by: int) -> IndexRow:
         """Return the row of the same lines at another place."""
-        return IndexRow(self.section, self.key, self.start + by, self.end + by, self.value, self.seal)
+        return IndexRow(
+            self.section, self.key, self.start + by, self.end + by, self.value, self.seal
+        )
 
     def encode(self) -> bytes:
         return f"{self.section}/{self.key}\t{self.start}\t{self.end}\t{self.seal}\t{self.value}\n".encode()
@@ -68,8 +80,10 @@ class IndexRow:
 class IndexHead:
     """Facts about the text as a whole.
 
-    stamp: see rule 2. text, rows: digests. regular: all entries can be read, and each has lines of its own.
-    top: the bytes of other top-level keys with their values. unreadable: sentences by name. removed: None if the list cannot be read.
+    stamp: see rule 2. text, rows: digests. regular: all entries can be read, and each has lines of
+    its own.
+    top: the bytes of other top-level keys with their values. unreadable: sentences by name.
+    removed: None if the list cannot be read.
     """
 
     stamp: Stamp
@@ -84,7 +98,9 @@ class IndexHead:
 
     @classmethod
     def decode(cls, line: bytes) -> IndexHead:
-        """Read the first line of an index; IndexMismatch: it was damaged, or is none of this format."""
+        """Read the first line of an index; IndexMismatch: it was damaged, or is none of this
+        format.
+        """
         seal, _, encoded = line.removesuffix(b"\n").partition(b" ")
         if seal != digest(encoded).encode():
             raise IndexMismatch
@@ -105,7 +121,9 @@ class IndexHead:
 
 
 class Index:
-    """The rows of one state of the text. rows, text: read bytes of each; offset: where the rows begin."""
+    """The rows of one state of the text. rows, text: read bytes of each; offset: where the rows
+    begin.
+    """
 
     def __init__(self, head: IndexHead, rows: Read, offset: int, end: int, text: Read) -> None:
         self.head = head
@@ -117,7 +135,13 @@ class Index:
     @classmethod
     def of(cls, head: IndexHead, rows: bytes, text: bytes) -> Index:
         """Return an index that is held in memory."""
-        return cls(head, lambda start, end: rows[start:end], 0, len(rows), lambda start, end: text[start:end])
+        return cls(
+            head,
+            lambda start, end: rows[start:end],
+            0,
+            len(rows),
+            lambda start, end: text[start:end],
+        )
 
     def get(self, section: str, key: str) -> IndexRow | None:
         """Return the row of one entry.
@@ -127,7 +151,11 @@ class Index:
         """
         wanted = f"{section}/{key}".encode("utf-8", "surrogatepass")
         place = self._place_of(wanted)
-        row = _row_of(self._line_at(place).decode("utf-8", "replace").rstrip("\n")) if place < self._end else None
+        row = (
+            _row_of(self._line_at(place).decode("utf-8", "replace").rstrip("\n"))
+            if place < self._end
+            else None
+        )
         if row is None or (row.section, row.key) != (section, key):
             self._whole()
             return None
@@ -136,11 +164,19 @@ class Index:
         return row
 
     def lines_of(self, row: IndexRow) -> bytes:
-        """Return the lines of the text that a row was read from; the whole text for an entry without lines of its own."""
-        return self._text(row.start, row.end) if row.start < row.end else self._text(0, self.head.stamp[1] or sys.maxsize)
+        """Return the lines of the text that a row was read from; the whole text for an entry
+        without lines of its own.
+        """
+        return (
+            self._text(row.start, row.end)
+            if row.start < row.end
+            else self._text(0, self.head.stamp[1] or sys.maxsize)
+        )
 
     def rows(self, section: str, prefix: str = "") -> list[IndexRow]:
-        """Return the rows of a section whose keys begin with *prefix*, in order of the keys. Raises: IndexMismatch: see rule 4."""
+        """Return the rows of a section whose keys begin with *prefix*, in order of the keys.
+        Raises: IndexMismatch: see rule 4.
+        """
         data = self._whole()
         wanted = f"{section}/{prefix}".encode("utf-8", "surrogatepass")
         start, end = (self._place_of(name) - self._offset for name in (wanted, wanted + b"\x7f"))
@@ -153,7 +189,9 @@ class Index:
         return data
 
     def _place_of(self, wanted: bytes) -> int:
-        """The place of the first row whose name is not before *wanted*; bisects the bytes, since rows differ in length."""
+        """The place of the first row whose name is not before *wanted*; bisects the bytes, since
+        rows differ in length.
+        """
         low, high = self._offset, self._end
         while low < high:
             middle = (low + high) // 2
@@ -173,7 +211,9 @@ class Index:
 
     def _line_at(self, place: int) -> bytes:
         line = b""
-        while block := self._rows(place + len(line), min(self._end, place + len(line) + _BLOCK_BYTES)):
+        while block := self._rows(
+            place + len(line), min(self._end, place + len(line) + _BLOCK_BYTES)
+        ):
             head, found, _ = block.partition(b"\n")
             line += head + found
             if found:
@@ -193,14 +233,18 @@ def opened(path: Path, text_path: Path) -> Iterator[Index]:
     handle = -1
     try:
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not hold us up
+            handle = os.open(
+                path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+            )  # a pipe in its place must not hold us up
             taken_ns, size = _taken(handle)
             line = _first_line(handle, size)
         except OSError as exc:
             raise IndexMismatch from exc
         head = IndexHead.decode(line)
         found = os.fstat(text)
-        if head.stamp != stamp_of(found) or (taken_ns - found.st_mtime_ns < RACY_NS and not _settled(handle, head, text)):
+        if head.stamp != stamp_of(found) or (
+            taken_ns - found.st_mtime_ns < RACY_NS and not _settled(handle, head, text)
+        ):
             raise IndexMismatch
         yield Index(head, _reader(handle), len(line), size, _reader(text))
     finally:
@@ -215,7 +259,10 @@ def write_index(path: Path, head: IndexHead, rows: bytes, *, taken_ns: int) -> N
     Args:
         taken_ns: a time before the text was read, or its last change.
     """
-    with suppress(OSError, StorageError), new_file(path, head.encode() + rows, durable=False) as new:
+    with (
+        suppress(OSError, StorageError),
+        new_file(path, head.encode() + rows, durable=False) as new,
+    ):
         os.utime(new.handle, ns=(taken_ns, taken_ns))
         new.publish()
 
@@ -227,7 +274,10 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 def encode_rows(rows: Iterable[IndexRow]) -> bytes:
     """Return the rows as the index holds them: sorted by name."""
-    return b"".join(line for _, line in sorted((f"{row.section}/{row.key}".encode(), row.encode()) for row in rows))
+    return b"".join(
+        line
+        for _, line in sorted((f"{row.section}/{row.key}".encode(), row.encode()) for row in rows)
+    )
 
 
 def digest(data: bytes) -> str:
@@ -266,7 +316,9 @@ def _first_line(handle: int, size: int) -> bytes:
 
 
 def _settled(handle: int, head: IndexHead, text: int) -> bool:
-    """Compare the text's digest, and note the time before it was read in the index's own time of change."""
+    """Compare the text's digest, and note the time before it was read in the index's own time of
+    change.
+    """
     now_ns = time.time_ns()
     if digest(read_range(text, 0, head.stamp[1])) != head.text:
         return False

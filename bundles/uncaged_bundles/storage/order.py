@@ -1,8 +1,9 @@
-"""Order log of a store: an append-only file with a line for each start of a thread, and one for each time a thread is taken up.
+"""Order log of a store: an append-only file with a line for each start of a thread, and one for
+each time a thread is taken up.
 
-A start is ``ID``, the start of a thread by another thread is ``>ID``. A take-up is ``+HASH/ID``: the holder of a journal's lock writes it
-before anything else, so a reader that knows the log up to some place needs to look only at the threads named after it. No clock decides
-the order.
+A start is ``ID``, the start of a thread by another thread is ``>ID``. A take-up is ``+HASH/ID``:
+the holder of a journal's lock writes it before anything else, so a reader that knows the log up to
+some place needs to look only at the threads named after it. No clock decides the order.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _WITNESS_BYTES = 64
 class OrderPlace:
     """A place in the log up to which a reader knows it.
 
-    witness: the bytes before it. A log that was removed, cut or replaced since then does not have them there.
+    witness: the bytes before it. A log that was removed, cut or replaced since then does not have
+    them there.
     """
 
     offset: int
@@ -36,7 +38,9 @@ class OrderPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderTail:
-    """What the log has after a place. started: ids alone. taken_up: with their bundles, the last mention of each last."""
+    """What the log has after a place. started: ids alone. taken_up: with their bundles, the last
+    mention of each last.
+    """
 
     started: tuple[ThreadId, ...]
     taken_up: tuple[tuple[BundleHash, ThreadId], ...]
@@ -61,11 +65,15 @@ def append(path: Path, text: str) -> None:
         finally:
             os.close(handle)
     except OSError as exc:
-        raise StorageError(f"cannot write {path}: {exc.strerror or exc}; nothing was started") from exc
+        raise StorageError(
+            f"cannot write {path}: {exc.strerror or exc}; nothing was started"
+        ) from exc
 
 
 def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
-    """Return what was appended after *place*; None if the log is not the one in which that place was."""
+    """Return what was appended after *place*; None if the log is not the one in which that place
+    was.
+    """
     data = _read(path, place.offset - len(place.witness))
     if not data.startswith(place.witness):
         return None
@@ -91,15 +99,23 @@ def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
 
 
 def last_started(path: Path) -> Iterator[ThreadId]:
-    """Yield the last threads that no other thread started, the latest first, without reading the whole log."""
+    """Yield the last threads that no other thread started, the latest first, without reading the
+    whole log.
+    """
     for text in reversed(_read(path, -_TAIL_BYTES).decode("ascii", "replace").split("\n")):
         if is_thread_id(text):
             yield ThreadId(text)
 
 
 def start_order(path: Path) -> dict[str, int]:
-    """Return the place of each thread in the order of starts. A thread that is not in it was started before all that are."""
-    return {text.removeprefix(CHILD): place for place, text in enumerate(_lines(path)) if text and text[0] != TAKEN_UP}
+    """Return the place of each thread in the order of starts. A thread that is not in it was
+    started before all that are.
+    """
+    return {
+        text.removeprefix(CHILD): place
+        for place, text in enumerate(_lines(path))
+        if text and text[0] != TAKEN_UP
+    }
 
 
 def children(path: Path) -> set[str]:
@@ -112,7 +128,9 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read(path: Path, start: int) -> bytes:
-    """Return the log's bytes from *start*; a negative one counts from its end, and a missing log is empty."""
+    """Return the log's bytes from *start*; a negative one counts from its end, and a missing log is
+    empty.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,6 +1,7 @@
 """Registry of flows: names, versions and grants of a store, in ``workflow.yaml`` and its index.
 
-Reads take no lock. A change is made under ``workflow.yaml.lock`` and written whole or not at all; then the index follows it.
+Reads take no lock. A change is made under ``workflow.yaml.lock`` and written whole or not at all;
+then the index follows it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from _blake2 import blake2b  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
+from _blake2 import (
+    blake2b,
+)  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -31,7 +34,9 @@ __all__ = ["Flow", "Registry", "Snapshot", "Version", "digest_of"]
 
 LOCK_TIMEOUT_S = 120.0
 READ_TIMEOUT_S = 5.0
-"""How long a reader waits for the one who changes the text or rebuilds its index, before it reads the text for itself."""
+"""How long a reader waits for the one who changes the text or rebuilds its index, before it reads
+the text for itself.
+"""
 _STALE_AFTER_S = 600.0
 _SHORTEST_PREFIX = 4
 _UNSUPPORTED = re.compile(rb'^    "unsupported": "([a-z]+)",$', re.MULTILINE)
@@ -50,7 +55,9 @@ class Registry:
         self._index_path = store.registry_path.with_suffix(".index")
 
     def read(self) -> Snapshot:
-        """Return the whole registry. A missing or blank file is an empty one; entries that cannot be read become problems."""
+        """Return the whole registry. A missing or blank file is an empty one; entries that cannot
+        be read become problems.
+        """
         return self._ask(snapshot_of)
 
     def flow(self, name: str) -> Flow | None:
@@ -74,8 +81,17 @@ class Registry:
             return None
         return None if flow is None else flow.hash
 
-    def add(self, name: str, bundle: Bundle, *, now_ms: int, source: str = "person", granted: bool = False) -> bool:
-        """Store the bundle and make it the head of *name*; the former head becomes the newest entry of its history.
+    def add(
+        self,
+        name: str,
+        bundle: Bundle,
+        *,
+        now_ms: int,
+        source: str = "person",
+        granted: bool = False,
+    ) -> bool:
+        """Store the bundle and make it the head of *name*; the former head becomes the newest entry
+        of its history.
 
         Args:
             granted: record the grant of the bundle's policy in the same write.
@@ -95,8 +111,12 @@ class Registry:
             if flow is None:
                 flow = _new_flow(flow_name, bundle, now_ms, source)
             else:
-                former = tuple(version for version in (flow.head, *flow.history) if version.hash != bundle.hash)
-                flow = replace(flow, hash=bundle.hash, timestamp_ms=now_ms, history=former, source=source)
+                former = tuple(
+                    version for version in (flow.head, *flow.history) if version.hash != bundle.hash
+                )
+                flow = replace(
+                    flow, hash=bundle.hash, timestamp_ms=now_ms, history=former, source=source
+                )
             draft.put(FLOWS, flow_name, flow.fields())
             return True
 
@@ -106,9 +126,11 @@ class Registry:
             _put_grant(draft, bundle)
 
     def granted(self, bundle: Bundle) -> bool:
-        """Whether the bundle may do what it asks for: it asks for nothing, or a person said yes to exactly these bytes.
+        """Whether the bundle may do what it asks for: it asks for nothing, or a person said yes to
+        exactly these bytes.
 
-        The hash finds the grant; a digest of the bytes confirms it, since other bytes with the same XXH64 can be made on purpose.
+        The hash finds the grant; a digest of the bytes confirms it, since other bytes with the same
+        XXH64 can be made on purpose.
         """
         from ..policy import is_pure  # 4 ms, which a look-up of a name does without
 
@@ -117,24 +139,33 @@ class Registry:
         return self._ask(lambda index: is_granted(index, bundle.hash, digest_of(bundle)))
 
     def rollback(self, name: str, hash: BundleHash | None = None) -> Flow:
-        """Make a former head the head again (the newest one unless *hash* says which); it keeps its own timestamp.
+        """Make a former head the head again (the newest one unless *hash* says which); it keeps its
+        own timestamp.
 
         Raises:
             RefusedError: there is no former version, or it is the head already.
-            NotFoundError: no such flow, the hash is not in its history, or the bundle's file is gone.
+            NotFoundError: no such flow, the hash is not in its history, or the bundle's file is
+                gone.
         """
         with self._changing() as draft:
             flow = _flow_of(draft, name)
             target = _former(flow, hash)
             if not self._store.bundle_path(target.hash).exists():
-                raise NotFoundError(f"the bundle {target.hash} of {name!r} is no longer in {self._store.bundles}; put its file back first")
-            former = (flow.head, *(version for version in flow.history if version.hash != target.hash))
+                raise NotFoundError(
+                    f"the bundle {target.hash} of {name!r} is no longer in {self._store.bundles}; put its file back first"
+                )
+            former = (
+                flow.head,
+                *(version for version in flow.history if version.hash != target.hash),
+            )
             flow = replace(flow, hash=target.hash, timestamp_ms=target.timestamp_ms, history=former)
             draft.put(FLOWS, flow.name, flow.fields())
             return flow
 
     def remove(self, name: str) -> None:
-        """Forget the name, a malformed entry included, and that it was wanted away. Bundles, journals and grants stay."""
+        """Forget the name, a malformed entry included, and that it was wanted away. Bundles,
+        journals and grants stay.
+        """
         with self._changing() as draft:
             if name not in draft.names():
                 raise _unknown(draft.names(), name)
@@ -147,27 +178,42 @@ class Registry:
             draft.put(FLOWS, _flow_of(draft, name).name, {"enabled": enabled})
 
     def resolve(self, text: str) -> tuple[FlowName | None, BundleHash]:
-        """What a person meant: a flow's name, else a stored bundle's hash or the start of one (four digits at least).
+        """What a person meant: a flow's name, else a stored bundle's hash or the start of one (four
+        digits at least).
 
         Raises:
             RefusedError: the flow is disabled or its entry cannot be read.
             NotFoundError: neither; the message has the closest names.
         """
-        flow, problem = self._ask(lambda index: (find_flow(index, text), index.head.unreadable.get(text)))
+        flow, problem = self._ask(
+            lambda index: (find_flow(index, text), index.head.unreadable.get(text))
+        )
         if flow is not None:
             if not flow.enabled:
-                raise RefusedError(f"flow {text!r} is disabled; 'uncaged-workflow enable {text}' brings it back")
+                raise RefusedError(
+                    f"flow {text!r} is disabled; 'uncaged-workflow enable {text}' brings it back"
+                )
             return flow.name, flow.hash
         _refuse_unreadable(problem, text)
-        stored = [hash for hash in self._store.find_bundles() if hash.startswith(text.upper())] if _may_start(text) else []
+        stored = (
+            [hash for hash in self._store.find_bundles() if hash.startswith(text.upper())]
+            if _may_start(text)
+            else []
+        )
         if len(stored) > 1:
-            raise UsageError(f"{text!r} is the start of {len(stored)} bundle hashes: {', '.join(stored[:10])}; type more of it")
+            raise UsageError(
+                f"{text!r} is the start of {len(stored)} bundle hashes: {', '.join(stored[:10])}; type more of it"
+            )
         if not stored:
             raise _unknown(self.names(), text)
         return None, stored[0]
 
-    def seed(self, key: str, flows: Callable[[], Iterable[tuple[FlowName, Bundle]]], *, now_ms: int) -> None:
-        """Once per *key*: add these shipped flows, granted, except names that are taken and names that a person removed."""
+    def seed(
+        self, key: str, flows: Callable[[], Iterable[tuple[FlowName, Bundle]]], *, now_ms: int
+    ) -> None:
+        """Once per *key*: add these shipped flows, granted, except names that are taken and names
+        that a person removed.
+        """
         if key in self.seeded():
             return
         with self._changing() as draft:
@@ -178,7 +224,11 @@ class Registry:
                 if name not in reserved:
                     self._store.put_bundle(bundle)
                     _put_grant(draft, bundle)
-                    draft.put(FLOWS, parse_flow_name(name), _new_flow(name, bundle, now_ms, "sample").fields())
+                    draft.put(
+                        FLOWS,
+                        parse_flow_name(name),
+                        _new_flow(name, bundle, now_ms, "sample").fields(),
+                    )
             draft.put_top(SEEDED, sorted({*draft.seeded(), key}))
 
     def _ask(self, question: Callable[[Index], Answer]) -> Answer:
@@ -212,7 +262,9 @@ class Registry:
 
     @contextmanager
     def _changing(self) -> Iterator[RegistryDraft]:
-        """The registry under its lock; written when the block ends well and has changed it. The lock file itself stays."""
+        """The registry under its lock; written when the block ends well and has changed it. The
+        lock file itself stays.
+        """
         path = self._path
         try:
             with locked(self._lock_path, timeout_s=LOCK_TIMEOUT_S):
@@ -220,21 +272,28 @@ class Registry:
                 former = draft.text
                 yield draft
                 if draft.text == former:
-                    sync_directory(path.parent)  # a former try may have renamed the file and failed there
+                    sync_directory(
+                        path.parent
+                    )  # a former try may have renamed the file and failed there
                     return
                 taken_ns = time.time_ns()
                 found = write_atomically(path, draft.text)
                 # crash here: the index is the former text's, and is rebuilt by the next reader
                 write_index(self._index_path, *draft.index(stamp_of(found)), taken_ns=taken_ns)
         except TimeoutError as exc:
-            raise RefusedError(f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again") from exc
+            raise RefusedError(
+                f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again"
+            ) from exc
         except OSError as exc:
             raise StorageError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
     def _begun(self) -> RegistryDraft:
         """The text for changing it: with the rows of its index, or else parsed."""
         text = read_if_there(self._path) or b""
-        with suppress(IndexMismatch, FileNotFoundError), opened(self._index_path, self._path) as index:
+        with (
+            suppress(IndexMismatch, FileNotFoundError),
+            opened(self._index_path, self._path) as index,
+        ):
             if index.head.text == digest(text):
                 return self._draft(text, index)
         return self._draft(text)
@@ -243,7 +302,11 @@ class Registry:
         from .draft import RegistryDraft
 
         where = str(self._path)
-        return RegistryDraft(text, where, self._language) if index is None else RegistryDraft.of(text, where, self._language, index)
+        return (
+            RegistryDraft(text, where, self._language)
+            if index is None
+            else RegistryDraft.of(text, where, self._language, index)
+        )
 
     def _language(self, hash: BundleHash) -> str | None:
         """The language of a flow that is only kept."""
@@ -268,19 +331,33 @@ def _flow_of(draft: RegistryDraft, name: str) -> Flow:
 
 def _refuse_unreadable(problem: str | None, name: str) -> None:
     if problem is not None:
-        raise RefusedError(f"the entry of {name!r} cannot be read ({problem}); correct it there, or 'uncaged-workflow remove {name}'")
+        raise RefusedError(
+            f"the entry of {name!r} cannot be read ({problem}); correct it there, or 'uncaged-workflow remove {name}'"
+        )
 
 
 def _unknown(names: Iterable[str], name: str) -> NotFoundError:
     from difflib import get_close_matches
 
     close = get_close_matches(name.lower(), names, n=3)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "; 'uncaged-workflow list' shows all"
+    hint = (
+        f"; did you mean {' or '.join(map(repr, close))}?"
+        if close
+        else "; 'uncaged-workflow list' shows all"
+    )
     return NotFoundError(f"no flow {name[:80]!r}{hint}")
 
 
 def _new_flow(name: FlowName, bundle: Bundle, now_ms: int, source: str) -> Flow:
-    return Flow(name=name, hash=bundle.hash, timestamp_ms=now_ms, history=(), enabled=True, source=source, created_ms=now_ms)
+    return Flow(
+        name=name,
+        hash=bundle.hash,
+        timestamp_ms=now_ms,
+        history=(),
+        enabled=True,
+        source=source,
+        created_ms=now_ms,
+    )
 
 
 def _former(flow: Flow, hash: BundleHash | None) -> Version:
@@ -299,7 +376,11 @@ def _former(flow: Flow, hash: BundleHash | None) -> Version:
 
 
 def _put_grant(draft: RegistryDraft, bundle: Bundle) -> None:
-    draft.put(GRANTS, bundle.hash, {"policy": bundle.descriptor.raw.get("policy", {}), "digest": digest_of(bundle)})
+    draft.put(
+        GRANTS,
+        bundle.hash,
+        {"policy": bundle.descriptor.raw.get("policy", {}), "digest": digest_of(bundle)},
+    )
 
 
 def digest_of(bundle: Bundle) -> str:
@@ -308,4 +389,6 @@ def digest_of(bundle: Bundle) -> str:
 
 
 def _may_start(text: str) -> bool:
-    return _SHORTEST_PREFIX <= len(text) <= HASH_LENGTH and all(character in ALPHABET for character in text.upper())
+    return _SHORTEST_PREFIX <= len(text) <= HASH_LENGTH and all(
+        character in ALPHABET for character in text.upper()
+    )

@@ -1,6 +1,7 @@
 """Line-based changes of a YAML text: comments and all lines that a change does not concern stay.
 
-A pair of a block mapping is replaced, appended or taken out as whole lines. Comments on lines that go are kept above their place.
+A pair of a block mapping is replaced, appended or taken out as whole lines. Comments on lines that
+go are kept above their place.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ Spot = tuple[int, int]
 
 
 class Rewriting:
-    """A YAML text under change. compose: parses it; serialize: the lines of a mapping with one pair."""
+    """A YAML text under change. compose: parses it; serialize: the lines of a mapping with one
+    pair.
+    """
 
-    def __init__(self, text: str, compose: Compose, serialize: Callable[[str, yaml.Node], list[str]]) -> None:
+    def __init__(
+        self, text: str, compose: Compose, serialize: Callable[[str, yaml.Node], list[str]]
+    ) -> None:
         self._lines = text.removeprefix("\ufeff").rstrip("\n").split("\n")
         self._compose = compose
         self._serialize = serialize
@@ -30,7 +35,8 @@ class Rewriting:
         """Set a key of the mapping at *path*.
 
         Raises:
-            LookupError: there is no block mapping at *path*, so that the pair cannot be a line of its own.
+            LookupError: there is no block mapping at *path*, so that the pair cannot be a line of
+                its own.
         """
         mapping = self._mapping(path)
         new = self._serialize(key, value)
@@ -41,13 +47,17 @@ class Rewriting:
             self._lines[after:after] = [indent + line for line in new]
             return
         first, last = found[0].start_mark.line, last_line(found[1], found[0])
-        comments = [self._lines[line][column:] for line, column in self._comments(found, first, last)]
+        comments = [
+            self._lines[line][column:] for line, column in self._comments(found, first, last)
+        ]
         if len(new) == 1 and first == last and len(comments) == 1:
             new = [f"{new[0]}  {comments.pop()}"]
         self._lines[first : last + 1] = [indent + line for line in (*comments, *new)]
 
     def drop(self, path: tuple[str, ...], key: str) -> None:
-        """Take a key out of the mapping at *path*; LookupError as above, also if nothing would be left of the mapping."""
+        """Take a key out of the mapping at *path*; LookupError as above, also if nothing would be
+        left of the mapping.
+        """
         mapping = self._mapping(path)
         found = _pair(mapping, key)
         if found is None:
@@ -56,7 +66,10 @@ class Rewriting:
             raise LookupError(key)
         first, last = found[0].start_mark.line, last_line(found[1], found[0])
         indent = " " * found[0].start_mark.column
-        self._lines[first : last + 1] = [indent + self._lines[line][column:] for line, column in self._comments(found, first, last)]
+        self._lines[first : last + 1] = [
+            indent + self._lines[line][column:]
+            for line, column in self._comments(found, first, last)
+        ]
 
     def _mapping(self, path: tuple[str, ...]) -> yaml.MappingNode:
         node = self._compose(self.text)
@@ -70,19 +83,29 @@ class Rewriting:
         return node
 
     def _comments(self, pair: tuple[yaml.Node, yaml.Node], first: int, last: int) -> Iterator[Spot]:
-        """Yield where a comment begins on each of these lines: at a # after a space, outside of values."""
+        """Yield where a comment begins on each of these lines: at a # after a space, outside of
+        values.
+        """
         spans = [span for node in pair for span in _scalars(node)]
         for number in range(first, last + 1):
             line = self._lines[number]
             for column, character in enumerate(line):
                 spaced = column == 0 or line[column - 1] in " \t"
-                if character == "#" and spaced and not any(start <= (number, column) < end for start, end in spans):
+                if (
+                    character == "#"
+                    and spaced
+                    and not any(start <= (number, column) < end for start, end in spans)
+                ):
                     yield number, column
                     break
 
 
 def _pair(mapping: yaml.MappingNode, key: str) -> tuple[yaml.Node, yaml.Node] | None:
-    found = [pair for pair in mapping.value if isinstance(pair[0], yaml.ScalarNode) and pair[0].value == key]
+    found = [
+        pair
+        for pair in mapping.value
+        if isinstance(pair[0], yaml.ScalarNode) and pair[0].value == key
+    ]
     if len(found) > 1:
         raise LookupError(key)  # written twice: which of the two is meant is for a person to say
     return found[0] if found else None
@@ -90,7 +113,10 @@ def _pair(mapping: yaml.MappingNode, key: str) -> tuple[yaml.Node, yaml.Node] | 
 
 def _scalars(node: yaml.Node) -> Iterator[tuple[Spot, Spot]]:
     if isinstance(node, yaml.ScalarNode):
-        yield (node.start_mark.line, node.start_mark.column), (node.end_mark.line, node.end_mark.column)
+        yield (
+            (node.start_mark.line, node.start_mark.column),
+            (node.end_mark.line, node.end_mark.column),
+        )
     elif isinstance(node, yaml.MappingNode):
         for pair in node.value:
             for part in pair:
@@ -101,7 +127,9 @@ def _scalars(node: yaml.Node) -> Iterator[tuple[Spot, Spot]]:
 
 
 def last_line(node: yaml.Node, key: yaml.Node | None = None) -> int:
-    """The last line that a value has text on; a block's end mark lies behind the comments that follow it."""
+    """The last line that a value has text on; a block's end mark lies behind the comments that
+    follow it.
+    """
     if isinstance(node, yaml.MappingNode) and node.value and not node.flow_style:
         return last_line(node.value[-1][1], node.value[-1][0])
     if isinstance(node, yaml.SequenceNode) and node.value and not node.flow_style:

@@ -1,6 +1,8 @@
-"""Private directory where all processes of one user on this machine meet; other users cannot write to it.
+"""Private directory where all processes of one user on this machine meet; other users cannot write
+to it.
 
-The first of these that is there: what ``XDG_RUNTIME_DIR`` names; ``/run/user/UID``, so that a timer's job meets what a login started;
+The first of these that is there: what ``XDG_RUNTIME_DIR`` names; ``/run/user/UID``, so that a
+timer's job meets what a login started;
 ``/tmp``.
 """
 
@@ -19,30 +21,46 @@ LOGINS = Path("/run/user")
 SHORT = Path("/tmp")  # noqa: S108 - ours inside it is checked; `tempfile` tries directories out, and two processes might find two
 
 
-def runtime_directory(environment: Mapping[str, str], *, max_bytes: int | None = None, own: Path | None = None) -> Path:
+def runtime_directory(
+    environment: Mapping[str, str], *, max_bytes: int | None = None, own: Path | None = None
+) -> Path:
     """Return the directory; it is made if it is not there.
 
     Args:
-        environment: may have ``XDG_RUNTIME_DIR``. max_bytes: of the path, for those who put a socket into it.
-        own: where the user's own directory is made when the system has none; ``/tmp/uncaged-UID`` is what all agree on.
+        environment: may have ``XDG_RUNTIME_DIR``. max_bytes: of the path, for those who put a
+            socket into it.
+        own: where the user's own directory is made when the system has none; ``/tmp/uncaged-UID``
+            is what all agree on.
     Raises:
         RefusedError: another user made it, or can read it.
     """
-    fits = (path for path in _wanted(environment) if max_bytes is None or len(os.fsencode(path)) <= max_bytes)
+    fits = (
+        path
+        for path in _wanted(environment)
+        if max_bytes is None or len(os.fsencode(path)) <= max_bytes
+    )
     path = next(fits, own or SHORT / f"uncaged-{os.getuid()}")
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise RefusedError(f"{path} is not a directory of yours alone; remove it, or set {VARIABLE} to a directory that is")
+        raise RefusedError(
+            f"{path} is not a directory of yours alone; remove it, or set {VARIABLE} to a directory that is"
+        )
     return path
 
 
 def _wanted(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Ours in each directory that the system made for this user; after `su` the variable may still name another's."""
+    """Ours in each directory that the system made for this user; after `su` the variable may still
+    name another's.
+    """
     named = environment.get(VARIABLE, "")
     for base in (*([Path(named)] if named.startswith("/") else ()), LOGINS / str(os.getuid())):
         with suppress(OSError):
             found = base.stat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+            if (
+                stat.S_ISDIR(found.st_mode)
+                and found.st_uid == os.getuid()
+                and not found.st_mode & 0o022
+            ):
                 yield base / "uncaged"

@@ -1,4 +1,6 @@
-"""Contents of the registry at one moment: the flows that can be read, and a sentence for every entry that cannot."""
+"""Contents of the registry at one moment: the flows that can be read, and a sentence for every
+entry that cannot.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """A name with its head (*hash*, *timestamp_ms*) and former heads, newest first. *source*: person, sample or import.
+    """A name with its head (*hash*, *timestamp_ms*) and former heads, newest first. *source*:
+    person, sample or import.
 
-    unsupported: the language of a head that is only kept, as its bundle has it; it is no field of the entry.
+    unsupported: the language of a head that is only kept, as its bundle has it; it is no field of
+    the entry.
     """
 
     name: FlowName
@@ -63,13 +67,17 @@ class Flow:
             "enabled": self.enabled,
             "source": self.source,
             "created": self.created_ms,
-            "history": [{"hash": version.hash, "timestamp": version.timestamp_ms} for version in self.history],
+            "history": [
+                {"hash": version.hash, "timestamp": version.timestamp_ms}
+                for version in self.history
+            ],
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Contents of the registry. flows: in file order. problems: a sentence for each entry that was left out, with file, line and field.
+    """Contents of the registry. flows: in file order. problems: a sentence for each entry that was
+    left out, with file, line and field.
 
     unreadable: sentences by the flow's name.
     """
@@ -112,11 +120,15 @@ def read_document(document: Document, where: str) -> tuple[Snapshot, Mapping[Bun
     except DamagedError as exc:
         problems.append(str(exc))
     seeded = seeded_keys(document)
-    return Snapshot(flows=flows, problems=tuple(problems), unreadable=unreadable, removed=removed, seeded=seeded), grants
+    return Snapshot(
+        flows=flows, problems=tuple(problems), unreadable=unreadable, removed=removed, seeded=seeded
+    ), grants
 
 
 def seeded_keys(document: Document) -> frozenset[str]:
-    """Return the keys of the sets of shipped flows that were added; a single one may be written as a text."""
+    """Return the keys of the sets of shipped flows that were added; a single one may be written as
+    a text.
+    """
     entry = document.top(SEEDED)
     try:
         found = None if entry is None else entry.value()
@@ -128,7 +140,9 @@ def seeded_keys(document: Document) -> frozenset[str]:
 
 
 def removed_names(document: Document, where: str) -> frozenset[str]:
-    """Return the names of flows that a person removed; DamagedError when the list cannot be read, and so must not be rewritten."""
+    """Return the names of flows that a person removed; DamagedError when the list cannot be read,
+    and so must not be rewritten.
+    """
     entry = document.top(REMOVED)
     if entry is None:
         return frozenset()
@@ -162,7 +176,9 @@ def _flow(entry: Entry) -> Flow:
         name=name,
         hash=head.hash,
         timestamp_ms=head.timestamp_ms,
-        history=tuple(_version(item, (*path, "history", index)) for index, item in enumerate(history)),
+        history=tuple(
+            _version(item, (*path, "history", index)) for index, item in enumerate(history)
+        ),
         enabled=shapes.truth(fields.get("enabled", True), (*path, "enabled")),
         source=shapes.text(fields.get("source", "person"), (*path, "source")),
         created_ms=shapes.whole(fields.get("created", head.timestamp_ms), (*path, "created")),

@@ -1,4 +1,6 @@
-"""The store is one directory, and every path inside it is made here from an id that was checked, never from text."""
+"""The store is one directory, and every path inside it is made here from an id that was checked,
+never from text.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ..errors import DamagedError, NotFoundError, UsageError
-from ..ids import THREAD_ID_LENGTH, BundleHash, ThreadId, bundle_hash, is_bundle_hash, is_thread_id, parse_bundle_hash, parse_thread_id
+from ..ids import (
+    THREAD_ID_LENGTH,
+    BundleHash,
+    ThreadId,
+    bundle_hash,
+    is_bundle_hash,
+    is_thread_id,
+    parse_bundle_hash,
+    parse_thread_id,
+)
 from ..records import dataclass
 from . import order
 from .files import read_if_there, sync_directory, write_atomically
@@ -36,14 +47,20 @@ class Store:
 
     @classmethod
     def open(cls, root: Path | None = None) -> Self:
-        """The store at *root*, else at ``$UNCAGED_WORKFLOW_HOME``, else at ``~/.uncaged/workflow``; what is missing of it is made."""
-        chosen = root or Path(os.environ.get(HOME_VARIABLE) or Path.home() / ".uncaged" / "workflow")
+        """The store at *root*, else at ``$UNCAGED_WORKFLOW_HOME``, else at ``~/.uncaged/workflow``;
+        what is missing of it is made.
+        """
+        chosen = root or Path(
+            os.environ.get(HOME_VARIABLE) or Path.home() / ".uncaged" / "workflow"
+        )
         store = cls(root=chosen.expanduser().absolute())
         try:
             for name in _DIRECTORIES:
                 _make_private(store.root / name)
         except OSError as exc:
-            raise UsageError(f"{str(store.root)!r} cannot be the store ({exc.strerror}); set {HOME_VARIABLE} to another directory") from exc
+            raise UsageError(
+                f"{str(store.root)!r} cannot be the store ({exc.strerror}); set {HOME_VARIABLE} to another directory"
+            ) from exc
         return store
 
     @property
@@ -95,18 +112,28 @@ class Store:
         return self.logs / parse_bundle_hash(hash) / f"{parse_thread_id(thread_id)}{INFO_SUFFIX}"
 
     def private(self, thread_id: ThreadId) -> Path:
-        """The directory for private files of a thread: its index, its record of processes, an agent's own files."""
+        """The directory for private files of a thread: its index, its record of processes, an
+        agent's own files.
+        """
         return self.work / f"{thread_id}.private"
 
     def journal_of(self, thread_id: ThreadId) -> Path | None:
-        """The journal of the thread with exactly this id, plain or archived; None if the store does not hold it."""
+        """The journal of the thread with exactly this id, plain or archived; None if the store does
+        not hold it.
+        """
         return next(self._journals_of(thread_id), None)
 
     def _journals_of(self, thread_id: ThreadId) -> Iterator[Path]:
-        """The same for every bundle that has one; a file that was copied by hand may be a second one."""
+        """The same for every bundle that has one; a file that was copied by hand may be a second
+        one.
+        """
         for directory in self._thread_directories():
             plain = directory / f"{thread_id}{DATA_SUFFIX}"
-            for path in (plain, plain.with_name(plain.name + ARCHIVED_SUFFIX), plain):  # again: it may be unpacked meanwhile
+            for path in (
+                plain,
+                plain.with_name(plain.name + ARCHIVED_SUFFIX),
+                plain,
+            ):  # again: it may be unpacked meanwhile
                 if path.exists():
                     yield path
                     break
@@ -117,7 +144,9 @@ class Store:
         return plain.exists() or plain.with_name(plain.name + ARCHIVED_SUFFIX).exists()
 
     def mark_removed(self, hash: BundleHash, thread_id: ThreadId) -> None:
-        """Leave a durable marker: the thread was here. It goes before the journal goes, so that a crash never leaves neither."""
+        """Leave a durable marker: the thread was here. It goes before the journal goes, so that a
+        crash never leaves neither.
+        """
         path = self.data_path(hash, thread_id).with_name(f"{thread_id}{REMOVED_SUFFIX}")
         if path.exists():
             sync_directory(path.parent)  # its writer may not have come as far as that
@@ -128,25 +157,39 @@ class Store:
     def was_removed(self, thread_id: ThreadId) -> bool:
         """Whether a thread with this id left a marker and no journal."""
         name = f"{parse_thread_id(thread_id)}{REMOVED_SUFFIX}"
-        return any((directory / name).exists() for directory in self._thread_directories()) and self.journal_of(thread_id) is None
+        return (
+            any((directory / name).exists() for directory in self._thread_directories())
+            and self.journal_of(thread_id) is None
+        )
 
     def note_start(self, thread_id: ThreadId, *, by_thread: bool = False) -> None:
-        """Append a thread that is about to exist to the order of starts. by_thread: another thread starts it.
+        """Append a thread that is about to exist to the order of starts. by_thread: another thread
+        starts it.
 
-        A crash before its journal is written leaves a name of no thread there, which readers pass over.
+        A crash before its journal is written leaves a name of no thread there, which readers pass
+        over.
         """
-        order.append(self._order_path, f"{order.CHILD if by_thread else ''}{parse_thread_id(thread_id)}")
+        order.append(
+            self._order_path, f"{order.CHILD if by_thread else ''}{parse_thread_id(thread_id)}"
+        )
 
     def note_taken_up(self, hash: BundleHash, thread_id: ThreadId) -> None:
-        """Append that a journal was taken up by a worker, or put in its place; the caller holds its lock, and has not written yet."""
-        order.append(self._order_path, f"{order.TAKEN_UP}{parse_bundle_hash(hash)}/{parse_thread_id(thread_id)}")
+        """Append that a journal was taken up by a worker, or put in its place; the caller holds its
+        lock, and has not written yet.
+        """
+        order.append(
+            self._order_path,
+            f"{order.TAKEN_UP}{parse_bundle_hash(hash)}/{parse_thread_id(thread_id)}",
+        )
 
     def noted_since(self, place: order.OrderPlace) -> order.OrderTail | None:
         """Return what was noted after *place*; None if the log is another one by now."""
         return order.read_since(self._order_path, place)
 
     def start_order(self) -> dict[str, int]:
-        """Return the place of each thread in the order of starts. A thread that is not in it was started before all that are."""
+        """Return the place of each thread in the order of starts. A thread that is not in it was
+        started before all that are.
+        """
         return order.start_order(self._order_path)
 
     @property
@@ -154,7 +197,8 @@ class Store:
         return self.logs / "order"
 
     def put_bundle(self, bundle: Bundle) -> None:
-        """Store the bundle's bytes for good, and a copy of its descriptor for readers. Bytes that are there already stay as they are.
+        """Store the bundle's bytes for good, and a copy of its descriptor for readers. Bytes that
+        are there already stay as they are.
 
         Raises:
             DamagedError: the file has other bytes with the same XXH64; they are not replaced.
@@ -164,14 +208,19 @@ class Store:
         if stored is None:
             write_atomically(path, bundle.source)
         elif stored == bundle.source:
-            sync_directory(self.bundles)  # crash here, at the former try: renamed, and the name not yet on disk
+            # crash here, at the former try: renamed, and the name not yet on disk
+            sync_directory(self.bundles)
         else:
-            raise DamagedError(f"{path} holds other bytes than the bundle that is to be stored under this hash; move that file away")
+            raise DamagedError(
+                f"{path} holds other bytes than the bundle that is to be stored under this hash; move that file away"
+            )
         copy = path.with_suffix(".yaml")
         if not copy.exists():
             import yaml
 
-            text = yaml.safe_dump(dict(bundle.descriptor.raw), sort_keys=False, allow_unicode=True, width=120)
+            text = yaml.safe_dump(
+                dict(bundle.descriptor.raw), sort_keys=False, allow_unicode=True, width=120
+            )
             write_atomically(copy, text.encode())
 
     def load_bundle(self, hash: BundleHash, known_effects: EffectKinds | None = None) -> Bundle:
@@ -184,10 +233,14 @@ class Store:
         path = self.bundle_path(hash)
         source = read_if_there(path)
         if source is None:
-            raise NotFoundError(f"no bundle {hash} in {self.bundles}; 'uncaged-workflow list' shows what there is")
+            raise NotFoundError(
+                f"no bundle {hash} in {self.bundles}; 'uncaged-workflow list' shows what there is"
+            )
         found = bundle_hash(source)
         if found != path.stem:
-            raise DamagedError(f"{path}: its bytes have the hash {found}, the file was changed or damaged; put the original back")
+            raise DamagedError(
+                f"{path}: its bytes have the hash {found}, the file was changed or damaged; put the original back"
+            )
         from ..validation.validate import read_bundle  # not for a look-up of a flow or a thread
 
         return read_bundle(source) if known_effects is None else read_bundle(source, known_effects)
@@ -195,16 +248,22 @@ class Store:
     def find_bundles(self) -> list[BundleHash]:
         """The hashes of all stored bundles, in order."""
         with os.scandir(self.bundles) as entries:
-            stems = [entry.name.removesuffix(".py") for entry in entries if entry.name.endswith(".py")]
+            stems = [
+                entry.name.removesuffix(".py") for entry in entries if entry.name.endswith(".py")
+            ]
         return sorted(BundleHash(stem) for stem in stems if is_bundle_hash(stem))
 
     def find_threads(self) -> Iterator[tuple[BundleHash, ThreadId, Path]]:
-        """Every thread with the path of its journal, plain or archived, in no particular order. Foreign files are passed over."""
+        """Every thread with the path of its journal, plain or archived, in no particular order.
+        Foreign files are passed over.
+        """
         for hash, thread_id, path in self.find_journals():
             yield hash, thread_id, Path(path)
 
     def find_journals(self) -> Iterator[tuple[BundleHash, ThreadId, str]]:
-        """The same with plain texts for paths: ten thousand of them are made in a tenth of the time."""
+        """The same with plain texts for paths: ten thousand of them are made in a tenth of the
+        time.
+        """
         for hash, names in self.list_logs():
             directory = f"{self.logs}/{hash}"
             for thread_id, name in journals_among(names):
@@ -217,16 +276,24 @@ class Store:
 
     def _thread_directories(self) -> list[Path]:
         with os.scandir(self.logs) as directories:
-            return [self.logs / entry.name for entry in directories if is_bundle_hash(entry.name) and entry.is_dir()]
+            return [
+                self.logs / entry.name
+                for entry in directories
+                if is_bundle_hash(entry.name) and entry.is_dir()
+            ]
 
     def locate_thread(self, text: str) -> tuple[BundleHash, ThreadId, Path]:
-        """The thread with this id, with the only id that starts like this (in any case), or the ``latest``.
+        """The thread with this id, with the only id that starts like this (in any case), or the
+        ``latest``.
 
         Raises:
-            UsageError: the text is empty, too long, or the start of several threads' ids; they are listed.
+            UsageError: the text is empty, too long, or the start of several threads' ids; they are
+                listed.
             NotFoundError: no thread's id starts with it, or none could.
         """
-        whole = list(self._journals_of(ThreadId(text.upper()))) if is_thread_id(text.upper()) else []
+        whole = (
+            list(self._journals_of(ThreadId(text.upper()))) if is_thread_id(text.upper()) else []
+        )
         if len(whole) == 1:  # nothing needs to be listed
             return BundleHash(whole[0].parent.name), ThreadId(text.upper()), whole[0]
         return self.locate_threads([text])[0]
@@ -236,12 +303,16 @@ class Store:
         present: list[tuple[BundleHash, ThreadId, str]] = []
         return [self._located(text, present) for text in texts]
 
-    def _located(self, text: str, present: list[tuple[BundleHash, ThreadId, str]]) -> tuple[BundleHash, ThreadId, Path]:
+    def _located(
+        self, text: str, present: list[tuple[BundleHash, ThreadId, str]]
+    ) -> tuple[BundleHash, ThreadId, Path]:
         """One of the threads that are *present*, which is filled when it is first needed."""
         if text == LATEST:
             return self._latest()
         if not text or len(text) > THREAD_ID_LENGTH:
-            raise UsageError(f"{text[:80]!r} is neither a thread id, nor the start of one, nor {LATEST!r}")
+            raise UsageError(
+                f"{text[:80]!r} is neither a thread id, nor the start of one, nor {LATEST!r}"
+            )
         prefix = text.upper()
         present.extend(() if present else self.find_journals())
         found = [thread for thread in present if thread[1].startswith(prefix)]
@@ -249,13 +320,18 @@ class Store:
             raise NotFoundError(f"no thread {text!r}; 'uncaged-workflow threads' lists them")
         if len(found) > 1:
             names = sorted(thread_id for _, thread_id, _ in found)
-            listed = ", ".join(names[:_SHOWN_CANDIDATES]) + (" …" if len(names) > _SHOWN_CANDIDATES else "")
-            raise UsageError(f"{text!r} is the start of {len(names)} thread ids: {listed}; type more of it")
+            listed = ", ".join(names[:_SHOWN_CANDIDATES]) + (
+                " …" if len(names) > _SHOWN_CANDIDATES else ""
+            )
+            raise UsageError(
+                f"{text!r} is the start of {len(names)} thread ids: {listed}; type more of it"
+            )
         hash, thread_id, place = found[0]
         return hash, thread_id, Path(place)
 
     def _latest(self) -> tuple[BundleHash, ThreadId, Path]:
-        """The thread that was started last, and by no other thread: usually one of the last lines of the order, so that nothing is listed.
+        """The thread that was started last, and by no other thread: usually one of the last lines
+        of the order, so that nothing is listed.
 
         Where all threads are children of others, it is the child that was started last.
         """
@@ -264,18 +340,26 @@ class Store:
             if path is not None:
                 return BundleHash(path.parent.name), thread_id, path
         places, children = self.start_order(), order.children(self._order_path)
-        latest = max(self.find_threads(), key=lambda one: (one[1] not in children, places.get(one[1], -1), one[1]), default=None)
+        latest = max(
+            self.find_threads(),
+            key=lambda one: (one[1] not in children, places.get(one[1], -1), one[1]),
+            default=None,
+        )
         if latest is None:
             raise NotFoundError("there is no thread yet; 'uncaged-workflow run FLOW' starts one")
         return latest
 
 
 def journals_among(names: Collection[str]) -> Iterator[tuple[ThreadId, str]]:
-    """The threads of one directory, each with the name of its journal, plain or archived. Foreign names are passed over."""
+    """The threads of one directory, each with the name of its journal, plain or archived. Foreign
+    names are passed over.
+    """
     for name in names:
         plain = name.removesuffix(ARCHIVED_SUFFIX)
         thread_id = plain.removesuffix(DATA_SUFFIX)
-        is_copy = plain != name and plain in names  # crash here: archived, the plain one not yet unlinked
+        is_copy = (
+            plain != name and plain in names
+        )  # crash here: archived, the plain one not yet unlinked
         if thread_id != plain and is_thread_id(thread_id) and not is_copy:
             yield ThreadId(thread_id), name
 

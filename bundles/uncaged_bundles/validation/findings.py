@@ -1,4 +1,6 @@
-"""What a rule finds in a bundle's syntax tree has a place, so that a person is sent to a line and a column."""
+"""What a rule finds in a bundle's syntax tree has a place, so that a person is sent to a line and a
+column.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The descriptor is one literal that stands in the file once, so that reading it runs nothing and a reader sees what the engine sees."""
+"""The descriptor is one literal that stands in the file once, so that reading it runs nothing and a
+reader sees what the engine sees.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from .. import shapes
 from .findings import Finding
 
 NAME = "descriptor"
-_DESCRIBED = {ast.Name: "a name", ast.Call: "a call", ast.JoinedStr: "an f-string", ast.BinOp: "a sum", ast.Attribute: "an attribute"}
+_DESCRIBED = {
+    ast.Name: "a name",
+    ast.Call: "a call",
+    ast.JoinedStr: "an f-string",
+    ast.BinOp: "a sum",
+    ast.Attribute: "an attribute",
+}
 _TOP = Finding(line=1, column=0, message=f"no {NAME!r} in the file")
 
 
@@ -29,7 +37,10 @@ def flaw_in_literal(node: ast.expr) -> Finding | None:
     """The first part of the expression that would have to be computed."""
     for part in _computed_parts(node):
         what = _DESCRIBED.get(type(part), "an expression")
-        return Finding.at(part, f"{NAME!r} is not a literal: {what} stands in it ({shapes.shown(ast.unparse(part))}); write the value out")
+        return Finding.at(
+            part,
+            f"{NAME!r} is not a literal: {what} stands in it ({shapes.shown(ast.unparse(part))}); write the value out",
+        )
     return None
 
 
@@ -38,7 +49,11 @@ def node_at(node: ast.expr, path: shapes.Path) -> ast.expr:
     for part in path:
         match node:
             case ast.Dict():
-                found = [value for key, value in zip(node.keys, node.values, strict=True) if _constant(key) == part]
+                found = [
+                    value
+                    for key, value in zip(node.keys, node.values, strict=True)
+                    if _constant(key) == part
+                ]
                 if not found:
                     return node
                 node = found[0]
@@ -52,11 +67,17 @@ def node_at(node: ast.expr, path: shapes.Path) -> ast.expr:
 def repeated_key(node: ast.expr) -> Finding | None:
     """A key that stands twice in one mapping: a reader could take one value for the other."""
     for part in ast.walk(node):
-        keys = [key for key in part.keys if isinstance(key, ast.Constant)] if isinstance(part, ast.Dict) else []
+        keys = (
+            [key for key in part.keys if isinstance(key, ast.Constant)]
+            if isinstance(part, ast.Dict)
+            else []
+        )
         seen: set[object] = set()
         for key in keys:
             if key.value in seen:
-                return Finding.at(key, f"the key {shapes.shown(key.value)} stands twice in one mapping")
+                return Finding.at(
+                    key, f"the key {shapes.shown(key.value)} stands twice in one mapping"
+                )
             seen.add(key.value)
     return None
 
@@ -73,7 +94,10 @@ def _assigns(statement: ast.stmt) -> bool:
 
 def _computed_parts(node: ast.expr) -> Iterator[ast.expr]:
     match node:
-        case ast.Constant() | ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float())):
+        case (
+            ast.Constant()
+            | ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float()))
+        ):
             return
         case ast.Dict():
             for key, value in zip(node.keys, node.values, strict=True):

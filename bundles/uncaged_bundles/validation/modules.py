@@ -1,7 +1,9 @@
-"""Which modules a bundle may import is one list, and every other import is answered with the effect that does the same work.
+"""Which modules a bundle may import is one list, and every other import is answered with the effect
+that does the same work.
 
-On the list stands what only computes: same input, same output, nothing outside the process. hashlib and hmac are on it (digests are pure);
-ast, io, inspect, pathlib and zoneinfo are not (they compile, open files or look into the interpreter).
+On the list stands what only computes: same input, same output, nothing outside the process. hashlib
+and hmac are on it (digests are pure); ast, io, inspect, pathlib and zoneinfo are not (they compile,
+open files or look into the interpreter).
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _MODEL = "yield an 'llm' or a 'role' effect instead"
 _WEB = "yield a 'fetch' effect instead"
 _CODE = "a bundle is one file with all its code in it: carry what you need inside it"
 _TELL = "yield an 'output' effect with what is worth telling instead"
-BUILD_FIRST = "this is a definition, not a bundle: build it first with 'uncaged-workflow build FILE'"
+BUILD_FIRST = (
+    "this is a definition, not a bundle: build it first with 'uncaged-workflow build FILE'"
+)
 
 
 def _each(advice: str, modules: str) -> dict[str, str]:
@@ -35,32 +39,55 @@ def _each(advice: str, modules: str) -> dict[str, str]:
 
 
 EFFECT_FOR_MODULE: Mapping[str, str] = {
-    **_each(_HTTP, "requests httpx httpx2 aiohttp urllib urllib3 http socket ssl ftplib smtplib imaplib poplib xmlrpc websockets"),
+    **_each(
+        _HTTP,
+        "requests httpx httpx2 aiohttp urllib urllib3 http socket ssl ftplib smtplib imaplib poplib xmlrpc websockets",
+    ),
     **_each(_SCRIPT, "subprocess pty ctypes cffi signal resource sqlite3 os posix nt platform"),
-    **_each(_FILES, "pathlib shutil glob tempfile io fileinput posixpath ntpath zipfile tarfile codecs mmap fcntl"),
+    **_each(
+        _FILES,
+        "pathlib shutil glob tempfile io fileinput posixpath ntpath zipfile tarfile codecs mmap fcntl",
+    ),
     **_each(_TIME, "time sched zoneinfo timeit"),
     **_each(_CHANCE, "secrets"),
     **_each(_ALL, "threading multiprocessing concurrent asyncio queue _thread"),
     **_each(_MODEL, "openai anthropic google litellm langchain mcp"),
     **_each(_WEB, "bs4 lxml playwright selenium scrapy webbrowser"),
-    **_each(_CODE, "importlib imp pkgutil runpy zipimport builtins ast code codeop inspect marshal pickle shelve gc weakref"),
+    **_each(
+        _CODE,
+        "importlib imp pkgutil runpy zipimport builtins ast code codeop inspect marshal pickle shelve gc weakref",
+    ),
     **_each(_TELL, "sys logging warnings traceback"),
     **_each("yield an 'ask' effect instead", "getpass readline cmd curses tkinter"),
-    **_each(BUILD_FIRST, "uncaged_bundles uncaged_engine uncaged_roles uncaged_templates uncaged_cli"),
+    **_each(
+        BUILD_FIRST, "uncaged_bundles uncaged_engine uncaged_roles uncaged_templates uncaged_cli"
+    ),
 }
 
 MEMBER_REFUSALS: Mapping[str, str] = {
     "uuid.uuid1": _CHANCE,
     "uuid.uuid4": 'build it from chance that replays: uuid.UUID(int=random.Random(options["seed"]).getrandbits(128), version=4)',
     "uuid.getnode": "a bundle knows no machine",
-    **dict.fromkeys(("datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today"), _TIME),
+    **dict.fromkeys(
+        (
+            "datetime.datetime.now",
+            "datetime.datetime.utcnow",
+            "datetime.datetime.today",
+            "datetime.date.today",
+        ),
+        _TIME,
+    ),
     **dict.fromkeys(("types.CodeType", "types.FunctionType", "types.LambdaType"), _CODE),
     **dict.fromkeys(("typing.get_type_hints", "typing.ForwardRef"), "it evaluates text as code"),
 }
-"""What an allowed module holds that a bundle may not use, and what to do instead. ``random`` has a rule of its own."""
+"""What an allowed module holds that a bundle may not use, and what to do instead. ``random`` has a
+rule of its own.
+"""
 
 LEAKED_MODULES = frozenset({"sys", "os", "builtins", "importlib", "inspect", "io"})
-"""Modules that allowed ones happen to carry as attributes (``dataclasses.sys``); refused there too."""
+"""Modules that allowed ones happen to carry as attributes (``dataclasses.sys``); refused there
+too.
+"""
 
 
 def advice(module: str) -> str:

@@ -1,4 +1,6 @@
-"""A bundle that passes here imports only what computes: the allowed list, by name, and of each module only what replays alike."""
+"""A bundle that passes here imports only what computes: the allowed list, by name, and of each
+module only what replays alike.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def _import_findings(tree: ast.Module) -> Iterator[Finding]:
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Every import statement, in functions and branches too. Statements stand in statements only, so expressions are passed over."""
+    """Every import statement, in functions and branches too. Statements stand in statements only,
+    so expressions are passed over.
+    """
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()

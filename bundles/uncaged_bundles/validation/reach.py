@@ -1,6 +1,8 @@
-"""A bundle that passes here evaluates no text, touches no dunder and draws no chance without a seed.
+"""A bundle that passes here evaluates no text, touches no dunder and draws no chance without a
+seed.
 
-These rules serve determinism, review and early, clear errors. They are no wall: the kernel's sandbox is.
+These rules serve determinism, review and early, clear errors. They are no wall: the kernel's
+sandbox is.
 """
 
 from __future__ import annotations
@@ -28,8 +30,29 @@ REFUSED_NAMES: Mapping[str, str] = {
 }
 READABLE_DUNDERS = frozenset({"__name__", "__doc__"})
 INTERPRETER_ATTRIBUTES = frozenset(
-    {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await", "ag_frame", "ag_code", "ag_await"}
-    | {"tb_frame", "tb_next", "f_back", "f_builtins", "f_code", "f_globals", "f_locals", "co_code", "co_consts", "co_names"}
+    {
+        "gi_frame",
+        "gi_code",
+        "gi_yieldfrom",
+        "cr_frame",
+        "cr_code",
+        "cr_await",
+        "ag_frame",
+        "ag_code",
+        "ag_await",
+    }
+    | {
+        "tb_frame",
+        "tb_next",
+        "f_back",
+        "f_builtins",
+        "f_code",
+        "f_globals",
+        "f_locals",
+        "co_code",
+        "co_consts",
+        "co_names",
+    }
 )
 _DUNDER = re.compile(r"__\w+__")
 _DUNDER_FIELD = re.compile(r"\{[^{}]*__\w+__")
@@ -42,14 +65,18 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def forbidden_reach(tree: ast.Module) -> Finding | None:
-    """The first dynamic import, evaluation of text, dunder access or chance without a seed, by position."""
+    """The first dynamic import, evaluation of text, dunder access or chance without a seed, by
+    position.
+    """
     reach = _Reach(imported_names(tree))
     reach.visit(tree)
     return first(reach.findings)
 
 
 class _Reach(ast.NodeVisitor):
-    """One walk over a tree that knows which names the functions around a node bind themselves: ``run(input, options)`` may read *input*."""
+    """One walk over a tree that knows which names the functions around a node bind themselves:
+    ``run(input, options)`` may read *input*.
+    """
 
     def __init__(self, imported: Mapping[str, str]) -> None:
         self.findings: list[Finding] = []
@@ -66,7 +93,10 @@ class _Reach(ast.NodeVisitor):
         elif _DUNDER.fullmatch(node.id) and node.id not in READABLE_DUNDERS:
             self._refuse(node, f"access to {node.id!r} is refused: {_INTROSPECTION}")
         elif self._meaning(node) == "random":
-            self._refuse(node, 'the module random may not be handed around; use random.Random(options["seed"])')
+            self._refuse(
+                node,
+                'the module random may not be handed around; use random.Random(options["seed"])',
+            )
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         called = node.value.func if isinstance(node.value, ast.Call) else None
@@ -77,7 +107,9 @@ class _Reach(ast.NodeVisitor):
             self._refuse(node, f"{base}.{node.attr} is not the bundle's to change: {_SHARED}")
         elif base is not None and (message := member_refusal(f"{base}.{node.attr}")):
             self._refuse(node, message)
-        elif base != "random":  # ``random.Random`` is the one thing that the name may stand in front of
+        elif (
+            base != "random"
+        ):  # ``random.Random`` is the one thing that the name may stand in front of
             self.visit(node.value)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -89,10 +121,17 @@ class _Reach(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         called = self._meaning(node.func)
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        texts = [value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+        texts = [
+            value
+            for value in given
+            if isinstance(value, ast.Constant) and isinstance(value.value, str)
+        ]
         if called == "random.Random":
             if all(isinstance(value, ast.Constant) and value.value is None for value in given):
-                self._refuse(node, 'random.Random without a seed differs from run to run; use random.Random(options["seed"])')
+                self._refuse(
+                    node,
+                    'random.Random without a seed differs from run to run; use random.Random(options["seed"])',
+                )
         elif called in _NAMED_ACCESS:
             for value in texts:
                 for name in str(value.value).split("."):
@@ -100,7 +139,9 @@ class _Reach(ast.NodeVisitor):
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _FORMATTERS:
             for template in (node.func.value, *texts):
                 if isinstance(template, ast.Constant) and _DUNDER_FIELD.search(str(template.value)):
-                    self._refuse(template, f"a format field with a dunder name is refused: {_INTROSPECTION}")
+                    self._refuse(
+                        template, f"a format field with a dunder name is refused: {_INTROSPECTION}"
+                    )
         self.generic_visit(node)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> None:
@@ -109,7 +150,11 @@ class _Reach(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        outside: list[ast.AST] = [*node.decorator_list, node.args, *([node.returns] if node.returns else [])]
+        outside: list[ast.AST] = [
+            *node.decorator_list,
+            node.args,
+            *([node.returns] if node.returns else []),
+        ]
         self._visit_scope(node, outside, node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -124,8 +169,12 @@ class _Reach(ast.NodeVisitor):
 
     visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
 
-    def _visit_scope(self, node: Function | Comprehension, outside: Iterable[ast.AST], inside: Iterable[ast.AST]) -> None:
-        """Decorators, defaults, annotations and a comprehension's first iterable are evaluated before the scope has names."""
+    def _visit_scope(
+        self, node: Function | Comprehension, outside: Iterable[ast.AST], inside: Iterable[ast.AST]
+    ) -> None:
+        """Decorators, defaults, annotations and a comprehension's first iterable are evaluated
+        before the scope has names.
+        """
         for part in outside:
             self.visit(part)
         self._scopes.append(node)
@@ -137,19 +186,28 @@ class _Reach(ast.NodeVisitor):
         if _DUNDER.fullmatch(name) and name not in READABLE_DUNDERS:
             self._refuse(node, f"access to {name!r} is refused: {_INTROSPECTION}")
         elif name in INTERPRETER_ATTRIBUTES:
-            self._refuse(node, f"access to {name!r} is refused: frames, tracebacks and code objects are the interpreter's own")
+            self._refuse(
+                node,
+                f"access to {name!r} is refused: frames, tracebacks and code objects are the interpreter's own",
+            )
 
     def _meaning(self, node: ast.expr) -> str | None:
         """The dotted name of what an imported name, or an attribute of one, stands for."""
         if isinstance(node, ast.Attribute):
             base = self._meaning(node.value)
             return None if base is None else f"{base}.{node.attr}"
-        if not isinstance(node, ast.Name) or node.id not in self._imported or self._is_shadowed(node.id):
+        if (
+            not isinstance(node, ast.Name)
+            or node.id not in self._imported
+            or self._is_shadowed(node.id)
+        ):
             return None
         return self._imported[node.id]
 
     def _is_shadowed(self, name: str) -> bool:
-        """Whether a function around here binds *name* itself. A module's or class's binding does not count: it may come too late."""
+        """Whether a function around here binds *name* itself. A module's or class's binding does
+        not count: it may come too late.
+        """
         for scope in self._scopes:
             if scope not in self._bound:
                 self._bound[scope] = frozenset(_names_bound_in(scope))
@@ -162,12 +220,20 @@ class _Reach(ast.NodeVisitor):
 
 
 def _names_bound_in(scope: Function | Comprehension) -> set[str]:
-    """Names that are certainly this scope's own: parameters, and targets of assignments that are not declared global or deleted."""
+    """Names that are certainly this scope's own: parameters, and targets of assignments that are
+    not declared global or deleted.
+    """
     bound: set[str] = set()
     given_away: set[str] = set()
     if isinstance(scope, Function):
         parameters = scope.args
-        named = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, parameters.vararg, parameters.kwarg]
+        named = [
+            *parameters.posonlyargs,
+            *parameters.args,
+            *parameters.kwonlyargs,
+            parameters.vararg,
+            parameters.kwarg,
+        ]
         bound.update(parameter.arg for parameter in named if parameter is not None)
     for node in _own_nodes(scope):
         match node:
@@ -183,7 +249,9 @@ def _names_bound_in(scope: Function | Comprehension) -> set[str]:
 
 
 def _own_nodes(scope: Function | Comprehension) -> Iterator[ast.AST]:
-    """Every node of *scope* that is not inside another scope; a comprehension owns only its targets."""
+    """Every node of *scope* that is not inside another scope; a comprehension owns only its
+    targets.
+    """
     if isinstance(scope, Function):
         waiting: list[ast.AST] = list(scope.body) if isinstance(scope.body, list) else [scope.body]
     else:

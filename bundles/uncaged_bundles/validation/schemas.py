@@ -1,4 +1,6 @@
-"""A schema in a descriptor is valid JSON Schema and complete in itself: checking an answer against it never fetches anything."""
+"""A schema in a descriptor is valid JSON Schema and complete in itself: checking an answer against
+it never fetches anything.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,24 @@ _REFERENCES = ("$ref", "$dynamicRef")
 
 
 def check_schema(schema: Mapping[str, object], path: shapes.Path) -> None:
-    """ShapeError names the place inside *schema* that is not JSON Schema (2020-12, unless ``$schema`` names another draft)."""
+    """ShapeError names the place inside *schema* that is not JSON Schema (2020-12, unless
+    ``$schema`` names another draft).
+    """
     from jsonschema import Draft202012Validator, SchemaError
     from jsonschema.validators import validator_for
 
     try:
         validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
     except SchemaError as exc:
-        raise shapes.ShapeError((*path, *exc.absolute_path), f"is not valid JSON Schema: {exc.message}") from exc
+        raise shapes.ShapeError(
+            (*path, *exc.absolute_path), f"is not valid JSON Schema: {exc.message}"
+        ) from exc
     for where, target in _references(schema, path):
         if not isinstance(target, str) or not target.startswith("#"):
-            raise shapes.ShapeError(where, f"refers to {shapes.shown(target)}; a schema may refer to its own parts alone ('#/$defs/…')")
+            raise shapes.ShapeError(
+                where,
+                f"refers to {shapes.shown(target)}; a schema may refer to its own parts alone ('#/$defs/…')",
+            )
 
 
 def claims_in(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, object]]:
@@ -41,7 +50,9 @@ def _references(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path,
     match value:
         case dict():
             for key, item in value.items():
-                if key in _REFERENCES and not isinstance(item, dict):  # a property may be called "$ref"
+                if key in _REFERENCES and not isinstance(
+                    item, dict
+                ):  # a property may be called "$ref"
                     yield (*path, key), item
                 yield from _references(item, (*path, key))
         case list():

@@ -1,7 +1,9 @@
-"""Bytes become a bundle here or are refused with line and column, and nothing of them is ever executed on the way.
+"""Bytes become a bundle here or are refused with line and column, and nothing of them is ever
+executed on the way.
 
-The rules stand in a fixed order and the first one that is broken is told: UTF-8 Python, a literal descriptor, its shape, a generator
-function ``run``, pure imports, no dynamic reach. A trusted bundle skips the last two.
+The rules stand in a fixed order and the first one that is broken is told: UTF-8 Python, a literal
+descriptor, its shape, a generator function ``run``, pure imports, no dynamic reach. A trusted
+bundle skips the last two.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _NESTED = "is nested too deeply to be read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """A bundle that passed validation: exactly these bytes, which have this hash and say this of themselves."""
+    """A bundle that passed validation: exactly these bytes, which have this hash and say this of
+    themselves.
+    """
 
     hash: BundleHash
     source: bytes
@@ -43,14 +47,16 @@ class Bundle:
         return self.descriptor.policy.trusted
 
 
-def read_bundle(source: bytes, known_effects: EffectKinds = KNOWN_EFFECTS, *, check_schemas: bool = False) -> Bundle:
+def read_bundle(
+    source: bytes, known_effects: EffectKinds = KNOWN_EFFECTS, *, check_schemas: bool = False
+) -> Bundle:
     """Validate a bundle's bytes without executing them.
 
     Args:
         source: the file, at most 1 MiB.
         known_effects: effect kinds that a policy may name.
-        check_schemas: check role schemas and parameters as JSON Schema too, and the policy's hosts (slow; done once, when a bundle is
-            added).
+        check_schemas: check role schemas and parameters as JSON Schema too, and the policy's hosts
+            (slow; done once, when a bundle is added).
     Raises:
         BundleError: the first rule that is broken, with line and column.
     """
@@ -68,7 +74,9 @@ def read_bundle(source: bytes, known_effects: EffectKinds = KNOWN_EFFECTS, *, ch
 
 def _decode(source: bytes) -> str:
     if len(source) > MAX_SOURCE_BYTES:
-        raise BundleError(f"line 1, column 1: the file has {len(source):,} bytes; a bundle has at most {MAX_SOURCE_BYTES:,}")
+        raise BundleError(
+            f"line 1, column 1: the file has {len(source):,} bytes; a bundle has at most {MAX_SOURCE_BYTES:,}"
+        )
     try:
         text = source.decode()
     except UnicodeDecodeError as exc:
@@ -79,7 +87,9 @@ def _decode(source: bytes) -> str:
     for number, line in enumerate(text.splitlines()[:2], 1):
         cookie = _CODING_COOKIE.match(line)
         if cookie and cookie[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
-            raise BundleError(f"line {number}, column {cookie.start(1) + 1}: a bundle is UTF-8, but this line says {cookie[1]!r}")
+            raise BundleError(
+                f"line {number}, column {cookie.start(1) + 1}: a bundle is UTF-8, but this line says {cookie[1]!r}"
+            )
     return text
 
 
@@ -90,12 +100,18 @@ def _parse(text: str) -> ast.Module:
             return ast.parse(text)
     except SyntaxError as exc:
         hint = f"; {BUILD_FIRST}" if _JAVASCRIPT.search(text) else ""
-        raise BundleError(f"line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}{hint}") from exc
+        raise BundleError(
+            f"line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}{hint}"
+        ) from exc
     except (MemoryError, ValueError) as exc:
-        raise BundleError(f"line 1, column 1: not Python that can be read: {exc or 'it ' + _NESTED}") from exc
+        raise BundleError(
+            f"line 1, column 1: not Python that can be read: {exc or 'it ' + _NESTED}"
+        ) from exc
 
 
-def _read_descriptor(tree: ast.Module, text: str, known_effects: EffectKinds, *, check_schemas: bool) -> Descriptor:
+def _read_descriptor(
+    tree: ast.Module, text: str, known_effects: EffectKinds, *, check_schemas: bool
+) -> Descriptor:
     literal = find_descriptor(tree)
     if isinstance(literal, Finding):
         hint = f"; {BUILD_FIRST}" if _must_be_built(tree) else ""
@@ -107,14 +123,22 @@ def _read_descriptor(tree: ast.Module, text: str, known_effects: EffectKinds, *,
             _check_schemas(descriptor)
             _check_hosts(descriptor)
     except shapes.ShapeError as exc:
-        raise BundleError(Finding.at(node_at(literal, exc.path[1:]), str(exc)).located(text)) from exc
+        raise BundleError(
+            Finding.at(node_at(literal, exc.path[1:]), str(exc)).located(text)
+        ) from exc
     except (ValueError, TypeError) as exc:  # such as a list as a mapping's key
-        raise BundleError(Finding.at(literal, f"'descriptor' is not a literal: {exc}").located(text)) from exc
+        raise BundleError(
+            Finding.at(literal, f"'descriptor' is not a literal: {exc}").located(text)
+        ) from exc
     return descriptor
 
 
 def _must_be_built(tree: ast.Module) -> bool:
-    is_recipe = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Dict)
+    is_recipe = (
+        len(tree.body) == 1
+        and isinstance(tree.body[0], ast.Expr)
+        and isinstance(tree.body[0].value, ast.Dict)
+    )
     return is_recipe or _imports_ours(tree)
 
 
@@ -137,9 +161,17 @@ def _check_schemas(descriptor: Descriptor) -> None:
         check_schema(role.schema, path)
         for where, claim in claims_in(role.schema, path):
             if claim not in CLAIMS:
-                raise shapes.ShapeError(where, f"{shapes.shown(claim)} is not a claim that can be checked (known: {', '.join(CLAIMS)})")
-            if descriptor.asked_roles and descriptor.policy.limits["role"].get("workspace", "none") == "none":
-                raise shapes.ShapeError(where, "is compared with the workspace, but the policy's role has none")
+                raise shapes.ShapeError(
+                    where,
+                    f"{shapes.shown(claim)} is not a claim that can be checked (known: {', '.join(CLAIMS)})",
+                )
+            if (
+                descriptor.asked_roles
+                and descriptor.policy.limits["role"].get("workspace", "none") == "none"
+            ):
+                raise shapes.ShapeError(
+                    where, "is compared with the workspace, but the policy's role has none"
+                )
 
 
 def _check_hosts(descriptor: Descriptor) -> None:
@@ -149,9 +181,17 @@ def _check_hosts(descriptor: Descriptor) -> None:
 
 
 def _flaw_in_run(tree: ast.Module) -> Finding | None:
-    found = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "run"]
+    found = [
+        node
+        for node in tree.body
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "run"
+    ]
     if not found:
-        return Finding(line=1, column=0, message="no function 'run' in the file; a bundle has def run(input, options) with a yield in it")
+        return Finding(
+            line=1,
+            column=0,
+            message="no function 'run' in the file; a bundle has def run(input, options) with a yield in it",
+        )
     if len(found) > 1:
         return Finding.at(found[1], "'run' is defined a second time; there is one")
     run = found[0]

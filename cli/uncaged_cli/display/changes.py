@@ -11,17 +11,34 @@ if TYPE_CHECKING:
     from uncaged_agents.changes import FileChanges
 
 SHORT_COMMIT = 12
-HEADINGS = ("diff --git ", "index ", "--- ", "+++ ", "new file ", "deleted file ", "similarity ", "rename ", "old mode ", "new mode ")
+HEADINGS = (
+    "diff --git ",
+    "index ",
+    "--- ",
+    "+++ ",
+    "new file ",
+    "deleted file ",
+    "similarity ",
+    "rename ",
+    "old mode ",
+    "new mode ",
+)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def show_changes(found: FileChanges) -> None:
     """Print each file with its numbers of lines, and the patch."""
     if not found.files:
-        result(f"no file differs between {found.before[:SHORT_COMMIT]} and {found.after[:SHORT_COMMIT]}")
+        result(
+            f"no file differs between {found.before[:SHORT_COMMIT]} and {found.after[:SHORT_COMMIT]}"
+        )
     for file in found.files:
         added, removed = file["added"], file["removed"]
-        numbers: list[Piece] = ["  binary"] if added is None else [Styled(f"  +{added}", "green"), Styled(f" -{removed}", "red")]
+        numbers: list[Piece] = (
+            ["  binary"]
+            if added is None
+            else [Styled(f"  +{added}", "green"), Styled(f" -{removed}", "red")]
+        )
         result(str(file["path"]), *numbers)
     for line in found.patch.splitlines():
         result(_coloured(line))
@@ -29,7 +46,13 @@ def show_changes(found: FileChanges) -> None:
 
 def changes_document(found: FileChanges) -> Mapping[str, object]:
     """Return the changes for JSON."""
-    return {"step": found.step, "before": found.before, "after": found.after, "files": list(found.files), "patch": found.patch}
+    return {
+        "step": found.step,
+        "before": found.before,
+        "after": found.after,
+        "files": list(found.files),
+        "patch": found.patch,
+    }
 
 
 def _coloured(line: str) -> Piece:

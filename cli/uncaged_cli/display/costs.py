@@ -1,4 +1,6 @@
-"""What a thread used up is said in a few words, and a price that nobody knows is said to be unknown."""
+"""What a thread used up is said in a few words, and a price that nobody knows is said to be
+unknown.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def money(cost: float, *, unpriced: bool) -> str:
 
 
 def dollars(cost: float) -> str:
-    """``$1,234.50``; ``$0.50``; what is less than a dollar has up to four figures that count: ``$0.00125``."""
+    """``$1,234.50``; ``$0.50``; what is less than a dollar has up to four figures that count:
+    ``$0.00125``.
+    """
     if cost >= 1:
         return f"${cost:,.2f}"
     places = max(2, 3 - floor(log10(cost))) if cost > 0 else 2
@@ -42,15 +46,29 @@ def spell_spent(spent: Spent) -> str:
 
 def estimate_lines(found: Estimate, name: str) -> list[str]:
     """What past threads of the same hash say, line by line."""
-    if not found.n or found.seconds is None or found.steps is None or found.tokens is None or found.cost is None:
-        return [f"{name}@{found.hash}: no thread of this version has ended yet, so nothing is known"]
-    lines = [f"{name}@{found.hash}: {found.n} past thread{'' if found.n == 1 else 's'} (median, worst)"]
-    lines.append(f"  time    {spell(round(found.seconds.median * 1000))}, {spell(round(found.seconds.worst * 1000))}")
+    if (
+        not found.n
+        or found.seconds is None
+        or found.steps is None
+        or found.tokens is None
+        or found.cost is None
+    ):
+        return [
+            f"{name}@{found.hash}: no thread of this version has ended yet, so nothing is known"
+        ]
+    lines = [
+        f"{name}@{found.hash}: {found.n} past thread{'' if found.n == 1 else 's'} (median, worst)"
+    ]
+    lines.append(
+        f"  time    {spell(round(found.seconds.median * 1000))}, {spell(round(found.seconds.worst * 1000))}"
+    )
     lines.append(f"  steps   {_pair(found.steps)}")
     if found.tokens.worst:
         lines.append(f"  tokens  {_pair(found.tokens)}")
         unknown = f"; in {found.unpriced} of them a price was unknown" if found.unpriced else ""
-        lines.append(f"  money   {dollars(found.cost.median)}, {dollars(found.cost.worst)}{unknown}")
+        lines.append(
+            f"  money   {dollars(found.cost.median)}, {dollars(found.cost.worst)}{unknown}"
+        )
     return lines
 
 

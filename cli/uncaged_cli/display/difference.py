@@ -1,4 +1,6 @@
-"""Two versions are compared in the order in which a person should worry: policy, roles, schemas, graph, source."""
+"""Two versions are compared in the order in which a person should worry: policy, roles, schemas,
+graph, source.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,18 @@ from .screen import Piece, Styled
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 BACKWARDS = (
     (re.compile(r" now also (.*) \(was .*\)$"), r" no longer \1"),
-    (re.compile(r" is now set to (.*) \(was left to the default\)$"), r" was \1, is left to the default now"),
+    (
+        re.compile(r" is now set to (.*) \(was left to the default\)$"),
+        r" was \1, is left to the default now",
+    ),
     (re.compile(r" is no longer set \(was (.*)\)$"), r" was not set, is now \1"),
     (re.compile(r" is now (.*) \(was (.*)\)$"), r" was \1, is now \2"),
 )
-PROMPTS = {"description": "description", "systemPrompt": "system_prompt", "extractPrompt": "extract_prompt"}
+PROMPTS = {
+    "description": "description",
+    "systemPrompt": "system_prompt",
+    "extractPrompt": "extract_prompt",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +52,12 @@ def compare(old: Bundle, new: Bundle) -> list[Section]:
         Section(title="schemas", lines=_schemas(old, new)),
         Section(title="parameters", lines=_values(before.parameters, after.parameters)),
         Section(title="graph", lines=_unified(_graph(before.graph), _graph(after.graph))),
-        Section(title="source", lines=_texts(old.source.decode("utf-8", "replace"), new.source.decode("utf-8", "replace"))),
+        Section(
+            title="source",
+            lines=_texts(
+                old.source.decode("utf-8", "replace"), new.source.decode("utf-8", "replace")
+            ),
+        ),
     ]
     return [section for section in sections if section.lines]
 
@@ -57,11 +71,16 @@ def _policy(old: Bundle, new: Bundle) -> tuple[str, ...]:
 
     gained = widening(old.descriptor.policy, new.descriptor.policy, KNOWN)
     lost = widening(new.descriptor.policy, old.descriptor.policy, KNOWN)
-    return (*(f"+ {sentence}" for sentence in gained), *(f"- {backwards(sentence)}" for sentence in lost))
+    return (
+        *(f"+ {sentence}" for sentence in gained),
+        *(f"- {backwards(sentence)}" for sentence in lost),
+    )
 
 
 def backwards(sentence: str) -> str:
-    """Return what a sentence about more rights says when the time runs the other way, and they are fewer."""
+    """Return what a sentence about more rights says when the time runs the other way, and they are
+    fewer.
+    """
     for pattern, words in BACKWARDS:
         turned = pattern.sub(words, sentence)
         if turned != sentence:
@@ -95,7 +114,9 @@ def _graph(graph: Graph | None) -> Sequence[str]:
 
 
 def _values(before: object, after: object) -> tuple[str, ...]:
-    return _texts(json.dumps(before, indent=2, sort_keys=True), json.dumps(after, indent=2, sort_keys=True))
+    return _texts(
+        json.dumps(before, indent=2, sort_keys=True), json.dumps(after, indent=2, sort_keys=True)
+    )
 
 
 def _texts(before: str, after: str) -> tuple[str, ...]:

@@ -22,11 +22,18 @@ class Edge:
 
 def edges_of_table(graph: Graph) -> list[Edge]:
     """Return the edges of a descriptor's graph, in its own order."""
-    return [Edge(source, label, target) for source, rows in graph.items() for label, targets in rows.items() for target in targets]
+    return [
+        Edge(source, label, target)
+        for source, rows in graph.items()
+        for label, targets in rows.items()
+        for target in targets
+    ]
 
 
 def path_of(records: Iterable[Mapping[str, object]], *, ended: bool) -> list[Edge]:
-    """Return the edges that a thread took, in order; an edge's label is the status that its source reported."""
+    """Return the edges that a thread took, in order; an edge's label is the status that its source
+    reported.
+    """
     edges: list[Edge] = []
     source, label = START, ""
     for record in records:
@@ -42,10 +49,14 @@ def path_of(records: Iterable[Mapping[str, object]], *, ended: bool) -> list[Edg
 
 
 def merge(table: Sequence[Edge], path: Sequence[Edge]) -> tuple[list[Edge], Counter[Edge]]:
-    """Return the edges to draw and how often the path took each; an edge that the table leaves unlabelled takes any status."""
+    """Return the edges to draw and how often the path took each; an edge that the table leaves
+    unlabelled takes any status.
+    """
     unlabelled = {(edge.source, edge.target): edge for edge in table if not edge.label}
     known = set(table)
-    taken = Counter(edge if edge in known else unlabelled.get((edge.source, edge.target), edge) for edge in path)
+    taken = Counter(
+        edge if edge in known else unlabelled.get((edge.source, edge.target), edge) for edge in path
+    )
     return [*table, *(edge for edge in taken if edge not in known)], taken
 
 
@@ -67,7 +78,9 @@ def as_path(path: Sequence[Edge]) -> str:
     """Return a thread's path on one line."""
     if not path:
         return "no role was asked"
-    return " → ".join([_name(path[0].source), *(_arrow(edge, index, path) for index, edge in enumerate(path))])
+    return " → ".join(
+        [_name(path[0].source), *(_arrow(edge, index, path) for index, edge in enumerate(path))]
+    )
 
 
 def as_mermaid(edges: Sequence[Edge], taken: Counter[Edge] | None = None) -> list[str]:
@@ -80,7 +93,9 @@ def as_mermaid(edges: Sequence[Edge], taken: Counter[Edge] | None = None) -> lis
         count = taken[edge] if taken else 0
         label = " ".join(word for word in (edge.label, f"{count}×" if count else "") if word)
         arrow = "==>" if count else "-->"
-        lines.append(f"    {ids[edge.source]} {arrow}{f'|{_quoted(label)}|' if label else ''} {ids[edge.target]}")
+        lines.append(
+            f"    {ids[edge.source]} {arrow}{f'|{_quoted(label)}|' if label else ''} {ids[edge.target]}"
+        )
     return lines
 
 
@@ -96,7 +111,13 @@ def _shape(name: str) -> str:
 
 def _quoted(text: str) -> str:
     """Mermaid's own escapes: a label cannot end its quotes or start markup."""
-    safe = clean_line(text).replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
+    safe = (
+        clean_line(text)
+        .replace("#", "#35;")
+        .replace('"', "#quot;")
+        .replace("<", "#lt;")
+        .replace(">", "#gt;")
+    )
     return f'"{safe}"'
 
 

@@ -12,11 +12,20 @@ MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 
-UNITS_MS = {"s": SECOND_MS, "m": MINUTE_MS, "min": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
+UNITS_MS = {
+    "s": SECOND_MS,
+    "m": MINUTE_MS,
+    "min": MINUTE_MS,
+    "h": HOUR_MS,
+    "d": DAY_MS,
+    "w": 7 * DAY_MS,
+}
 
 
 def spell(duration_ms: int) -> str:
-    """Return ``12 ms``, ``3.2 s``, ``42 s``, ``2 min``, ``2 min 5 s``, ``1 h 20 min`` or ``3 d 4 h``."""
+    """Return ``12 ms``, ``3.2 s``, ``42 s``, ``2 min``, ``2 min 5 s``, ``1 h 20 min`` or
+    ``3 d 4 h``.
+    """
     duration_ms = max(0, duration_ms)
     if duration_ms < 100:
         return f"{duration_ms} ms"
@@ -52,7 +61,9 @@ def parse_age(text: str, *, example: str = "30d") -> int:
     """Return the milliseconds of ``30d``, ``12h``, ``45min`` or ``2w``."""
     match = re.fullmatch(r"\s*(\d{1,9})\s*([a-z]+)\s*", text.lower())
     if match is None or match[2] not in UNITS_MS:
-        raise UsageError(f"{text!r} is no length of time; write a whole number and one of {', '.join(UNITS_MS)}, as in {example}")
+        raise UsageError(
+            f"{text!r} is no length of time; write a whole number and one of {', '.join(UNITS_MS)}, as in {example}"
+        )
     return int(match[1]) * UNITS_MS[match[2]]
 
 

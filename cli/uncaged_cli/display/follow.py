@@ -1,4 +1,6 @@
-"""Following a thread ends when the thread stops, and its result becomes the exit code; an interrupt leaves the thread running."""
+"""Following a thread ends when the thread stops, and its result becomes the exit code; an interrupt
+leaves the thread running.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,20 @@ EXIT_INTERRUPTED = 130
 UNCOUNTED = "the limit of money does not count what has no known price: name it under `prices` in config.yaml, or set --max-tokens"
 
 
-def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool = False, known_records: int = 0) -> int:
+def follow(
+    engine: Engine,
+    thread_id: ThreadId,
+    *,
+    as_json: bool,
+    verbose: bool = False,
+    known_records: int = 0,
+) -> int:
     """Show a thread until it stops and return the exit code for what it came to.
 
     Args:
         verbose: unfold each step, and in a pipe say what is done before it is done, too.
-        known_records: so many records at the beginning are taken in without being shown (a resumed thread's past).
+        known_records: so many records at the beginning are taken in without being shown (a resumed
+            thread's past).
     """
     story = Story()
     try:
@@ -65,10 +75,16 @@ def follow(engine: Engine, thread_id: ThreadId, *, as_json: bool, verbose: bool 
 
 
 def stopped(view: ThreadView, status: Mapping[str, Any]) -> ThreadView:
-    """Return the thread as its follower was told that it stopped; what the worker said of an interruption need not be on any disk."""
+    """Return the thread as its follower was told that it stopped; what the worker said of an
+    interruption need not be on any disk.
+    """
     if status.get("status") != "interrupted" or status["message"] == view.summary.message:
         return view
-    return replace(view, end=None, summary=replace(view.summary, status="interrupted", message=str(status["message"])))
+    return replace(
+        view,
+        end=None,
+        summary=replace(view.summary, status="interrupted", message=str(status["message"])),
+    )
 
 
 def choose_view(*, as_json: bool, verbose: bool = False) -> View:
@@ -88,7 +104,12 @@ class JsonView:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         pass
 
     def opening(self, start: Record) -> None:
@@ -111,7 +132,9 @@ def limits_money(start: Record, records: Iterable[Record]) -> bool:
     """Whether a thread has a limit of money, from its beginning or since it was resumed."""
     parameters = start.get("parameters")
     options = parameters.get("options") if isinstance(parameters, Mapping) else None
-    return (isinstance(options, Mapping) and "maxCost" in options) or any("maxCost" in record for record in records if "control" in record)
+    return (isinstance(options, Mapping) and "maxCost" in options) or any(
+        "maxCost" in record for record in records if "control" in record
+    )
 
 
 def summary_of(view: ThreadView) -> Mapping[str, object]:
@@ -120,5 +143,7 @@ def summary_of(view: ThreadView) -> Mapping[str, object]:
         **summary_document(view.summary),
         "tookMs": max(0, view.summary.updated_ms - view.summary.started_ms),
         "failure": view.failure.document() if view.failure is not None else None,
-        "end": {key: value for key, value in view.end.items() if key != "chain"} if view.end else None,
+        "end": {key: value for key, value in view.end.items() if key != "chain"}
+        if view.end
+        else None,
     }

@@ -26,18 +26,31 @@ def show_futures(left: ThreadView, right: ThreadView, *, as_json: bool) -> None:
     together = alike(ours, theirs)
     ids = (left.summary.thread_id, right.summary.thread_id)
     if as_json:
-        futures = {one: [row.detail for _, row in steps[together:]] for one, steps in zip(ids, (ours, theirs), strict=True)}
-        jsonout.document({"together": together, "futures": futures, "ends": {ids[0]: left.end, ids[1]: right.end}})
+        futures = {
+            one: [row.detail for _, row in steps[together:]]
+            for one, steps in zip(ids, (ours, theirs), strict=True)
+        }
+        jsonout.document(
+            {
+                "together": together,
+                "futures": futures,
+                "ends": {ids[0]: left.end, ids[1]: right.end},
+            }
+        )
         return
     apart = together < max(len(ours), len(theirs))
     result(f"{together} step{'' if together == 1 else 's'} alike{', then:' if apart else ''}")
-    for number, (mine, other) in enumerate(zip_longest(ours[together:], theirs[together:]), start=together + 1):
+    for number, (mine, other) in enumerate(
+        zip_longest(ours[together:], theirs[together:]), start=together + 1
+    ):
         for thread_id, one in zip(ids, (mine, other), strict=True):
             said = "-" if one is None else f"{one[1].label}: {one[1].detail}"
             result(f"{number:>4}  ", Styled(thread_id, "cyan"), f"  {shorten(said, SHOWN_COLUMNS)}")
     for view in (left, right):
         said = f"{view.summary.status} {shorten(view.summary.message, SHOWN_COLUMNS)}"
-        result("end   " if view.end else "now   ", Styled(view.summary.thread_id, "cyan"), f"  {said}")
+        result(
+            "end   " if view.end else "now   ", Styled(view.summary.thread_id, "cyan"), f"  {said}"
+        )
 
 
 def steps_of(view: ThreadView) -> list[tuple[Mapping[str, object], Row]]:
@@ -46,12 +59,22 @@ def steps_of(view: ThreadView) -> list[tuple[Mapping[str, object], Row]]:
     found: list[tuple[Mapping[str, object], Row]] = []
     for record in view.records:
         row = story.hear(record)
-        if row is not None and "seq" in record and "sub" not in record and row.mark in ("done", "failed"):
+        if (
+            row is not None
+            and "seq" in record
+            and "sub" not in record
+            and row.mark in ("done", "failed")
+        ):
             found.append(({key: value for key, value in record.items() if key not in OWN}, row))
     return found
 
 
-def alike(ours: list[tuple[Mapping[str, object], Row]], theirs: list[tuple[Mapping[str, object], Row]]) -> int:
+def alike(
+    ours: list[tuple[Mapping[str, object], Row]], theirs: list[tuple[Mapping[str, object], Row]]
+) -> int:
     """How many steps from the first are the same."""
     pairs = zip(ours, theirs, strict=False)
-    return next((number for number, (mine, other) in enumerate(pairs) if mine[0] != other[0]), min(len(ours), len(theirs)))
+    return next(
+        (number for number, (mine, other) in enumerate(pairs) if mine[0] != other[0]),
+        min(len(ours), len(theirs)),
+    )

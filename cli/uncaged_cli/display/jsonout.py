@@ -1,4 +1,6 @@
-"""With `--json`, stdout holds JSON and nothing else: one document, or one object a line for what is followed."""
+"""With `--json`, stdout holds JSON and nothing else: one document, or one object a line for what is
+followed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ Document = Mapping[str, object] | list[Mapping[str, object]]
 
 
 def document(value: Document) -> None:
-    """Print the one document of a verb. ASCII only: nothing in it can steer a terminal, and nothing in it is lost."""
+    """Print the one document of a verb. ASCII only: nothing in it can steer a terminal, and nothing
+    in it is lost.
+    """
     _write(json.dumps(value, indent=2, default=_plain))
 
 

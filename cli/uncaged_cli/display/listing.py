@@ -1,4 +1,6 @@
-"""Threads are listed as a table whose ids can be typed back, shortened only where the terminal is narrow."""
+"""Threads are listed as a table whose ids can be typed back, shortened only where the terminal is
+narrow.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,24 @@ WIDE_COLUMNS = 110
 SHORTEST_ID = 10
 
 
-def short_ids(store: Store, threads: Sequence[ThreadSummary], *, width: int | None) -> Mapping[str, str]:
-    """Return for each of *threads* its shortest beginning that no other in the store has; nothing where the terminal has room."""
+def short_ids(
+    store: Store, threads: Sequence[ThreadSummary], *, width: int | None
+) -> Mapping[str, str]:
+    """Return for each of *threads* its shortest beginning that no other in the store has; nothing
+    where the terminal has room.
+    """
     if width is None or width >= WIDE_COLUMNS:
         return {}
     from uncaged_engine.threads.names import ids_near
 
-    return unique_prefixes(ids_near(store, [thread.thread_id for thread in threads]), minimum=SHORTEST_ID)
+    return unique_prefixes(
+        ids_near(store, [thread.thread_id for thread in threads]), minimum=SHORTEST_ID
+    )
 
 
-def listing(threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_ms: int, width: int | None) -> list[list[Piece]]:
+def listing(
+    threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_ms: int, width: int | None
+) -> list[list[Piece]]:
     """Return the table's lines. shown: how an id is shortened."""
     if not threads:
         return []

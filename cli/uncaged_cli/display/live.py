@@ -29,18 +29,29 @@ class LiveView:
     """Lines on *console*, and one moving line for the effect that is being performed."""
 
     def __init__(
-        self, console: Console | None = None, *, verbose: bool = False, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+        self,
+        console: Console | None = None,
+        *,
+        verbose: bool = False,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._verbose = verbose
         self._console = console or Console(highlight=False, markup=False, emoji=False)
         self._moving = MovingLine(now_ms)
-        self._live = Live(self._moving, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
+        self._live = Live(
+            self._moving, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S
+        )
 
     def __enter__(self) -> Self:
         self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._moving.step = None
         self._live.stop()
 
@@ -79,7 +90,9 @@ class LiveView:
 
 
 class MovingLine:
-    """The line of the step in flight: spinner, number, label, time so far, and what it says of itself."""
+    """The line of the step in flight: spinner, number, label, time so far, and what it says of
+    itself.
+    """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.step: OpenStep | None = None
@@ -100,4 +113,8 @@ class MovingLine:
 
 def spell_seconds(duration_ms: int) -> str:
     """Whole seconds below a minute: tenths would flicker."""
-    return f"{max(0, duration_ms) // 1000} s" if duration_ms < 60_000 else spell(duration_ms // 1000 * 1000)
+    return (
+        f"{max(0, duration_ms) // 1000} s"
+        if duration_ms < 60_000
+        else spell(duration_ms // 1000 * 1000)
+    )

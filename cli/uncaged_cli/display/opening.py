@@ -1,4 +1,6 @@
-"""The first line about a thread says what runs, as which version, behind which sandbox, and who answers for its roles and why."""
+"""The first line about a thread says what runs, as which version, behind which sandbox, and who
+answers for its roles and why.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,18 @@ def opening(start: Mapping[str, object]) -> str:
 
 
 def agents_in_words(agents: object) -> str:
-    """Return who answers for the roles and why, the default first; nothing when no role has an agent."""
+    """Return who answers for the roles and why, the default first; nothing when no role has an
+    agent.
+    """
     if not isinstance(agents, Mapping):
         return ""
     roles = agents.get("roles")
     words = [f"agent {_agent(agents['default'])}"] if agents.get("default") else []
-    words += [f"{role} by {_agent(agent)}" for role, agent in roles.items()] if isinstance(roles, Mapping) else []
+    words += (
+        [f"{role} by {_agent(agent)}" for role, agent in roles.items()]
+        if isinstance(roles, Mapping)
+        else []
+    )
     return ", ".join(words)
 
 

@@ -1,4 +1,6 @@
-"""A followed thread as plain lines: one line when something is finished, more on demand, nothing that moves."""
+"""A followed thread as plain lines: one line when something is finished, more on demand, nothing
+that moves.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,22 @@ from .opening import opening
 from .screen import STATUS_COLOURS, Piece, Styled, next_step, text_width, write
 from .unfolded import unfolded
 
-MARK_COLOURS = {"done": "green", "failed": "red", "void": "yellow", "attempt": "yellow", "control": "blue"}
+MARK_COLOURS = {
+    "done": "green",
+    "failed": "red",
+    "void": "yellow",
+    "attempt": "yellow",
+    "control": "blue",
+}
 LABEL_COLUMNS = 10
 TIME_COLUMNS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """The next record of a followed thread, the row that it completes, and the step that is open after it."""
+    """The next record of a followed thread, the row that it completes, and the step that is open
+    after it.
+    """
 
     record: Record
     row: Row | None
@@ -33,10 +43,17 @@ class Heard:
 
 
 class View(Protocol):
-    """Shows a followed thread: its start record, what was kept from before, what is heard, and the last words."""
+    """Shows a followed thread: its start record, what was kept from before, what is heard, and the
+    last words.
+    """
 
     def __enter__(self) -> Self: ...
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
     def opening(self, start: Record) -> None: ...
     def kept(self, steps: int) -> None: ...
     def heard(self, heard: Heard) -> None: ...
@@ -57,7 +74,12 @@ class PlainView:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         pass
 
     def opening(self, start: Record) -> None:
@@ -74,13 +96,24 @@ class PlainView:
                 write(self._stream, line)
 
     def progress(self, body: Mapping[str, object]) -> None:
-        """Show what a step does, on demand and only if it is something else than before; a failed try is always shown."""
+        """Show what a step does, on demand and only if it is something else than before; a failed
+        try is always shown.
+        """
         self._doing.hear(body)
         work = self._doing.work
-        if (self._verbose or "try" in body) and self._open is not None and work and work != self._told:
+        if (
+            (self._verbose or "try" in body)
+            and self._open is not None
+            and work
+            and work != self._told
+        ):
             self._told = work
             label = self._open.label + " " * (LABEL_COLUMNS - columns(self._open.label))
-            write(self._stream, f"{self._open.seq:>4}  ", Styled(f"{label}  {'…':>{TIME_COLUMNS}}  {work}", "bright_black"))
+            write(
+                self._stream,
+                f"{self._open.seq:>4}  ",
+                Styled(f"{label}  {'…':>{TIME_COLUMNS}}  {work}", "bright_black"),
+            )
 
     def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
         for line in ending_lines(ending, thread):
@@ -108,7 +141,9 @@ def row_pieces(row: Row, *, width: int | None) -> list[Piece]:
 
 
 def ending_lines(ending: Ending, thread: Mapping[str, object]) -> list[list[Piece]]:
-    """Return the last words: status, time, message, then what was used up and the branch, if there are any."""
+    """Return the last words: status, time, message, then what was used up and the branch, if there
+    are any.
+    """
     took = thread.get("tookMs")
     word = Styled(ending.word, STATUS_COLOURS.get(ending.word, "yellow"))
     head: list[Piece] = [word, f" after {spell(took)}" if isinstance(took, int) else ""]

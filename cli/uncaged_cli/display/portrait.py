@@ -1,4 +1,6 @@
-"""A thread at rest is shown from top to bottom: what was asked, by whom it was answered, step by step, what it came to."""
+"""A thread at rest is shown from top to bottom: what was asked, by whom it was answered, step by
+step, what it came to.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,12 @@ PROMPT_COLUMNS = 300
 COMMIT_CHARACTERS = 12
 
 
-def portrait(view: ThreadView, last: Ending, *, full: bool, worktree: Path | None = None) -> Iterator[list[Piece]]:
-    """Yield the lines that show a thread. full: prompt and answers whole. worktree: where its files are, if there are any."""
+def portrait(
+    view: ThreadView, last: Ending, *, full: bool, worktree: Path | None = None
+) -> Iterator[list[Piece]]:
+    """Yield the lines that show a thread. full: prompt and answers whole. worktree: where its files
+    are, if there are any.
+    """
     summary, width = view.summary, text_width(sys.stdout, full=full)
     yield [opening(view.start)]
     yield [
@@ -68,4 +74,7 @@ def _workspace(start: Mapping[str, object]) -> Iterator[list[Piece]]:
     workspace = start.get("workspace")
     if isinstance(workspace, Mapping):
         base = str(workspace.get("base", ""))[:COMMIT_CHARACTERS]
-        yield ["workspace: ", f"{workspace.get('repository')}, branch {workspace.get('branch')}, from {base}"]
+        yield [
+            "workspace: ",
+            f"{workspace.get('repository')}, branch {workspace.get('branch')}, from {base}",
+        ]

@@ -1,4 +1,6 @@
-"""Whatever this command prints passes through here: cleaned first, coloured afterwards, results on stdout and the rest on stderr."""
+"""Whatever this command prints passes through here: cleaned first, coloured afterwards, results on
+stdout and the rest on stderr.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +63,21 @@ def next_step(command: str) -> None:
 
 
 def callable_here(command: str) -> str:
-    """Return *command* with the path of this program in place of its name, if a shell would not find the name."""
+    """Return *command* with the path of this program in place of its name, if a shell would not
+    find the name.
+    """
     called = sys.argv[0]
-    if not command.startswith(PROGRAM + " ") or Path(called).name != PROGRAM or os.sep not in called:
+    if (
+        not command.startswith(PROGRAM + " ")
+        or Path(called).name != PROGRAM
+        or os.sep not in called
+    ):
         return command
-    found = (Path(directory, PROGRAM) for directory in os.environ.get("PATH", "").split(os.pathsep) if directory)
+    found = (
+        Path(directory, PROGRAM)
+        for directory in os.environ.get("PATH", "").split(os.pathsep)
+        if directory
+    )
     if any(os.access(path, os.X_OK) for path in found):
         return command
     return quote(called) + command.removeprefix(PROGRAM)
@@ -79,7 +91,9 @@ def write(stream: TextIO, *pieces: Piece) -> None:
 def write_lines(stream: TextIO, lines: Iterable[Iterable[Piece]]) -> None:
     """Print each of *lines*, and flush once."""
     colour = takes_colour(stream)
-    stream.write("".join("".join([paint(piece, colour=colour) for piece in line]) + "\n" for line in lines))
+    stream.write(
+        "".join("".join([paint(piece, colour=colour) for piece in line]) + "\n" for line in lines)
+    )
     stream.flush()
 
 
@@ -91,7 +105,9 @@ def paint(piece: Piece, *, colour: bool) -> str:
 
 
 def takes_colour(stream: TextIO) -> bool:
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -102,7 +118,9 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def text_width(stream: TextIO, *, full: bool = False) -> int | None:
-    """Return the columns to which long texts are shortened on *stream*, a pipe too; None for *full*: not at all."""
+    """Return the columns to which long texts are shortened on *stream*, a pipe too; None for
+    *full*: not at all.
+    """
     return None if full else width_of(stream) or PIPE_COLUMNS
 
 

@@ -1,4 +1,6 @@
-"""A table fits the terminal it is shown on: the last column gives way first, and a very narrow terminal gets blocks instead."""
+"""A table fits the terminal it is shown on: the last column gives way first, and a very narrow
+terminal gets blocks instead.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ GAP = "  "
 NARROWEST_LAST = 12
 
 
-def render(headers: Sequence[str], rows: Sequence[Sequence[Piece]], *, width: int | None) -> list[list[Piece]]:
+def render(
+    headers: Sequence[str], rows: Sequence[Sequence[Piece]], *, width: int | None
+) -> list[list[Piece]]:
     """Return the lines of a table, each a list of pieces.
 
     Args:
@@ -34,15 +38,23 @@ def render(headers: Sequence[str], rows: Sequence[Sequence[Piece]], *, width: in
             sizes[-1] = room
             for row in cells:
                 row[-1] = _same(row[-1], shorten(_text(row[-1]), room))
-    heading: list[Piece] = [Styled(_pad(header, size), "bright_black") for header, size in zip(headers, sizes, strict=True)]
+    heading: list[Piece] = [
+        Styled(_pad(header, size), "bright_black")
+        for header, size in zip(headers, sizes, strict=True)
+    ]
     return [_join(line, sizes) for line in [heading, *cells]]
 
 
 def unique_prefixes(names: Sequence[str], *, minimum: int) -> dict[str, str]:
-    """Return for each of *names* its shortest beginning that no other has, at least *minimum* long."""
+    """Return for each of *names* its shortest beginning that no other has, at least *minimum*
+    long.
+    """
     ordered = sorted(set(names))
     shared = [0, *(_shared(one, two) for one, two in itertools.pairwise(ordered)), 0]
-    return {name: name[: max(minimum, shared[index] + 1, shared[index + 1] + 1)] for index, name in enumerate(ordered)}
+    return {
+        name: name[: max(minimum, shared[index] + 1, shared[index + 1] + 1)]
+        for index, name in enumerate(ordered)
+    }
 
 
 def _join(cells: Sequence[Piece], sizes: Sequence[int]) -> list[Piece]:
@@ -69,13 +81,17 @@ def _block(headers: Sequence[str], cells: Sequence[Piece], width: int) -> list[l
     lines: list[list[Piece]] = [[cells[0]]]
     for header, cell in zip(headers[1:], cells[1:], strict=True):
         if text := _text(cell):
-            wrapped = textwrap.wrap(f"{header} {text}", max(10, width - len(GAP)), subsequent_indent=GAP)
+            wrapped = textwrap.wrap(
+                f"{header} {text}", max(10, width - len(GAP)), subsequent_indent=GAP
+            )
             lines += [[GAP, _same(cell, part)] for part in wrapped]
     return lines
 
 
 def _one_line(cell: Piece, cleaned: dict[str, str]) -> Piece:
-    """The cell in one line; what is cleaned already is looked up, since columns repeat themselves."""
+    """The cell in one line; what is cleaned already is looked up, since columns repeat
+    themselves.
+    """
     if not isinstance(cell, str):
         return Styled(clean_line(cell.text), cell.colour)
     found = cleaned.get(cell)

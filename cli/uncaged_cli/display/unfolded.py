@@ -1,4 +1,6 @@
-"""A step that is shown as one line can be unfolded: what was said, word for word, the data, and what it used up."""
+"""A step that is shown as one line can be unfolded: what was said, word for word, the data, and
+what it used up.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def unfolded(record: Record) -> Iterator[str]:
         if isinstance(text, str) and not (isinstance(meta, Mapping) and says(text, meta)):
             yield from (f"{INDENT}{line}" for line in text.splitlines())
     if isinstance(meta, Mapping) and meta:
-        yield from (f"{INDENT}{line}" for line in json.dumps(meta, ensure_ascii=False, indent=2).splitlines())
+        yield from (
+            f"{INDENT}{line}"
+            for line in json.dumps(meta, ensure_ascii=False, indent=2).splitlines()
+        )
     error = record.get("error")
     holder = error if isinstance(error, Mapping) else record
     if used := spell_use(holder.get("usage")):

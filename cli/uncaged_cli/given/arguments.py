@@ -1,4 +1,6 @@
-"""Arguments and options that several verbs take are declared once, with their completion; completing imports nothing heavy."""
+"""Arguments and options that several verbs take are declared once, with their completion;
+completing imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ HEAD = "head"
 """Where a version is wanted: the present one of the flow in question."""
 
 
-def complete_flows(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+def complete_flows(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
     """Names of the registry's flows."""
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
@@ -38,12 +42,18 @@ def complete_flows(_context: click.Context, _parameter: click.Parameter | None, 
     return [CompletionItem(name) for name in names]
 
 
-def complete_versions(context: click.Context, parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+def complete_versions(
+    context: click.Context, parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
     """``head`` and the names of flows."""
-    return [CompletionItem(HEAD)] * HEAD.startswith(incomplete) + complete_flows(context, parameter, incomplete)
+    return [CompletionItem(HEAD)] * HEAD.startswith(incomplete) + complete_flows(
+        context, parameter, incomplete
+    )
 
 
-def complete_former(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+def complete_former(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
     """The former versions of the flow that stands before on the line."""
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
@@ -56,7 +66,9 @@ def complete_former(context: click.Context, _parameter: click.Parameter | None, 
     return [CompletionItem(name) for name in hashes if name.startswith(incomplete.upper())]
 
 
-def complete_threads(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+def complete_threads(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
     """``latest`` and the newest thread ids."""
     from uncaged_bundles.storage.store import LATEST, Store
     from uncaged_engine.threads.names import newest_ids
@@ -69,8 +81,12 @@ def complete_threads(_context: click.Context, _parameter: click.Parameter | None
     return [CompletionItem(name) for name in (*named, *ids)]
 
 
-def complete_agents(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
-    """Names of configured agents and kinds of agent, and ``ROLE=`` before them for the roles of the flow or thread on the line."""
+def complete_agents(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Names of configured agents and kinds of agent, and ``ROLE=`` before them for the roles of the
+    flow or thread on the line.
+    """
     from uncaged_agents.kinds import kinds
     from uncaged_bundles.storage.store import Store
     from uncaged_engine.settings.loading import load
@@ -80,29 +96,45 @@ def complete_agents(context: click.Context, _parameter: click.Parameter | None, 
         agents = sorted({*load(Store.open()).agents, *kinds()})
     except (UncagedError, OSError):
         return []
-    words = [f"{role}={name}" for name in agents] if equals else [*agents, *(f"{name}=" for name in _roles(context))]
+    words = (
+        [f"{role}={name}" for name in agents]
+        if equals
+        else [*agents, *(f"{name}=" for name in _roles(context))]
+    )
     return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 
-def complete_roles(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+def complete_roles(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
     """Roles of the flow or thread that stands before on the line."""
     return [CompletionItem(name) for name in _roles(context) if name.startswith(incomplete)]
 
 
-def complete_programs(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+def complete_programs(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
     """Programs on PATH."""
     found: set[str] = set()
     for directory in os.environ.get("PATH", "").split(os.pathsep):
         with suppress(OSError):
-            found.update(entry.name for entry in os.scandir(directory or ".") if entry.name.startswith(incomplete))
+            found.update(
+                entry.name
+                for entry in os.scandir(directory or ".")
+                if entry.name.startswith(incomplete)
+            )
     return [CompletionItem(name) for name in sorted(found)[:MAX_COMPLETED_PROGRAMS]]
 
 
-def complete_patterns(context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+def complete_patterns(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
     """Sentence patterns of the flow that stands before on the line."""
     patterns = _descriptor_raw(context).get("patterns")
     listed = patterns if isinstance(patterns, list) else []
-    return [CompletionItem(pattern) for pattern in map(str, listed) if pattern.startswith(incomplete)]
+    return [
+        CompletionItem(pattern) for pattern in map(str, listed) if pattern.startswith(incomplete)
+    ]
 
 
 def _roles(context: click.Context) -> list[str]:
@@ -111,25 +143,33 @@ def _roles(context: click.Context) -> list[str]:
 
 
 def _descriptor_raw(context: click.Context) -> Mapping[str, object]:
-    """Return the descriptor of the flow or thread that stands before on the line; empty if there is none."""
+    """Return the descriptor of the flow or thread that stands before on the line; empty if there is
+    none.
+    """
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
 
     flow, thread = context.params.get("flow"), context.params.get("thread")
     try:
         store = Store.open()
-        bundle = Registry(store).resolve(str(flow))[1] if flow else store.locate_thread(str(thread))[0]
+        bundle = (
+            Registry(store).resolve(str(flow))[1] if flow else store.locate_thread(str(thread))[0]
+        )
         return store.load_bundle(bundle).descriptor.raw
     except (UncagedError, OSError):
         return {}
 
 
-def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+def _seconds(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> float | None:
     return None if value is None else parse_age(value, example="90s") / 1000
 
 
 def _named(_context: click.Context, _parameter: click.Parameter, value: str) -> Path:
-    """An empty word is a slip, such as a variable that is not set; nobody means the current directory by it."""
+    """An empty word is a slip, such as a variable that is not set; nobody means the current
+    directory by it.
+    """
     if not value:
         raise UsageError("the directory's name is empty; name a directory, or `.` for this one")
     return Path(value)
@@ -138,26 +178,61 @@ def _named(_context: click.Context, _parameter: click.Parameter, value: str) -> 
 flow_argument = click.argument("flow", metavar="FLOW", shell_complete=complete_flows)
 thread_argument = click.argument("thread", metavar="THREAD", shell_complete=complete_threads)
 new_directory_argument = click.argument("directory", type=click.Path(), callback=_named)
-threads_argument = click.argument("threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-verbose_option = click.option("-v", "--verbose", is_flag=True, help="Unfold each step as it ends; in a pipe, say what it does before.")
-full_option = click.option("--full", is_flag=True, help="Show long texts whole.")
-detach_option = click.option("--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone.")
-accept_option = click.option("--accept", is_flag=True, help="Grant what the policy asks for, without a question.")
-max_rounds_option = click.option("--max-rounds", type=click.IntRange(min=0), metavar="N", help="Limit of role steps (a new thread has 10).")
-max_steps_option = click.option(
-    "--max-steps", type=click.IntRange(min=0), metavar="N", help="Limit of all steps (a new thread has 10,000)."
+threads_argument = click.argument(
+    "threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads
 )
-max_cost_option = click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit of money, in US dollars.")
-max_tokens_option = click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Limit of tokens, in and out.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Unfold each step as it ends; in a pipe, say what it does before.",
+)
+full_option = click.option("--full", is_flag=True, help="Show long texts whole.")
+detach_option = click.option(
+    "--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone."
+)
+accept_option = click.option(
+    "--accept", is_flag=True, help="Grant what the policy asks for, without a question."
+)
+max_rounds_option = click.option(
+    "--max-rounds",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Limit of role steps (a new thread has 10).",
+)
+max_steps_option = click.option(
+    "--max-steps",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Limit of all steps (a new thread has 10,000).",
+)
+max_cost_option = click.option(
+    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit of money, in US dollars."
+)
+max_tokens_option = click.option(
+    "--max-tokens", type=click.IntRange(min=0), metavar="N", help="Limit of tokens, in and out."
+)
 max_time_option = click.option(
-    "--max-time", "max_seconds", metavar="TIME", callback=_seconds, help="Limit of running time, as in 90s, 30m or 2h."
+    "--max-time",
+    "max_seconds",
+    metavar="TIME",
+    callback=_seconds,
+    help="Limit of running time, as in 90s, 30m or 2h.",
 )
 max_journal_option = click.option(
-    "--max-journal", "max_journal_bytes", type=click.IntRange(min=0), metavar="BYTES", help="Limit of the journal and its blobs (1 GiB)."
+    "--max-journal",
+    "max_journal_bytes",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    help="Limit of the journal and its blobs (1 GiB).",
 )
 bundle_time_option = click.option(
-    "--bundle-time", "bundle_seconds", metavar="TIME", callback=_seconds, help="Limit of one computation of the bundle (10s)."
+    "--bundle-time",
+    "bundle_seconds",
+    metavar="TIME",
+    callback=_seconds,
+    help="Limit of one computation of the bundle (10s).",
 )
 agent_option = click.option(
     "--agent",
@@ -177,8 +252,18 @@ WORKSPACE_OPTIONS = (
         metavar="DIR",
         help="The repository to work on (default: here).",
     ),
-    click.option("--include-changes", is_flag=True, help="Take uncommitted changes along instead of refusing."),
-    click.option("--link", "links", multiple=True, metavar="NAME", help="An ignored directory to link into the worktree. May be repeated."),
+    click.option(
+        "--include-changes",
+        is_flag=True,
+        help="Take uncommitted changes along instead of refusing.",
+    ),
+    click.option(
+        "--link",
+        "links",
+        multiple=True,
+        metavar="NAME",
+        help="An ignored directory to link into the worktree. May be repeated.",
+    ),
     click.option("--test-command", metavar="CMD", help="How the repository's tests are run."),
 )
 
@@ -214,6 +299,8 @@ def parse_agents(values: Iterable[str]) -> dict[str, str]:
         if not name or name.startswith("="):
             raise UsageError(f"--agent {value!r} is neither NAME nor ROLE=NAME")
         if role in agents:
-            raise UsageError(f"--agent names {f'role {role!r}' if role else 'the default agent'} twice: {agents[role]!r} and {name!r}")
+            raise UsageError(
+                f"--agent names {f'role {role!r}' if role else 'the default agent'} twice: {agents[role]!r} and {name!r}"
+            )
         agents[role] = name
     return agents

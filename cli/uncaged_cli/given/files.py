@@ -1,4 +1,6 @@
-"""A file that a person names is read here, and what is wrong with it is said in the same words by every verb."""
+"""A file that a person names is read here, and what is wrong with it is said in the same words by
+every verb.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def read_bytes(file: Path, *, max_bytes: int | None = None) -> bytes:
     """
     try:
         if max_bytes is not None and file.stat().st_size > max_bytes:
-            raise UsageError(f"{str(file)!r} has {file.stat().st_size:,} bytes; at most {max_bytes:,} are read")
+            raise UsageError(
+                f"{str(file)!r} has {file.stat().st_size:,} bytes; at most {max_bytes:,} are read"
+            )
         return file.read_bytes()
     except FileNotFoundError as problem:
         raise NotFoundError(f"no file {str(file)!r}") from problem
@@ -32,7 +36,9 @@ def read_text(file: Path) -> str:
 
 
 def parse_json(text: str) -> object:
-    """Return the value of JSON text; ValueError says what is wrong with it, nesting that no reader holds included."""
+    """Return the value of JSON text; ValueError says what is wrong with it, nesting that no reader
+    holds included.
+    """
     try:
         return json.loads(text)
     except RecursionError as problem:
@@ -44,4 +50,6 @@ def decoded(data: bytes, file: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        raise UsageError(f"{str(file)!r} is not UTF-8 at byte {problem.start}; save it as UTF-8") from problem
+        raise UsageError(
+            f"{str(file)!r} is not UTF-8 at byte {problem.start}; save it as UTF-8"
+        ) from problem

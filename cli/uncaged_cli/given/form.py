@@ -1,4 +1,6 @@
-"""A person who answers for a role is asked field by field, or writes into a file, and never has to know the schema by heart."""
+"""A person who answers for a role is asked field by field, or writes into a file, and never has to
+know the schema by heart.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,19 @@ from uncaged_bundles.errors import UsageError
 from ..display.screen import note
 from .parameters import parse_value
 
-WORDS: Mapping[str, str] = {"integer": "a whole number", "number": "a number", "boolean": "true | false", "object": "JSON", "array": "JSON"}
+WORDS: Mapping[str, str] = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true | false",
+    "object": "JSON",
+    "array": "JSON",
+}
 
 
 def fill(schema: Mapping[str, object]) -> dict[str, object]:
-    """Ask for each property of an object's schema on the terminal; an empty answer leaves out what is not required."""
+    """Ask for each property of an object's schema on the terminal; an empty answer leaves out what
+    is not required.
+    """
     properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
     required = cast("list[str]", schema.get("required", []))
     answers: dict[str, object] = {}
@@ -36,7 +46,9 @@ def fill(schema: Mapping[str, object]) -> dict[str, object]:
 
 
 def blank(schema: Mapping[str, object], value: str) -> dict[str, object]:
-    """Return a mapping of the schema's fields, to be filled in: with *value* in each, and its choices where there are some."""
+    """Return a mapping of the schema's fields, to be filled in: with *value* in each, and its
+    choices where there are some.
+    """
     properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
     return {name: _blank(field, value) for name, field in properties.items()}
 
@@ -62,10 +74,16 @@ def _choice(name: str, field: Mapping[str, object], *, needed: bool) -> str:
 
 
 def _items(name: str, schema: Mapping[str, object]) -> object:
-    """A list is asked for line by line, because its texts may hold whatever people write; who has it as JSON may give that."""
+    """A list is asked for line by line, because its texts may hold whatever people write; who has
+    it as JSON may give that.
+    """
     items: list[str] = []
     while True:
-        label = f"{name} (a list, one a line; an empty line ends it)" if not items else f"{name} {len(items) + 1}"
+        label = (
+            f"{name} (a list, one a line; an empty line ends it)"
+            if not items
+            else f"{name} {len(items) + 1}"
+        )
         text = str(click.prompt(label, err=True, default="", show_default=False)).strip()
         if not items and text.startswith("["):
             return parse_value(name, text, schema)
@@ -82,7 +100,10 @@ def edit(prompt: str, schema: Mapping[str, object]) -> object:
     """
     block = json.dumps(blank(schema, ""), indent=2)
     commented = "\n".join(f"# {line}" for line in prompt.splitlines())
-    text = click.edit(f"Write here; lines that begin with # are left out.\n\n```json\n{block}\n```\n\n{commented}\n", extension=".md")
+    text = click.edit(
+        f"Write here; lines that begin with # are left out.\n\n```json\n{block}\n```\n\n{commented}\n",
+        extension=".md",
+    )
     if text is None:
         raise UsageError("the editor was left without saving; nothing was answered")
     return "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip()

@@ -15,7 +15,9 @@ from .files import parse_json, read_text
 LITERAL_TYPES = frozenset(("integer", "number", "boolean", "array", "object", "null"))
 
 
-def gather(file: Path | None, pairs: Iterable[str], schema: Mapping[str, object]) -> dict[str, object]:
+def gather(
+    file: Path | None, pairs: Iterable[str], schema: Mapping[str, object]
+) -> dict[str, object]:
     """Return the parameters of *file* with those of *pairs* over them.
 
     Args:
@@ -37,7 +39,11 @@ def declared_name(name: str, schema: Mapping[str, object]) -> str:
     """Return the name as the flow declares it, in whatever case it was written."""
     properties = schema.get("properties")
     declared = properties if isinstance(properties, Mapping) else {}
-    return name if name in declared else next((known for known in declared if known.lower() == name.lower()), name)
+    return (
+        name
+        if name in declared
+        else next((known for known in declared if known.lower() == name.lower()), name)
+    )
 
 
 def read_file(file: Path) -> dict[str, object]:
@@ -59,11 +65,20 @@ def read_json(file: Path) -> object:
 
 
 def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
-    """Return *text* as the schema's type for *name*: text stays text, a number becomes one; undeclared names take JSON where it parses."""
+    """Return *text* as the schema's type for *name*: text stays text, a number becomes one;
+    undeclared names take JSON where it parses.
+    """
     properties = schema.get("properties")
     declared = properties.get(name) if isinstance(properties, Mapping) else None
-    if declared is None and isinstance(properties, Mapping) and properties and schema.get("additionalProperties") is False:
-        raise UsageError(f"no parameter {name!r}{nearest(name, properties) or f'; there are {_listed(properties)}'}")
+    if (
+        declared is None
+        and isinstance(properties, Mapping)
+        and properties
+        and schema.get("additionalProperties") is False
+    ):
+        raise UsageError(
+            f"no parameter {name!r}{nearest(name, properties) or f'; there are {_listed(properties)}'}"
+        )
     types = _types(declared)
     if types == {"boolean"}:
         return as_boolean(name, text)
@@ -73,7 +88,9 @@ def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
         return parse_json(text)
     except ValueError as problem:
         if types & LITERAL_TYPES:
-            raise UsageError(f"parameter {name!r} must be {' or '.join(sorted(types))}; {text!r} is not") from problem
+            raise UsageError(
+                f"parameter {name!r} must be {' or '.join(sorted(types))}; {text!r} is not"
+            ) from problem
         return text
 
 

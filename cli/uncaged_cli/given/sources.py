@@ -1,4 +1,6 @@
-"""A file given to `add`, `build` or `edit` is a bundle, taken to the byte, or a definition, a recipe or a script, which is built."""
+"""A file given to `add`, `build` or `edit` is a bundle, taken to the byte, or a definition, a
+recipe or a script, which is built.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ MAX_SCRIPT_BYTES = 100 << 10
 class FlowSource:
     """A bundle's bytes, and where they come from.
 
-    built: they were made here. active: False for a block flow that says of itself that it is disabled. notes: what the person should
-    know.
+    built: they were made here. active: False for a block flow that says of itself that it is
+    disabled. notes: what the person should know.
     """
 
     source: bytes
@@ -42,9 +44,11 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
     """Return the bundle that *file* is or gives.
 
     Args:
-        name: what a flow from a recipe or a script will be called; by default what the recipe or the file is called.
+        name: what a flow from a recipe or a script will be called; by default what the recipe or
+            the file is called.
     Raises:
-        NotFoundError, UsageError, BundleError: it is missing, empty, too large, of a kind that is no flow, or wrong inside.
+        NotFoundError, UsageError, BundleError: it is missing, empty, too large, of a kind that is
+            no flow, or wrong inside.
     """
     data = read_flow(file)
     match file.suffix.lower():
@@ -71,11 +75,15 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
         case suffix:
             if b"descriptor" in data and kind_of(data) == "bundle":
                 return FlowSource(source=data)
-            raise UsageError(f"{str(file)!r} is no flow: {suffix} is none of .py, .json, .sh, .bash and .ps1")
+            raise UsageError(
+                f"{str(file)!r} is no flow: {suffix} is none of .py, .json, .sh, .bash and .ps1"
+            )
 
 
 def read_flow(file: Path) -> bytes:
-    """Return the bytes of a flow's file, if there are some and not too many, without a byte order mark: the rest is hashed and stored."""
+    """Return the bytes of a flow's file, if there are some and not too many, without a byte order
+    mark: the rest is hashed and stored.
+    """
     data = read_bytes(file, max_bytes=MAX_FILE_BYTES).removeprefix(BOM_UTF8)
     if not data.strip():
         raise UsageError(f"{str(file)!r} is empty")
@@ -92,7 +100,9 @@ def in_file(file: Path) -> Iterator[None]:
 
 
 def kind_of(source: bytes) -> str:
-    """Return whether a Python file is a ``definition``, a ``bundle`` (or wrong as one), or a ``script``."""
+    """Return whether a Python file is a ``definition``, a ``bundle`` (or wrong as one), or a
+    ``script``.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -110,7 +120,9 @@ def read_script(data: bytes, file: Path, name: str | None) -> RecipeFlow:
     from uncaged_bundles.builders.recipes.recipe_flow import read_script_file
 
     if len(data) > MAX_SCRIPT_BYTES:
-        raise UsageError(f"{str(file)!r} has {len(data):,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}")
+        raise UsageError(
+            f"{str(file)!r} has {len(data):,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}"
+        )
     text = decoded(data, file)
     with in_file(file):
         return read_script_file(name or safe_name(file.stem), file.suffix.lower(), text)
@@ -144,11 +156,19 @@ def _imports_ours(node: ast.stmt) -> bool:
 
 
 def _is_a_bundles(node: ast.stmt) -> bool:
-    """Whether a statement is one that only a bundle has: its descriptor, or ``run(input, options)``."""
+    """Whether a statement is one that only a bundle has: its descriptor, or
+    ``run(input, options)``.
+    """
     match node:
-        case ast.Assign(targets=[ast.Name(id="descriptor")]) | ast.AnnAssign(target=ast.Name(id="descriptor")):
+        case (
+            ast.Assign(targets=[ast.Name(id="descriptor")])
+            | ast.AnnAssign(target=ast.Name(id="descriptor"))
+        ):
             return True
-        case ast.FunctionDef(name="run", args=arguments) | ast.AsyncFunctionDef(name="run", args=arguments):
+        case (
+            ast.FunctionDef(name="run", args=arguments)
+            | ast.AsyncFunctionDef(name="run", args=arguments)
+        ):
             return [argument.arg for argument in arguments.args] == ["input", "options"]
         case _:
             return False
@@ -156,4 +176,7 @@ def _is_a_bundles(node: ast.stmt) -> bool:
 
 def _does_something(tree: ast.Module) -> bool:
     """Whether a file is more than one value, such as a recipe under the wrong name."""
-    return any(not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant | ast.Dict) for node in tree.body)
+    return any(
+        not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant | ast.Dict)
+        for node in tree.body
+    )

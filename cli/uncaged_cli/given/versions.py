@@ -1,4 +1,6 @@
-"""A version is named by flow, by hash, by a unique beginning of a hash in a flow's history, or by how many versions back it is."""
+"""A version is named by flow, by hash, by a unique beginning of a hash in a flow's history, or by
+how many versions back it is.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def entry_of(registry: Registry, name: str) -> Flow:
 
 
 def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash]:
-    """Return the flow (None for a bare hash) and the hash that ``NAME``, ``NAME~N`` or a hash means."""
+    """Return the flow (None for a bare hash) and the hash that ``NAME``, ``NAME~N`` or a hash
+    means.
+    """
     name, tilde, back = text.partition("~")
     if not tilde:
         entry = registry.flow(text)
@@ -37,7 +41,9 @@ def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash
     hashes = [entry.hash, *(version.hash for version in entry.history)]
     if int(back) >= len(hashes):
         former = len(entry.history)
-        raise NotFoundError(f"flow {name!r} has {former} former version{'' if former == 1 else 's'}; see: uncaged-workflow history {name}")
+        raise NotFoundError(
+            f"flow {name!r} has {former} former version{'' if former == 1 else 's'}; see: uncaged-workflow history {name}"
+        )
     return entry, hashes[int(back)]
 
 
@@ -50,7 +56,9 @@ def former_hash(flow: Flow, text: str) -> BundleHash:
     """Return the hash in *flow*'s history that begins with *text*."""
     matches = [version.hash for version in flow.history if version.hash.startswith(text.upper())]
     if not matches:
-        raise NotFoundError(f"no former version of {flow.name!r} begins with {text!r}; see: uncaged-workflow history {flow.name}")
+        raise NotFoundError(
+            f"no former version of {flow.name!r} begins with {text!r}; see: uncaged-workflow history {flow.name}"
+        )
     if len(set(matches)) > 1:
         raise UsageError(f"{text!r} is the beginning of several versions: {', '.join(matches)}")
     return matches[0]

@@ -25,37 +25,52 @@ HEADERS = ("agent", "uses", "here", "what it is")
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """List the agents that are configured, those that are found on this machine, and which one is the default and why."""
+    """List the agents that are configured, those that are found on this machine, and which one is
+    the default and why.
+    """
     from uncaged_agents.choose import choose
 
     engine = open_engine()
     config = engine.config
-    chosen = choose(config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd())
+    chosen = choose(
+        config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd()
+    )
     rows = found(config)
     if as_json:
         agents = [dict(zip(("name", "use", "here", "about"), row, strict=True)) for row in rows]
         jsonout.document({"default": chosen.recorded(), "agents": agents})
         return
     result("default: ", Styled(chosen.name, "cyan"), f" ({chosen.reason})")
-    shown: list[list[Piece]] = [[Styled(name, "cyan"), use, here, about] for name, use, here, about in rows]
+    shown: list[list[Piece]] = [
+        [Styled(name, "cyan"), use, here, about] for name, use, here, about in rows
+    ]
     table(render(HEADERS, shown, width=text_width(sys.stdout)))
 
 
 def found(config: Config) -> list[tuple[str, str, str, str]]:
-    """Return the rows of configured agents, known coding agents, and the kinds that need no program."""
+    """Return the rows of configured agents, known coding agents, and the kinds that need no
+    program.
+    """
     from uncaged_agents.consent import present
     from uncaged_agents.kinds import kinds
     from uncaged_agents.program.table import table
 
     here = {row.name for row in present(os.environ)}
-    configured = [(name, agent.use, "configured", about(agent)) for name, agent in config.agents.items()]
-    known = [(row.name, row.use, "yes" if row.name in here else "no", f"{row.title}; {row.install}") for row in table().values()]
+    configured = [
+        (name, agent.use, "configured", about(agent)) for name, agent in config.agents.items()
+    ]
+    known = [
+        (row.name, row.use, "yes" if row.name in here else "no", f"{row.title}; {row.install}")
+        for row in table().values()
+    ]
     by_kind = [kind_row(name) for name in kinds() if name not in table()]
     return [*configured, *known, *(row for row in by_kind if row[-1])]
 
 
 def kind_row(name: str) -> tuple[str, str, str, str]:
-    """Return the row of a kind by its bare name; without a last field if the kind needs settings."""
+    """Return the row of a kind by its bare name; without a last field if the kind needs
+    settings.
+    """
     from uncaged_agents.kinds import kind_of
 
     try:

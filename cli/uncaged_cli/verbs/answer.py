@@ -26,16 +26,33 @@ ANY_TEXT: Mapping[str, object] = {"type": "string"}
 @click.command()
 @thread_argument
 @click.argument("value", required=False, metavar="[TEXT|-]")
-@click.option("--file", "file", type=click.Path(path_type=Path), metavar="FILE", help="The answer stands in this file.")
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The answer stands in this file.",
+)
 @click.option("--edit", "edited", is_flag=True, help="Write the answer in your editor.")
 @verbose_option
 @detach_option
 @json_option
-def command(*, thread: str, value: str | None, file: Path | None, edited: bool, verbose: bool, detach: bool, as_json: bool) -> int:
-    """Answer the question that THREAD waits with, and follow it. On a terminal the question is asked when TEXT is missing.
+def command(
+    *,
+    thread: str,
+    value: str | None,
+    file: Path | None,
+    edited: bool,
+    verbose: bool,
+    detach: bool,
+    as_json: bool,
+) -> int:
+    """Answer the question that THREAD waits with, and follow it. On a terminal the question is
+    asked when TEXT is missing.
 
-    Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's question takes JSON that fits its fields,
-    a text with a ```json block in it, one word that a field's choices have, or a text where exactly one field takes any text.
+    Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's
+    question takes JSON that fits its fields, a text with a ```json block in it, one word that a
+    field's choices have, or a text where exactly one field takes any text.
 
     \b
     Examples:
@@ -55,7 +72,9 @@ def command(*, thread: str, value: str | None, file: Path | None, edited: bool, 
         said = ask(asked, thread_id, edited=edited)
     engine.answer(thread_id, typed(said, asked))
     if not detach:
-        return follow(engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(view.records))
+        return follow(
+            engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(view.records)
+        )
     if as_json:
         jsonout.document({"threadId": thread_id})
     else:
@@ -77,7 +96,11 @@ def typed(said: object, asked: Mapping[str, object]) -> object:
     if not isinstance(said, str):
         return said if said is not None else ""
     if "fields" in asked:
-        return parse_value("answer", said, {"properties": {"answer": {"type": "object"}}}) if said.lstrip().startswith("{") else said
+        return (
+            parse_value("answer", said, {"properties": {"answer": {"type": "object"}}})
+            if said.lstrip().startswith("{")
+            else said
+        )
     return parse_value("answer", said, {"properties": {"answer": asked.get("schema", ANY_TEXT)}})
 
 
@@ -88,8 +111,14 @@ def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
     if edited:
         return edit(str(asked.get("prompt", words)), fields if isinstance(fields, Mapping) else {})
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        said = shlex.quote(json.dumps(blank(fields, "…"), ensure_ascii=False)) if isinstance(fields, Mapping) else "TEXT"
-        raise UsageError(f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} {said}")
+        said = (
+            shlex.quote(json.dumps(blank(fields, "…"), ensure_ascii=False))
+            if isinstance(fields, Mapping)
+            else "TEXT"
+        )
+        raise UsageError(
+            f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} {said}"
+        )
     from uncaged_models.prompts.prompt import HOW_TO_ANSWER
 
     note(words)

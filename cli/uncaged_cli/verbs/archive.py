@@ -18,7 +18,9 @@ from ..session import open_engine
 @click.option("--older-than", metavar="AGE", help="Every ended thread older than this, as in 30d.")
 @json_option
 def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> None:
-    """Compress the journals of ended threads: the named ones, or with --older-than all that are old enough."""
+    """Compress the journals of ended threads: the named ones, or with --older-than all that are old
+    enough.
+    """
     if bool(threads) == (older_than is not None):
         raise UsageError("name threads, or an age with --older-than (0d means all that have ended)")
     older_than_ms = parse_age(older_than) if older_than else None
@@ -27,11 +29,19 @@ def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> 
     archived = archive_threads(open_engine(), threads, older_than_ms=older_than_ms)
     if as_json:
         kept = [str(path) for path in archived.kept_aside]
-        jsonout.document({"threadIds": list(archived.threads), "savedBytes": archived.saved_bytes, "keptAside": kept})
+        jsonout.document(
+            {
+                "threadIds": list(archived.threads),
+                "savedBytes": archived.saved_bytes,
+                "keptAside": kept,
+            }
+        )
         return
     for path in archived.kept_aside:
         note(f"a journal had a damaged tail; it was cut and is kept in {path}")
     if threads and not archived.threads:
         result("nothing to do: archived already")
         return
-    result(f"archived {len(archived.threads)} thread{'' if len(archived.threads) == 1 else 's'}, {spell_bytes(archived.saved_bytes)} saved")
+    result(
+        f"archived {len(archived.threads)} thread{'' if len(archived.threads) == 1 else 's'}, {spell_bytes(archived.saved_bytes)} saved"
+    )

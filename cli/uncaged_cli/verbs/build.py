@@ -17,10 +17,16 @@ from ..given.sources import bundle_source, in_file
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the bundle here instead of to standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the bundle here instead of to standard output.",
+)
 @json_option
 def command(file: Path, output: Path | None, as_json: bool) -> None:
-    """Build FILE, a definition, a recipe or a script, into a bundle: on standard output, or in the file of --output.
+    """Build FILE, a definition, a recipe or a script, into a bundle: on standard output, or in the
+    file of --output.
 
     A file that is a bundle already is checked and passed through.
     """
@@ -40,7 +46,9 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
         write_atomically(output, source)
     if as_json:
         where = {"output": str(output)} if output else {"source": source.decode()}
-        jsonout.document({"hash": bundle.hash, "flow": bundle.descriptor.name, "bytes": len(source), **where})
+        jsonout.document(
+            {"hash": bundle.hash, "flow": bundle.descriptor.name, "bytes": len(source), **where}
+        )
     elif output is not None:
         result(f"{output}: {bundle.descriptor.name}@{bundle.hash}")
         next_step(f"uncaged-workflow add {bundle.descriptor.name} {shlex.quote(str(output))}")

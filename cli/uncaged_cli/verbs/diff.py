@@ -16,12 +16,18 @@ from ..session import open_engine
 @click.command()
 @flow_argument
 @click.argument("other", required=False, metavar="[OTHER]", shell_complete=complete_flows)
-@click.option("--threads", "of_threads", is_flag=True, help="FLOW and OTHER are threads: where and how they part.")
+@click.option(
+    "--threads",
+    "of_threads",
+    is_flag=True,
+    help="FLOW and OTHER are threads: where and how they part.",
+)
 @json_option
 def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) -> None:
     """Compare FLOW with OTHER: policy first, then roles, schemas, graph, source.
 
-    Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the version before is compared with the present one.
+    Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the version
+    before is compared with the present one.
     """
     from ..display.difference import coloured, compare
 
@@ -34,12 +40,20 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
     if other is None:
         entry = entry_of(engine.registry, flow)
         if not entry.history:
-            raise RefusedError(f"flow {entry.name!r} has one version only; name what to compare it with")
+            raise RefusedError(
+                f"flow {entry.name!r} has one version only; name what to compare it with"
+            )
         flow, other = f"{entry.name}~1", entry.name
     old, new = (load_version(engine, text) for text in (flow, other))
     sections = compare(old, new)
     if as_json:
-        jsonout.document({"old": old.hash, "new": new.hash, "sections": {section.title: list(section.lines) for section in sections}})
+        jsonout.document(
+            {
+                "old": old.hash,
+                "new": new.hash,
+                "sections": {section.title: list(section.lines) for section in sections},
+            }
+        )
         return
     result(f"{flow} {old.hash} → {other} {new.hash}")
     if not sections:

@@ -23,33 +23,45 @@ EXIT_PROBLEM = 1
 
 
 @click.command()
-@click.option("--live", is_flag=True, help="Also try each agent that is configured or in use, with one tiny turn at most.")
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Also try each agent that is configured or in use, with one tiny turn at most.",
+)
 @json_option
 def command(live: bool, as_json: bool) -> int:
-    """Check this machine: store, git, sandboxes (by starting one process in each), configuration, and what agents lack: key, program, file.
+    """Check this machine: store, git, sandboxes (by starting one process in each), configuration,
+    and what agents lack: key, program, file.
 
-    With --live each agent is tried as well: models and headless programs are asked for one word, which may cost a little; agents of the
-    Agent Client Protocol open a session; commands and people are not asked. Each has a minute.
+    With --live each agent is tried as well: models and headless programs are asked for one word,
+    which may cost a little; agents of the Agent Client Protocol open a session; commands and people
+    are not asked. Each has a minute.
     """
     checks: list[Check] = []
     for check in every_check(open_engine(), live=live):
         checks.append(check)
         if not as_json:
-            result(Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<11} ", check.text)
+            result(
+                Styled(f"{check.level:<8}", COLOURS[check.level]), f"{check.name:<11} ", check.text
+            )
             if check.remedy:
                 result(f"{'':<20}→ {check.remedy}")
     problems = {check.name for check in checks if check.level == "problem"}
     if as_json:
         jsonout.document([one.document() for one in checks])
     elif problems:
-        note(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}: {', '.join(sorted(problems))}")
+        note(
+            f"{len(problems)} problem{'' if len(problems) == 1 else 's'}: {', '.join(sorted(problems))}"
+        )
     if {"bubblewrap", "landlock"} <= problems:
         return SandboxUnavailable.exit_code
     return EXIT_PROBLEM if problems else 0
 
 
 def every_check(engine: Engine, *, live: bool) -> Iterator[Check]:
-    """Yield the checks of the machine, then of the agents; one whose settings are wrong already is not tried."""
+    """Yield the checks of the machine, then of the agents; one whose settings are wrong already is
+    not tried.
+    """
     from ..catalog import is_installed
     from ..checks import machine_checks
     from ..live_checks import agent_checks, live_checks
@@ -61,4 +73,8 @@ def every_check(engine: Engine, *, live: bool) -> Iterator[Check]:
         yield check
     if not is_installed("agents"):
         return
-    yield from (check for check in (live_checks if live else agent_checks)(engine) if check.name not in wrong)
+    yield from (
+        check
+        for check in (live_checks if live else agent_checks)(engine)
+        if check.name not in wrong
+    )

@@ -1,4 +1,6 @@
-"""`edit` makes a new version of a flow that came from a recipe or a script; its name, patterns and history stay."""
+"""`edit` makes a new version of a flow that came from a recipe or a script; its name, patterns and
+history stay.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from uncaged_bundles.errors import UsageError
 from ..display import jsonout
 from ..display.screen import next_step, note, result
 from ..editing import Edit, edited
-from ..given.arguments import accept_option, complete_flows, complete_patterns, complete_programs, flow_argument, json_option
+from ..given.arguments import (
+    accept_option,
+    complete_flows,
+    complete_patterns,
+    complete_programs,
+    flow_argument,
+    json_option,
+)
 from ..given.consent import asker
 from ..given.versions import entry_of
 from ..session import open_engine
@@ -18,7 +27,12 @@ from ..session import open_engine
 
 @click.command()
 @flow_argument
-@click.option("--script", type=click.Path(path_type=Path), metavar="FILE", help="The new script; its suffix says the language.")
+@click.option(
+    "--script",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The new script; its suffix says the language.",
+)
 @click.option("--description", metavar="TEXT", help="The new description.")
 @click.option(
     "--set-parameter",
@@ -27,8 +41,20 @@ from ..session import open_engine
     metavar="NAME.FIELD=VALUE",
     help="Change or add a parameter: type, required, default, description, pattern, allowedValues, pathMustExist. May be repeated.",
 )
-@click.option("--remove-parameter", "removed", multiple=True, metavar="NAME", help="Take a parameter out. May be repeated.")
-@click.option("--policy", "policy_file", type=click.Path(path_type=Path), metavar="FILE", help="The new policy, as JSON or YAML.")
+@click.option(
+    "--remove-parameter",
+    "removed",
+    multiple=True,
+    metavar="NAME",
+    help="Take a parameter out. May be repeated.",
+)
+@click.option(
+    "--policy",
+    "policy_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The new policy, as JSON or YAML.",
+)
 @click.option(
     "--allow-command",
     "commands",
@@ -37,10 +63,34 @@ from ..session import open_engine
     shell_complete=complete_programs,
     help="Let a script start this program. May be repeated.",
 )
-@click.option("--allow-read", "reads", multiple=True, metavar="PATH", help="Let a script read this path. May be repeated.")
-@click.option("--allow-write", "writes", multiple=True, metavar="PATH", help="Let a script write to this path. May be repeated.")
-@click.option("--allow-module", "modules", multiple=True, metavar="NAME", help="Let a Python script import this. May be repeated.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="HOST", help="Let the flow reach this host. May be repeated.")
+@click.option(
+    "--allow-read",
+    "reads",
+    multiple=True,
+    metavar="PATH",
+    help="Let a script read this path. May be repeated.",
+)
+@click.option(
+    "--allow-write",
+    "writes",
+    multiple=True,
+    metavar="PATH",
+    help="Let a script write to this path. May be repeated.",
+)
+@click.option(
+    "--allow-module",
+    "modules",
+    multiple=True,
+    metavar="NAME",
+    help="Let a Python script import this. May be repeated.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Let the flow reach this host. May be repeated.",
+)
 @click.option(
     "--allow-flow",
     "flows",
@@ -49,7 +99,13 @@ from ..session import open_engine
     shell_complete=complete_flows,
     help="Let a task start this flow. May be repeated.",
 )
-@click.option("--pattern", "patterns", multiple=True, metavar="TEXT", help="Add a sentence pattern. May be repeated.")
+@click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    metavar="TEXT",
+    help="Add a sentence pattern. May be repeated.",
+)
 @click.option(
     "--remove-pattern",
     "dropped",
@@ -61,10 +117,14 @@ from ..session import open_engine
 @accept_option
 @json_option
 def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> None:
-    """Make a new version of FLOW, which came from a recipe or a script. What it may do beyond the version before needs one yes."""
+    """Make a new version of FLOW, which came from a recipe or a script. What it may do beyond the
+    version before needs one yes.
+    """
     edit = Edit(**changes)  # type: ignore[arg-type]  # click gives each option the type that Edit says
     if edit.is_empty:
-        raise UsageError("nothing to change: name what, such as --script FILE or --allow-command NAME; see: uncaged-workflow edit --help")
+        raise UsageError(
+            "nothing to change: name what, such as --script FILE or --allow-command NAME; see: uncaged-workflow edit --help"
+        )
     engine = open_engine()
     entry = entry_of(engine.registry, flow)
     built = edited(engine.store.load_bundle(entry.hash), entry.name, edit)
@@ -72,10 +132,21 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
         note("  ", line)
     added = engine.add(entry.name, built.source, accept=asker(f"flow {flow!r}", accept=accept))
     if as_json:
-        fields = {"flow": added.name, "hash": added.hash, "before": entry.hash, "changed": added.changed}
+        fields = {
+            "flow": added.name,
+            "hash": added.hash,
+            "before": entry.hash,
+            "changed": added.changed,
+        }
         jsonout.document({**fields, "granted": list(added.widened), "notes": list(built.notes)})
         return
     result(
-        f"{added.name}@{added.hash} (was {entry.hash})" if added.changed else f"{added.name} is {added.hash} already; nothing was changed"
+        f"{added.name}@{added.hash} (was {entry.hash})"
+        if added.changed
+        else f"{added.name} is {added.hash} already; nothing was changed"
     )
-    next_step(f"uncaged-workflow diff {added.name}~1 {added.name}" if added.changed else f"uncaged-workflow run {added.name}")
+    next_step(
+        f"uncaged-workflow diff {added.name}~1 {added.name}"
+        if added.changed
+        else f"uncaged-workflow run {added.name}"
+    )

@@ -1,4 +1,6 @@
-"""`export` writes a thread with its bundle and blobs into one file, or a flow without its credentials."""
+"""`export` writes a thread with its bundle and blobs into one file, or a flow without its
+credentials.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", metavar="THREAD|FLOW", shell_complete=lambda *given: [*complete_flows(*given), *complete_threads(*given)])
+@click.argument(
+    "what",
+    metavar="THREAD|FLOW",
+    shell_complete=lambda *given: [*complete_flows(*given), *complete_threads(*given)],
+)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @json_option
 def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
-    """Write a thread with its bundle and blobs to FILE (default: its id with .tar.zst), or a flow (default: its name with .json or .py).
+    """Write a thread with its bundle and blobs to FILE (default: its id with .tar.zst), or a flow
+    (default: its name with .json or .py).
 
-    What was granted does not travel. Of a block flow no header value, token or secret travels either: import says what to fill in.
+    What was granted does not travel. Of a block flow no header value, token or secret travels
+    either: import says what to fill in.
 
     \b
     Examples:
@@ -65,11 +73,15 @@ def find_thread(engine: Engine, what: str) -> ThreadId:
     try:
         engine.registry.resolve(what)
     except NotFoundError as exc:
-        raise NotFoundError(f"{what!r} is neither a flow nor a thread: {exc}; 'uncaged-workflow threads' lists threads") from exc
+        raise NotFoundError(
+            f"{what!r} is neither a flow nor a thread: {exc}; 'uncaged-workflow threads' lists threads"
+        ) from exc
     raise NotFoundError(f"{what!r} is a bundle without a name; export the flow that it belongs to")
 
 
-def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, as_json: bool) -> None:
+def export_flow(
+    engine: Engine, flow: Flow, file: Path | None, *, force: bool, as_json: bool
+) -> None:
     """Write a block flow as the JSON that it came from, and any other as its bundle."""
     from uncaged_bundles.builders.blocks.block import block_flow_of, export_block_flow
     from uncaged_bundles.storage.files import write_atomically
@@ -77,17 +89,27 @@ def export_flow(engine: Engine, flow: Flow, file: Path | None, *, force: bool, a
 
     bundle = engine.store.load_bundle(flow.hash, KNOWN)
     block = block_flow_of(bundle)
-    text, masked = (bundle.source.decode(), list[str]()) if block is None else export_block_flow(block, active=flow.enabled)
+    text, masked = (
+        (bundle.source.decode(), list[str]())
+        if block is None
+        else export_block_flow(block, active=flow.enabled)
+    )
     path = free_path(file or Path(f"{flow.name}{'.py' if block is None else '.json'}"), force=force)
     write_atomically(path.absolute(), text.encode())
     if as_json:
-        jsonout.document({"flow": flow.name, "hash": flow.hash, "file": str(path), "masked": masked})
+        jsonout.document(
+            {"flow": flow.name, "hash": flow.hash, "file": str(path), "masked": masked}
+        )
         return
     result(f"{path}: {flow.name}@{flow.hash}")
     for place in masked:
         note("left out: ", place)
     quoted = shlex.quote(str(path))
-    next_step(f"uncaged-workflow add {flow.name} {quoted}" if block is None else f"uncaged-workflow import {quoted}")
+    next_step(
+        f"uncaged-workflow add {flow.name} {quoted}"
+        if block is None
+        else f"uncaged-workflow import {quoted}"
+    )
 
 
 def free_path(path: Path, *, force: bool) -> Path:

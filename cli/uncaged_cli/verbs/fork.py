@@ -31,14 +31,34 @@ from ..session import open_engine
 @click.command()
 @thread_argument
 @click.option("--at", type=click.IntRange(min=0), metavar="N", help="Keep N steps.")
-@click.option("--from-role", metavar="ROLE", shell_complete=complete_roles, help="Keep the steps through the first one of ROLE.")
+@click.option(
+    "--from-role",
+    metavar="ROLE",
+    shell_complete=complete_roles,
+    help="Keep the steps through the first one of ROLE.",
+)
 @click.option("--last", is_flag=True, help="With --from-role: through the last one.")
-@click.option("--on", metavar="HASH|NAME|head", shell_complete=complete_versions, help="Run another version instead of the thread's own.")
-@click.option("--set", "instead", type=click.Path(path_type=Path), metavar="FILE", help="JSON that replaces the last kept step's outcome.")
+@click.option(
+    "--on",
+    metavar="HASH|NAME|head",
+    shell_complete=complete_versions,
+    help="Run another version instead of the thread's own.",
+)
+@click.option(
+    "--set",
+    "instead",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="JSON that replaces the last kept step's outcome.",
+)
 @limit_options
 @agent_option
 @workspace_options
-@click.option("--accept", is_flag=True, help="Accept what a fork of an imported thread would use here, without a question.")
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="Accept what a fork of an imported thread would use here, without a question.",
+)
 @verbose_option
 @detach_option
 @json_option
@@ -57,9 +77,11 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps but the last are kept.
+    """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps
+    but the last are kept.
 
-    A fork of an imported thread is bound to this machine as by `resume`: --workspace, --link and --test-command are for that alone.
+    A fork of an imported thread is bound to this machine as by `resume`: --workspace, --link and
+    --test-command are for that alone.
 
     \b
     Examples:

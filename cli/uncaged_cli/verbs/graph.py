@@ -1,4 +1,6 @@
-"""`graph` draws a flow's table exactly; where a function decides, it draws the edges that threads took."""
+"""`graph` draws a flow's table exactly; where a function decides, it draws the edges that threads
+took.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,19 @@ MAX_THREADS_READ = 200
 @click.command()
 @click.argument("flow", required=False, metavar="[FLOW]", shell_complete=complete_flows)
 @click.option(
-    "--format", "form", type=click.Choice(("text", "mermaid")), default="text", show_default=True, help="Lines of text, or a flowchart."
+    "--format",
+    "form",
+    type=click.Choice(("text", "mermaid")),
+    default="text",
+    show_default=True,
+    help="Lines of text, or a flowchart.",
 )
-@click.option("--thread", metavar="THREAD", shell_complete=complete_threads, help="Show the path that this thread took.")
+@click.option(
+    "--thread",
+    metavar="THREAD",
+    shell_complete=complete_threads,
+    help="Show the path that this thread took.",
+)
 @json_option
 def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> None:
     """Draw how the roles of FLOW follow each other; with --thread, the path that it took."""
@@ -41,7 +53,9 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         bundle_hash = view.summary.hash
         path = path_of(view.records, ended=view.summary.status == "completed")
         if flow is not None and find_version(engine.registry, flow)[1] != bundle_hash:
-            note(f"thread {view.summary.thread_id} ran {bundle_hash}, which is not the present version of {flow}; its own is drawn")
+            note(
+                f"thread {view.summary.thread_id} ran {bundle_hash}, which is not the present version of {flow}; its own is drawn"
+            )
     else:
         bundle_hash = find_version(engine.registry, flow or "")[1]
     descriptor = engine.bundle(bundle_hash).descriptor
@@ -55,15 +69,27 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
             {
                 "hash": bundle_hash,
                 "declared": bool(declared),
-                "edges": [{"from": edge.source, "status": edge.label, "to": edge.target, "taken": taken[edge]} for edge in edges],
+                "edges": [
+                    {
+                        "from": edge.source,
+                        "status": edge.label,
+                        "to": edge.target,
+                        "taken": taken[edge],
+                    }
+                    for edge in edges
+                ],
                 "path": [edge.target for edge in path],
             }
         )
         return
     if not edges and not descriptor.roles:
-        note(f"{descriptor.name} declares no roles and no thread of it has played one: there are no edges to draw")
+        note(
+            f"{descriptor.name} declares no roles and no thread of it has played one: there are no edges to draw"
+        )
     elif not edges:
-        note("the bundle declares no graph and no thread of it has played a role yet: there are no edges to draw")
+        note(
+            "the bundle declares no graph and no thread of it has played a role yet: there are no edges to draw"
+        )
     elif not declared:
         note("a function decides here: these are the edges that threads took")
     if thread is not None and form == "text":
@@ -75,7 +101,11 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
 def _edges_of_threads(engine: Engine, bundle_hash: BundleHash) -> list[Edge]:
     """The edges that the newest threads of one bundle took; a damaged thread gives none."""
     gathered: list[Edge] = []
-    threads = [summary for summary in engine.threads() if summary.hash == bundle_hash and summary.status != "corrupt"]
+    threads = [
+        summary
+        for summary in engine.threads()
+        if summary.hash == bundle_hash and summary.status != "corrupt"
+    ]
     for summary in threads[:MAX_THREADS_READ]:
         view = engine.thread(summary.thread_id)
         gathered += path_of(view.records, ended=summary.status == "completed")

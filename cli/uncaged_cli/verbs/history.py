@@ -21,11 +21,20 @@ from ..session import open_engine
 def command(flow: str, as_json: bool) -> None:
     """List the versions of the flow, the present one first."""
     entry = entry_of(open_engine().registry, flow)
-    versions = [(entry.hash, entry.timestamp_ms), *((version.hash, version.timestamp_ms) for version in entry.history)]
+    versions = [
+        (entry.hash, entry.timestamp_ms),
+        *((version.hash, version.timestamp_ms) for version in entry.history),
+    ]
     if as_json:
-        jsonout.document({"flow": entry.name, "versions": [{"hash": hash_, "sinceMs": when} for hash_, when in versions]})
+        jsonout.document(
+            {
+                "flow": entry.name,
+                "versions": [{"hash": hash_, "sinceMs": when} for hash_, when in versions],
+            }
+        )
         return
     rows: list[list[Piece]] = [
-        [hash_, clock_time(when), Styled("head", "green") if index == 0 else ""] for index, (hash_, when) in enumerate(versions)
+        [hash_, clock_time(when), Styled("head", "green") if index == 0 else ""]
+        for index, (hash_, when) in enumerate(versions)
     ]
     table(render(("hash", "since", ""), rows, width=text_width(sys.stdout)))

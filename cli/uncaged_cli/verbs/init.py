@@ -28,17 +28,25 @@ def command(directory: Path, as_json: bool) -> None:
     for path in files:
         result(str(path))
     next_step(f"{_python()} -m pytest {_quoted(directory)}")
-    definition = next(path.name for path in files if path.suffix == ".py" and not path.name.startswith("test_"))
+    definition = next(
+        path.name for path in files if path.suffix == ".py" and not path.name.startswith("test_")
+    )
     flow = definition.removesuffix(".py").replace("_", "-")
     next_step(f"uncaged-workflow add {flow} {_quoted(directory / definition)}")
     for script in (path.name for path in files if path.suffix == ".yaml"):
-        next_step(f'uncaged-workflow run {flow} --agent scripted:{_quoted(directory / script)} --prompt "Invite the team to lunch"')
+        next_step(
+            f'uncaged-workflow run {flow} --agent scripted:{_quoted(directory / script)} --prompt "Invite the team to lunch"'
+        )
 
 
 def _python() -> str:
     """Return how a shell starts the Python that this command runs on."""
     found = shutil.which("python")
-    return "python" if found and Path(found).parent == Path(sys.executable).parent else _quoted(Path(sys.executable))
+    return (
+        "python"
+        if found and Path(found).parent == Path(sys.executable).parent
+        else _quoted(Path(sys.executable))
+    )
 
 
 def _quoted(path: Path) -> str:

@@ -15,9 +15,11 @@ from ..session import open_engine
 
 @click.group("keys")
 def command() -> None:
-    """Keep keys for models and services in the store, each in a file for you only. A bundle and config.yaml name them as secret:NAME.
+    """Keep keys for models and services in the store, each in a file for you only. A bundle and
+    config.yaml name them as secret:NAME.
 
-    Under `secrets`, config.yaml may name other places where a secret comes from: a variable, a file, the system's keyring.
+    Under `secrets`, config.yaml may name other places where a secret comes from: a variable, a
+    file, the system's keyring.
     """
 
 
@@ -30,7 +32,11 @@ def set_key(name: str, as_json: bool) -> None:
 
     keys.checked(name)
     asked = is_terminal(sys.stdin)
-    value = str(click.prompt(f"value of {name}", hide_input=True, err=True)) if asked else sys.stdin.read().removeprefix("\ufeff").strip()
+    value = (
+        str(click.prompt(f"value of {name}", hide_input=True, err=True))
+        if asked
+        else sys.stdin.read().removeprefix("\ufeff").strip()
+    )
     engine = open_engine()
     path = keys.put(engine.store.root / "keys", name, value)
     if as_json:
@@ -43,7 +49,9 @@ def set_key(name: str, as_json: bool) -> None:
 @command.command("list", short_help="List the names of all secrets.")
 @json_option
 def list_keys(as_json: bool) -> None:
-    """List the names of all secrets, and where each comes from: the store, or the place that config.yaml names."""
+    """List the names of all secrets, and where each comes from: the store, or the place that
+    config.yaml names.
+    """
     from uncaged_engine.settings import keys
 
     engine = open_engine()
@@ -53,7 +61,13 @@ def list_keys(as_json: bool) -> None:
         jsonout.document({"keys": kept, "sources": sources})
         return
     places = dict.fromkeys(kept, "the store") | sources  # config.yaml goes before the store
-    table(render(("name", "comes from"), [[name, places[name]] for name in sorted(places)], width=text_width(sys.stdout)))
+    table(
+        render(
+            ("name", "comes from"),
+            [[name, places[name]] for name in sorted(places)],
+            width=text_width(sys.stdout),
+        )
+    )
 
 
 @command.command("rm", short_help="Forget a key.")

@@ -1,4 +1,6 @@
-"""`list` shows every flow of the registry, and names each entry that is damaged without hiding the others."""
+"""`list` shows every flow of the registry, and names each entry that is damaged without hiding the
+others.
+"""
 
 from __future__ import annotations
 

@@ -14,14 +14,20 @@ from ..session import open_engine
 @threads_argument
 @json_option
 def command(threads: tuple[str, ...], as_json: bool) -> None:
-    """Stop threads before their next effect; the one in flight is finished first, but for the turn of an ACP agent, which ends now."""
+    """Stop threads before their next effect; the one in flight is finished first, but for the turn
+    of an ACP agent, which ends now.
+    """
     engine = open_engine()
     ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
     for thread_id in ids:
         engine.pause(thread_id)
         if not as_json:
             busy = engine.thread(thread_id).summary.status == "running"
-            result(f"{thread_id} will pause when the step in flight is finished" if busy else f"paused {thread_id}")
+            result(
+                f"{thread_id} will pause when the step in flight is finished"
+                if busy
+                else f"paused {thread_id}"
+            )
             next_step(f"uncaged-workflow resume {thread_id}")
     if as_json:
         jsonout.document({"threadIds": ids})

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--older-than", required=True, metavar="AGE", help="Threads that ended longer ago than this, as in 30d.")
+@click.option(
+    "--older-than",
+    required=True,
+    metavar="AGE",
+    help="Threads that ended longer ago than this, as in 30d.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @json_option
 def command(older_than: str, dry_run: bool, as_json: bool) -> None:
@@ -30,7 +35,11 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
 
     pruned = prune(open_engine(), older_than_ms=older_than_ms, dry_run=dry_run)
     if as_json:
-        document = {"threadIds": list(pruned.threads), "freedBytes": pruned.freed_bytes, "dryRun": dry_run}
+        document = {
+            "threadIds": list(pruned.threads),
+            "freedBytes": pruned.freed_bytes,
+            "dryRun": dry_run,
+        }
         jsonout.document(document | {"kept": list(pruned.kept), "problems": list(pruned.problems)})
     else:
         tell(pruned, older_than, dry_run=dry_run)
@@ -46,6 +55,8 @@ def tell(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
     result(f"{verb} {count} thread{'' if count == 1 else 's'}, {spell_bytes(pruned.freed_bytes)}")
     if pruned.kept:
         count = len(pruned.kept)
-        result(f"kept {count} thread{'' if count == 1 else 's'} whose parent may still go on; `thread rm` of the parent releases them")
+        result(
+            f"kept {count} thread{'' if count == 1 else 's'} whose parent may still go on; `thread rm` of the parent releases them"
+        )
     if dry_run and pruned.threads:
         next_step(f"uncaged-workflow prune --older-than {shlex.quote(older_than)}")

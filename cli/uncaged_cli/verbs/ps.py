@@ -23,12 +23,16 @@ HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 @full_option
 @json_option
 def command(full: bool, as_json: bool) -> None:
-    """List the threads that run now, and what each is doing; one whose agents have to wait for others says so."""
+    """List the threads that run now, and what each is doing; one whose agents have to wait for
+    others says so.
+    """
     engine = open_engine()
     running = engine.running()
     work = {str(one["threadId"]): one for one in engine.working()}
     if as_json:
-        jsonout.document([{**summary_document(thread), **work.get(thread.thread_id, {})} for thread in running])
+        jsonout.document(
+            [{**summary_document(thread), **work.get(thread.thread_id, {})} for thread in running]
+        )
         return
     if not running:
         note("nothing runs")
@@ -64,5 +68,8 @@ def queue_note(queued: int, limit: int) -> str:
     from uncaged_agents.slots import slots_directory, working
 
     at_work = working(slots_directory(os.environ))
-    waits, others = ("1 agent is" if queued == 1 else f"{queued} agents are"), ("1 works" if at_work == 1 else f"{at_work} work")
+    waits, others = (
+        ("1 agent is" if queued == 1 else f"{queued} agents are"),
+        ("1 works" if at_work == 1 else f"{at_work} work"),
+    )
     return f"{waits} queued: {others} on this machine, all stores counted, and limits.agents in config.yaml is {limit}"

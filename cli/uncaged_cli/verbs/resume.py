@@ -29,14 +29,24 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("thread", required=False, metavar="[THREAD]", shell_complete=complete_threads)
-@click.option("--due", is_flag=True, help="All interrupted threads whose sleep is over; for a timer to call.")
+@click.option(
+    "--due", is_flag=True, help="All interrupted threads whose sleep is over; for a timer to call."
+)
 @limit_options
-@click.option("--redo", is_flag=True, help="Perform the effect again that was begun and has no outcome.")
-@click.option("--skip", is_flag=True, help="Go on without the effect that was begun and has no outcome.")
+@click.option(
+    "--redo", is_flag=True, help="Perform the effect again that was begun and has no outcome."
+)
+@click.option(
+    "--skip", is_flag=True, help="Go on without the effect that was begun and has no outcome."
+)
 @click.option("--note", "remark", metavar="TEXT", help="Something to tell the next agent.")
 @agent_option
 @workspace_options
-@click.option("--accept", is_flag=True, help="Accept what an imported thread would use here, without a question.")
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="Accept what an imported thread would use here, without a question.",
+)
 @verbose_option
 @detach_option
 @json_option
@@ -54,10 +64,12 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Go on with a thread that was paused, interrupted or killed, or that reached a limit, and follow it.
+    """Go on with a thread that was paused, interrupted or killed, or that reached a limit, and
+    follow it.
 
-    An imported thread is bound to this machine first: --agent, --workspace, --link and --test-command choose what it uses, as for `run`.
-    What is believed of the archive and what of this machine would be used is shown, and needs one yes.
+    An imported thread is bound to this machine first: --agent, --workspace, --link and
+    --test-command choose what it uses, as for `run`. What is believed of the archive and what of
+    this machine would be used is shown, and needs one yes.
     """
     if redo and skip:
         raise UsageError("--redo and --skip exclude each other")
@@ -79,7 +91,9 @@ def command(
         accept=binding_asker(thread_id, accept=accept),
     )
     if not detach:
-        return follow(engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(before.records))
+        return follow(
+            engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(before.records)
+        )
     if as_json:
         jsonout.document({"threadId": thread_id})
     else:
@@ -88,7 +102,9 @@ def command(
 
 
 def resume_due(engine: Engine, *, as_json: bool) -> int:
-    """Go on with every thread whose sleep is over, without following any; one that cannot go on keeps no other from it."""
+    """Go on with every thread whose sleep is over, without following any; one that cannot go on
+    keeps no other from it.
+    """
     resumed = []
     left = 0
     for thread_id in engine.due():

@@ -16,7 +16,9 @@ from ..session import open_engine
 @click.argument("version", required=False, metavar="[HASH]", shell_complete=complete_former)
 @json_option
 def command(flow: str, version: str | None, as_json: bool) -> None:
-    """Point the flow at the version before, or at the former version HASH (a unique beginning will do)."""
+    """Point the flow at the version before, or at the former version HASH (a unique beginning will
+    do).
+    """
     registry = open_engine().registry
     entry = entry_of(registry, flow)
     after = registry.rollback(entry.name, former_hash(entry, version) if version else None)

@@ -33,14 +33,33 @@ if TYPE_CHECKING:
 
 @click.command()
 @flow_argument
-@click.option("--prompt", default="", metavar="TEXT|-", help="The task; - reads standard input. May be empty.")
-@click.option("--param", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter. May be repeated.")
-@click.option("--params", "params_file", type=click.Path(path_type=Path), metavar="FILE", help="Parameters as JSON or YAML.")
+@click.option(
+    "--prompt", default="", metavar="TEXT|-", help="The task; - reads standard input. May be empty."
+)
+@click.option(
+    "--param", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter. May be repeated."
+)
+@click.option(
+    "--params",
+    "params_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Parameters as JSON or YAML.",
+)
 @limit_options
 @agent_option
 @workspace_options
-@click.option("--estimate", "only_estimate", is_flag=True, help="Start nothing; say what past threads of this version took.")
-@click.option("--help-flow", is_flag=True, help="Start nothing; say what FLOW does and which parameters it takes.")
+@click.option(
+    "--estimate",
+    "only_estimate",
+    is_flag=True,
+    help="Start nothing; say what past threads of this version took.",
+)
+@click.option(
+    "--help-flow",
+    is_flag=True,
+    help="Start nothing; say what FLOW does and which parameters it takes.",
+)
 @verbose_option
 @detach_option
 @json_option
@@ -114,7 +133,13 @@ def command(
 def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:
     """Say what a flow does and what it can be given."""
     if as_json:
-        jsonout.document({"flow": flow, "description": descriptor.description, "parameters": descriptor.parameters})
+        jsonout.document(
+            {
+                "flow": flow,
+                "description": descriptor.description,
+                "parameters": descriptor.parameters,
+            }
+        )
         return 0
     from .show import heading, paragraph, parameter_lines, show_sentences
 

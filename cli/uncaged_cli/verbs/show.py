@@ -29,7 +29,9 @@ FOREIGN = (
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> None:
-    """Show the flow (or the bundle with that hash): description, version, policy in words, roles, parameters."""
+    """Show the flow (or the bundle with that hash): description, version, policy in words, roles,
+    parameters.
+    """
     from uncaged_bundles.policy import widening
     from uncaged_bundles.rights import Rights
     from uncaged_engine.effect_kinds import KNOWN
@@ -52,11 +54,16 @@ def command(flow: str, as_json: bool) -> None:
             }
         )
         return
-    result(Styled(f"{name or descriptor.name}@{bundle_hash}", "cyan"), "" if entry is None or entry.enabled else " (disabled)")
+    result(
+        Styled(f"{name or descriptor.name}@{bundle_hash}", "cyan"),
+        "" if entry is None or entry.enabled else " (disabled)",
+    )
     paragraph(descriptor.description)
     if entry:
         former = len(entry.history)
-        result(f"since {clock_time(entry.timestamp_ms)}, {former} former version{'' if former == 1 else 's'}, kind {descriptor.kind}")
+        result(
+            f"since {clock_time(entry.timestamp_ms)}, {former} former version{'' if former == 1 else 's'}, kind {descriptor.kind}"
+        )
     if language := descriptor.raw.get("unsupported"):
         paragraph(
             f"unsupported: {language}. It is kept, not run; 'uncaged-workflow edit {name or 'NAME'} --script FILE.py' gives it a script."
@@ -82,21 +89,31 @@ def command(flow: str, as_json: bool) -> None:
 
 def show_sentences(raw: Mapping[str, object]) -> None:
     """Print the sentence patterns that mean a flow, and its examples."""
-    patterns, aliases, examples = (raw.get(key) or [] for key in ("patterns", "aliases", "examples"))
+    patterns, aliases, examples = (
+        raw.get(key) or [] for key in ("patterns", "aliases", "examples")
+    )
     if isinstance(patterns, list) and patterns:
         heading("Patterns")
         for pattern in patterns:
-            paragraph(f"{pattern}{' (alias)' if isinstance(aliases, list) and pattern in aliases else ''}", bullet="- ")
+            paragraph(
+                f"{pattern}{' (alias)' if isinstance(aliases, list) and pattern in aliases else ''}",
+                bullet="- ",
+            )
     if isinstance(examples, list) and examples:
         heading("Examples")
         for example in examples:
             sentence = example.get("sentence") if isinstance(example, Mapping) else example
             params = example.get("params") if isinstance(example, Mapping) else None
-            paragraph(str(sentence) + (f" {json.dumps(params, ensure_ascii=False)}" if params else ""), bullet="- ")
+            paragraph(
+                str(sentence) + (f" {json.dumps(params, ensure_ascii=False)}" if params else ""),
+                bullet="- ",
+            )
 
 
 def parameter_lines(schema: Mapping[str, object]) -> list[str]:
-    """Return one line for each parameter: name, type, whether it is required, default, description."""
+    """Return one line for each parameter: name, type, whether it is required, default,
+    description.
+    """
     properties = schema.get("properties")
     required = schema.get("required")
     wanted = set(required) if isinstance(required, list) else set()
@@ -135,6 +152,10 @@ def paragraph(text: str, *, bullet: str = "") -> None:
     width = width_of(sys.stdout)
     indent = "  " + " " * len(bullet) if bullet else ""
     first = f"  {bullet}" if bullet else ""
-    lines = textwrap.wrap(clean_line(text), width, initial_indent=first, subsequent_indent=indent) if width else [first + clean_line(text)]
+    lines = (
+        textwrap.wrap(clean_line(text), width, initial_indent=first, subsequent_indent=indent)
+        if width
+        else [first + clean_line(text)]
+    )
     for line in lines:
         result(line)

@@ -1,4 +1,6 @@
-"""`test`: run the examples of a flow, each as a thread of its own, and compare the results with what the examples expect."""
+"""`test`: run the examples of a flow, each as a thread of its own, and compare the results with
+what the examples expect.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,9 @@ NO_EXPECTATION = "it ended as expected; its content was not compared: the exampl
 def command(flow: str, as_json: bool) -> int:
     """Run the examples that FLOW carries, and compare what each comes to with what it should.
 
-    An example's `expect` says what the result must be: equals, contains, matches or schema. One without it only has to succeed (or to
-    fail, with `success: false`), and is listed as `ran`, not as `passed`.
+    An example's `expect` says what the result must be: equals, contains, matches or schema. One
+    without it only has to succeed (or to fail, with `success: false`), and is listed as `ran`, not
+    as `passed`.
     """
     from uncaged_bundles.shapes import ShapeError
 
@@ -42,26 +45,42 @@ def command(flow: str, as_json: bool) -> int:
     outcomes: list[dict[str, object]] = []
     for index, raw in enumerate(listed if isinstance(listed, list) else []):
         try:
-            outcomes.append(_outcome(engine, flow, raw, index, descriptor.parameters.get("required", [])))
+            outcomes.append(
+                _outcome(engine, flow, raw, index, descriptor.parameters.get("required", []))
+            )
         except ShapeError as exc:
-            outcomes.append({"sentence": shorten(str(raw), SHOWN_COLUMNS), "outcome": "failed", "message": str(exc)})
+            outcomes.append(
+                {
+                    "sentence": shorten(str(raw), SHOWN_COLUMNS),
+                    "outcome": "failed",
+                    "message": str(exc),
+                }
+            )
         if not as_json:
             show(outcomes[-1])
     if as_json:
         jsonout.document({"flow": flow, "examples": outcomes})
     elif not outcomes:
-        note(f"{flow} carries no examples; a recipe lists them under examples: sentence, params and expect")
+        note(
+            f"{flow} carries no examples; a recipe lists them under examples: sentence, params and expect"
+        )
     else:
         result(_summary([str(one["outcome"]) for one in outcomes]))
     return EXIT_FAILED if any(one["outcome"] == "failed" for one in outcomes) else 0
 
 
-def _outcome(engine: Engine, flow: str, raw: object, index: int, required: object) -> dict[str, object]:
+def _outcome(
+    engine: Engine, flow: str, raw: object, index: int, required: object
+) -> dict[str, object]:
     from uncaged_bundles.examples import Example
 
     example = Example.read(raw, ("examples", index))
     if example.params is None and required:
-        return {"sentence": example.sentence, "outcome": "skipped", "message": "it does not say its parameters"}
+        return {
+            "sentence": example.sentence,
+            "outcome": "skipped",
+            "message": "it does not say its parameters",
+        }
     return run_example(engine, flow, example)
 
 
@@ -75,7 +94,9 @@ def run_example(engine: Engine, flow: str, example: Example) -> dict[str, object
     except UncagedError as problem:
         return {**sentence, "outcome": "failed", "message": str(problem)}
     called = wait(engine, thread)
-    difference = example.difference({"success": called.success, "message": called.message, "data": called.data})
+    difference = example.difference(
+        {"success": called.success, "message": called.message, "data": called.data}
+    )
     ran = {**sentence, "status": called.status, "threadId": thread}
     if difference is not None:
         return {**ran, "outcome": "failed", "message": difference}
@@ -87,7 +108,11 @@ def run_example(engine: Engine, flow: str, example: Example) -> dict[str, object
 def show(outcome: Mapping[str, object]) -> None:
     """Print one example's line, and why it did not pass."""
     word = str(outcome["outcome"])
-    result(Styled(f"{word:7}", COLOURS[word]), "  ", shorten(json.dumps(outcome["sentence"], ensure_ascii=False), SHOWN_COLUMNS))
+    result(
+        Styled(f"{word:7}", COLOURS[word]),
+        "  ",
+        shorten(json.dumps(outcome["sentence"], ensure_ascii=False), SHOWN_COLUMNS),
+    )
     if word != "passed":
         note("         ", shorten(str(outcome["message"]), SHOWN_COLUMNS))
 

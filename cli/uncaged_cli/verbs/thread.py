@@ -1,4 +1,6 @@
-"""`thread`: show one thread, follow it, show what it did to files, merge its branch, or remove it."""
+"""`thread`: show one thread, follow it, show what it did to files, merge its branch, or remove
+it.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,25 @@ from ..display.changes import SHORT_COMMIT, changes_document, show_changes
 from ..display.follow import follow, summary_of
 from ..display.portrait import portrait
 from ..display.screen import next_step, note, result
-from ..given.arguments import complete_threads, json_option, thread_argument, threads_argument, verbose_option
+from ..given.arguments import (
+    complete_threads,
+    json_option,
+    thread_argument,
+    threads_argument,
+    verbose_option,
+)
 from ..given.consent import confirmed
 from ..session import open_engine
 
 
 class ShowByDefault(click.Group):
-    """`thread ID` is `thread show ID`: no id can be one of the verbs, since ids begin with a digit."""
+    """`thread ID` is `thread show ID`: no id can be one of the verbs, since ids begin with a
+    digit.
+    """
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.commands:
             args = ["show", *args]
         return super().resolve_command(ctx, args)
@@ -36,7 +48,11 @@ class ShowByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=ShowByDefault, subcommand_metavar="THREAD | diff THREAD [N] | merge THREAD | rm THREAD...", no_args_is_help=True)
+@click.group(
+    cls=ShowByDefault,
+    subcommand_metavar="THREAD | diff THREAD [N] | merge THREAD | rm THREAD...",
+    no_args_is_help=True,
+)
 def command() -> None:
     """Show or follow a thread, show what it did to files, merge its branch, or remove it.
 
@@ -46,7 +62,13 @@ def command() -> None:
 
 @command.command("show")
 @thread_argument
-@click.option("-f", "--follow", "following", is_flag=True, help="Show the steps as they happen; exit by what it came to.")
+@click.option(
+    "-f",
+    "--follow",
+    "following",
+    is_flag=True,
+    help="Show the steps as they happen; exit by what it came to.",
+)
 @verbose_option
 @click.option("--full", is_flag=True, help="Show prompt and answers whole.")
 @json_option
@@ -63,7 +85,9 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
     if last.branch is not None and last.branch == (view.start.get("workspace") or {}).get("branch"):
         from uncaged_agents.changes import is_merged
 
-        last = ending_of(view, engine.store, Path.cwd(), is_merged=is_merged(engine.store, view, os.environ))
+        last = ending_of(
+            view, engine.store, Path.cwd(), is_merged=is_merged(engine.store, view, os.environ)
+        )
     worktree = engine.store.work / view.summary.thread_id
     for line in portrait(view, last, full=full, worktree=worktree if worktree.is_dir() else None):
         result(*line)
@@ -78,7 +102,9 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
 @click.argument("step", type=click.IntRange(min=1), required=False, metavar="[N]")
 @json_option
 def diff(thread: str, step: int | None, as_json: bool) -> None:
-    """Show what step N of a thread did to the files of its workspace; without N, what the whole thread did."""
+    """Show what step N of a thread did to the files of its workspace; without N, what the whole
+    thread did.
+    """
     from uncaged_agents.changes import changes_of
 
     engine = open_engine()
@@ -94,7 +120,8 @@ def diff(thread: str, step: int | None, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Merge without a question.")
 @json_option
 def merge(thread: str, yes: bool, as_json: bool) -> None:
-    """Show what a thread's branch would bring into the checkout that it started from, and merge it after one yes.
+    """Show what a thread's branch would bring into the checkout that it started from, and merge it
+    after one yes.
 
     A merge that git stops, in a conflict for one, is taken back: the checkout is as it was.
     """
@@ -108,7 +135,12 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
     confirmed(f"merge {found.after[:SHORT_COMMIT]}", yes=yes)
     merged = changes.merge(engine.store, view, found, os.environ)
     if as_json:
-        fields = {"branch": merged.branch, "into": merged.into, "commit": merged.commit, "changed": merged.changed}
+        fields = {
+            "branch": merged.branch,
+            "into": merged.into,
+            "commit": merged.commit,
+            "changed": merged.changed,
+        }
         jsonout.document({**changes_document(found), **fields})
     elif merged.changed:
         result(f"merged {merged.branch} into {merged.into}: {merged.commit[:SHORT_COMMIT]}")

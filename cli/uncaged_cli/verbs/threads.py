@@ -32,12 +32,18 @@ if TYPE_CHECKING:
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
 @full_option
 @json_option
-def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, full: bool, as_json: bool) -> None:
+def command(
+    flow: str | None, statuses: tuple[str, ...], limit: int | None, full: bool, as_json: bool
+) -> None:
     """List the threads of all flows, or of FLOW, newest first."""
     engine = open_engine()
     threads = of_flow(engine, flow) if flow else engine.threads()
     if statuses:
-        threads = [thread for thread in threads if thread.status in statuses or (thread.success is False and UNSUCCESSFUL in statuses)]
+        threads = [
+            thread
+            for thread in threads
+            if thread.status in statuses or (thread.success is False and UNSUCCESSFUL in statuses)
+        ]
     threads = threads[:limit]
     if as_json:
         jsonout.document([summary_document(thread) for thread in threads])
@@ -46,12 +52,19 @@ def command(flow: str | None, statuses: tuple[str, ...], limit: int | None, full
         note(f"no threads with status {' or '.join(statuses)}" if statuses else "no threads")
         next_step("uncaged-workflow run FLOW --prompt TEXT")
     width = text_width(sys.stdout, full=full)
-    for line in listing(threads, short_ids(engine.store, threads, width=width_of(sys.stdout)), now_ms=now_ms(), width=width):
+    for line in listing(
+        threads,
+        short_ids(engine.store, threads, width=width_of(sys.stdout)),
+        now_ms=now_ms(),
+        width=width,
+    ):
         result(*line)
 
 
 def of_flow(engine: Engine, flow: str) -> list[ThreadSummary]:
-    """Return the threads of a flow or hash; those of a flow that was removed are found by the name that they began with."""
+    """Return the threads of a flow or hash; those of a flow that was removed are found by the name
+    that they began with.
+    """
     try:
         return engine.threads(flow)
     except NotFoundError:

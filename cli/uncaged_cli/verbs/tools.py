@@ -16,7 +16,12 @@ HEADERS = ("tool", "arguments", "")
 
 
 @click.command()
-@click.option("--format", "form", type=click.Choice(["anthropic", "openai", "mcp"]), help="Print JSON as this endpoint or client takes it.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["anthropic", "openai", "mcp"]),
+    help="Print JSON as this endpoint or client takes it.",
+)
 @json_option
 def command(form: str | None, as_json: bool) -> None:
     """List the enabled flows as tools: what a model is told of each."""
@@ -28,10 +33,18 @@ def command(form: str | None, as_json: bool) -> None:
         jsonout.document([tool_document(tool, chosen) for tool in found])
     elif as_json:
         fields = [{"name": tool.name, "flow": tool.flow, "hash": tool.hash} for tool in found]
-        jsonout.document([{**one, "description": tool.description, "schema": tool.schema} for one, tool in zip(fields, found, strict=True)])
+        jsonout.document(
+            [
+                {**one, "description": tool.description, "schema": tool.schema}
+                for one, tool in zip(fields, found, strict=True)
+            ]
+        )
     elif not found:
         note("no flow is enabled, so there is no tool")
         next_step("uncaged-workflow list")
     else:
-        rows: list[list[Piece]] = [[Styled(tool.name, "cyan"), ", ".join(tool.schema["properties"]), tool.description] for tool in found]
+        rows: list[list[Piece]] = [
+            [Styled(tool.name, "cyan"), ", ".join(tool.schema["properties"]), tool.description]
+            for tool in found
+        ]
         table(render(HEADERS, rows, width=text_width(sys.stdout)))

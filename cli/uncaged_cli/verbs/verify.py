@@ -1,4 +1,6 @@
-"""`verify` proves that this bundle with these outcomes gives this journal, or shows where it does not."""
+"""`verify` proves that this bundle with these outcomes gives this journal, or shows where it does
+not.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,14 @@ EXIT_NOT_PROVED = 1
 )
 @json_option
 def command(*, thread: str, on: str | None, as_json: bool) -> int:
-    """Run the thread's bundle again over its journal, alone in a fresh sandbox, and compare every effect."""
+    """Run the thread's bundle again over its journal, alone in a fresh sandbox, and compare every
+    effect.
+    """
     engine = open_engine()
     if on is not None:
-        return show_check(engine, thread, engine.bundle(thread if on == HEAD else on).source, as_json=as_json)
+        return show_check(
+            engine, thread, engine.bundle(thread if on == HEAD else on).source, as_json=as_json
+        )
     try:
         thread_id = engine.store.locate_thread(thread)[1]
     except NotFoundError as problem:
@@ -51,5 +57,9 @@ def command(*, thread: str, on: str | None, as_json: bool) -> int:
         if verdict.kept_aside is not None:
             note(f"the journal had a damaged tail; it was cut and is kept in {verdict.kept_aside}")
         word = Styled("proved", "green") if verdict.ok else Styled("not proved", "red")
-        result(f"{thread_id}: ", word, f", sandbox {verdict.mechanism}{': ' if verdict.message else ''}{verdict.message}")
+        result(
+            f"{thread_id}: ",
+            word,
+            f", sandbox {verdict.mechanism}{': ' if verdict.message else ''}{verdict.message}",
+        )
     return 0 if verdict.ok else EXIT_NOT_PROVED

@@ -1,4 +1,6 @@
-"""Client side of the Agent Client Protocol: answers an agent's requests for permission, files and terminals, and refuses all others."""
+"""Client side of the Agent Client Protocol: answers an agent's requests for permission, files and
+terminals, and refuses all others.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class AcpClient:
         self._terminals = terminals
         self._grants = grants
         self._remark = remark
-        self._methods: Mapping[str, tuple[type[Any], Callable[[Any], Awaitable[Mapping[str, object]]]]] = {
+        self._methods: Mapping[
+            str, tuple[type[Any], Callable[[Any], Awaitable[Mapping[str, object]]]]
+        ] = {
             "session/request_permission": (schema.RequestPermissionRequest, self._permission),
             "fs/read_text_file": (schema.ReadTextFileRequest, self._read),
             "fs/write_text_file": (schema.WriteTextFileRequest, self._write),
@@ -80,7 +84,9 @@ class AcpClient:
         model, answer = self._methods[method]
         request = model.model_validate(params)
         if request.session_id != self.session:
-            raise RequestError.invalid_params({"details": f"there is no session {request.session_id!r}"})
+            raise RequestError.invalid_params(
+                {"details": f"there is no session {request.session_id!r}"}
+            )
         try:
             return await answer(request)
         except ToolError as exc:
@@ -89,10 +95,22 @@ class AcpClient:
 
     async def _permission(self, request: RequestPermissionRequest) -> Mapping[str, object]:
         asked = request.tool_call
-        call = self._transcript.call(asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True))
-        why = refusal(self._rights, self._place, call, writable=self._writable, granted=self._grants.granted)
-        unknown = [path for path in outside(self._place, call) if path not in self._grants.granted + self._grants.denied]
-        if unknown and self._rights.ask and withheld(self._rights, call, writable=self._writable) is None:
+        call = self._transcript.call(
+            asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True)
+        )
+        why = refusal(
+            self._rights, self._place, call, writable=self._writable, granted=self._grants.granted
+        )
+        unknown = [
+            path
+            for path in outside(self._place, call)
+            if path not in self._grants.granted + self._grants.denied
+        ]
+        if (
+            unknown
+            and self._rights.ask
+            and withheld(self._rights, call, writable=self._writable) is None
+        ):
             self.wanted = replace(self._grants, title=call.title or call.kind, asked=tuple(unknown))
             self.asking.set()
             return {"outcome": {"outcome": "cancelled"}}
@@ -105,7 +123,11 @@ class AcpClient:
 
     async def _read(self, request: ReadTextFileRequest) -> Mapping[str, object]:
         self._allowed("read")
-        return {"content": await asyncio.to_thread(read_part, self._place, request.path, request.line, request.limit)}
+        return {
+            "content": await asyncio.to_thread(
+                read_part, self._place, request.path, request.line, request.limit
+            )
+        }
 
     async def _write(self, request: WriteTextFileRequest) -> Mapping[str, object]:
         self._allowed("edit")
@@ -115,7 +137,9 @@ class AcpClient:
     async def _create(self, request: CreateTerminalRequest) -> Mapping[str, object]:
         self._allowed("execute")
         variables = {variable.name: variable.value for variable in request.env or []}
-        name = self._terminals.create(request.command, request.args or [], variables, request.cwd, request.output_byte_limit)
+        name = self._terminals.create(
+            request.command, request.args or [], variables, request.cwd, request.output_byte_limit
+        )
         return {"terminalId": name}
 
     async def _output(self, request: TerminalOutputRequest) -> Mapping[str, object]:

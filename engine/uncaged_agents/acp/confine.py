@@ -1,4 +1,6 @@
-"""Paths that an agent names: resolved inside the worktree with all links followed, or refused with a reason."""
+"""Paths that an agent names: resolved inside the worktree with all links followed, or refused with
+a reason.
+"""
 
 from __future__ import annotations
 

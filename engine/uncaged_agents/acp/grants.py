@@ -1,4 +1,6 @@
-"""Permissions outside the worktree that a person gave or denied, kept with the agent's session until the step is done."""
+"""Permissions outside the worktree that a person gave or denied, kept with the agent's session
+until the step is done.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ ANSWERS = (YES, "no")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grants:
-    """Permissions of a step. session, title: of the tool call that needs them. asked, granted, denied: paths outside the worktree."""
+    """Permissions of a step. session, title: of the tool call that needs them. asked, granted,
+    denied: paths outside the worktree.
+    """
 
     session: str | None = None
     title: str = ""
@@ -22,13 +26,21 @@ class Grants:
 
     @classmethod
     def of(cls, scratch: Path, key: str, reply: object) -> Grants:
-        """Return the permissions of a step with the person's last reply; empty if none was requested."""
+        """Return the permissions of a step with the person's last reply; empty if none was
+        requested.
+        """
         file = file_of(scratch, key)
         if reply is None or not file.exists():
             return cls()
         fields = json.loads(file.read_text("utf-8"))
         asked, granted, denied = (tuple(fields[name]) for name in ("asked", "granted", "denied"))
-        kept = cls(session=fields["session"], title=fields["title"], asked=asked, granted=granted, denied=denied)
+        kept = cls(
+            session=fields["session"],
+            title=fields["title"],
+            asked=asked,
+            granted=granted,
+            denied=denied,
+        )
         if reply == YES:
             return replace(kept, granted=(*kept.granted, *kept.asked), asked=())
         return replace(kept, denied=(*kept.denied, *kept.asked), asked=())

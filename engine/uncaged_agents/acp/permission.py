@@ -1,6 +1,8 @@
-"""Permission requests of an agent, decided by the flow's policy: allowed inside the worktree, refused outside, and always for one call.
+"""Permission requests of an agent, decided by the flow's policy: allowed inside the worktree,
+refused outside, and always for one call.
 
-The protocol has kinds of tool calls of its own; each is one or more of the tools that a policy names.
+The protocol has kinds of tool calls of its own; each is one or more of the tools that a policy
+names.
 """
 
 from __future__ import annotations
@@ -25,14 +27,26 @@ TOOLS_OF: Mapping[str, frozenset[str]] = {
     "move": frozenset({"write"}),
     "execute": frozenset({"run", "commit"}),  # agents commit with a command
 }
-"""One of these tools is enough for a kind of call. Thinking is free, fetching takes the network; of other kinds nothing is known."""
+"""One of these tools is enough for a kind of call. Thinking is free, fetching takes the network; of
+other kinds nothing is known.
+"""
 FREE = frozenset({"think", "switch_mode"})
 FETCH = "fetch"
 CHANGING = frozenset({"edit", "delete", "move"})
 ALLOWING = ("allow_once", "allow_always")
 REFUSING = ("reject_once", "reject_always")
 PATH_KEYS = frozenset(
-    {"path", "file_path", "filePath", "abs_path", "notebook_path", "target_file", "cwd", "workdir", "directory"}
+    {
+        "path",
+        "file_path",
+        "filePath",
+        "abs_path",
+        "notebook_path",
+        "target_file",
+        "cwd",
+        "workdir",
+        "directory",
+    }
     | {"old_path", "new_path", "oldPath", "newPath", "source", "destination"}
 )
 """Under these names agents put paths into the input of their tools."""
@@ -65,24 +79,40 @@ def paths_of(fields: Mapping[str, object]) -> Iterator[str]:
                 yield item["path"]
     raw_input = fields.get("rawInput")
     if isinstance(raw_input, Mapping):
-        yield from (value for key, value in raw_input.items() if key in PATH_KEYS and isinstance(value, str))
+        yield from (
+            value for key, value in raw_input.items() if key in PATH_KEYS and isinstance(value, str)
+        )
 
 
-def refusal(rights: Rights, place: Place, call: ToolCall, *, writable: bool, granted: Collection[str] = ()) -> str | None:
+def refusal(
+    rights: Rights, place: Place, call: ToolCall, *, writable: bool, granted: Collection[str] = ()
+) -> str | None:
     """Return why a tool call is refused, in words for the log; None if it is allowed.
 
     Args:
-        writable: whether the role may change the workspace. granted: paths outside that a person allowed.
+        writable: whether the role may change the workspace. granted: paths outside that a person
+            allowed.
     """
     why = withheld(rights, call, writable=writable)
-    return why if why is not None else next((path_refusal(place, path) for path in outside(place, call) if path not in granted), None)
+    return (
+        why
+        if why is not None
+        else next(
+            (path_refusal(place, path) for path in outside(place, call) if path not in granted),
+            None,
+        )
+    )
 
 
 def withheld(rights: Rights, call: ToolCall, *, writable: bool) -> str | None:
     """Return why the policy refuses this kind of call, whatever its paths; None if it does not."""
     if call.kind == FETCH:
         return None if rights.network else "the flow's policy gives this role no network"
-    if rights.tools is not None and call.kind not in FREE and rights.tools.isdisjoint(TOOLS_OF.get(call.kind, ())):
+    if (
+        rights.tools is not None
+        and call.kind not in FREE
+        and rights.tools.isdisjoint(TOOLS_OF.get(call.kind, ()))
+    ):
         named = ", ".join(tool for tool in TOOLS if tool in rights.tools)
         return f"the flow's policy allows {named or 'no tools'}, not {call.kind!r}"
     if not writable and call.kind in CHANGING:
@@ -96,6 +126,10 @@ def outside(place: Place, call: ToolCall) -> tuple[str, ...]:
 
 
 def option_for(options: Sequence[PermissionOption], *, allow: bool) -> str | None:
-    """Return the option to select, the narrowest one first; None when the agent offers none of that kind."""
+    """Return the option to select, the narrowest one first; None when the agent offers none of that
+    kind.
+    """
     by_kind = {option.kind: option.option_id for option in reversed(options)}
-    return next((by_kind[kind] for kind in (ALLOWING if allow else REFUSING) if kind in by_kind), None)
+    return next(
+        (by_kind[kind] for kind in (ALLOWING if allow else REFUSING) if kind in by_kind), None
+    )

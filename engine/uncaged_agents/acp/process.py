@@ -13,13 +13,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from uncaged_engine.services.processes import has_ended, kill_leftovers, signal_group, start_recorded
+from uncaged_engine.services.processes import (
+    has_ended,
+    kill_leftovers,
+    signal_group,
+    start_recorded,
+)
 
 TICK_S = 0.05
 
 
 class AgentProcess:
-    """Running agent, leader of a session of its own. It is reaped last, so that its process id is not reused before its group is gone."""
+    """Running agent, leader of a session of its own. It is reaped last, so that its process id is
+    not reused before its group is gone.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], *, scratch: Path, key: str) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
@@ -32,15 +39,26 @@ class AgentProcess:
         self._key = key
 
     @classmethod
-    def start(cls, argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], scratch: Path, key: str) -> AgentProcess:
+    def start(
+        cls,
+        argv: Sequence[str],
+        *,
+        directory: Path,
+        environment: Mapping[str, str],
+        scratch: Path,
+        key: str,
+    ) -> AgentProcess:
         """Start *argv* without a shell.
 
         Args:
-            environment: all of it, the mark included. scratch, key: where and for which step it is recorded.
+            environment: all of it, the mark included. scratch, key: where and for which step it is
+                recorded.
         Raises:
             OSError: it cannot be started.
         """
-        process = start_recorded(argv, directory=directory, environment=environment, scratch=scratch, key=key)
+        process = start_recorded(
+            argv, directory=directory, environment=environment, scratch=scratch, key=key
+        )
         return cls(process, scratch=scratch, key=key)
 
     @property
@@ -53,7 +71,9 @@ class AgentProcess:
         return self._process.pid
 
     def end(self, *, patience_s: float, grace_s: float) -> None:
-        """Let it exit by itself for *patience_s*, then TERM, after *grace_s* KILL; end what it left behind."""
+        """Let it exit by itself for *patience_s*, then TERM, after *grace_s* KILL; end what it left
+        behind.
+        """
         for pipe in (self.stdin, self.stdout, self.stderr):
             with suppress(OSError):
                 pipe.close()
@@ -84,7 +104,9 @@ class AgentProcess:
 
 
 def exit_code(pid: int) -> int | None:
-    """Return the exit code of a child that is not reaped yet: negative for a signal; None while it runs."""
+    """Return the exit code of a child that is not reaped yet: negative for a signal; None while it
+    runs.
+    """
     result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if result is None:
         return None
@@ -108,5 +130,7 @@ async def wait_for_exit(pid: int) -> None:
 
 
 def exit_handle(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when a child has ended, if the system has one; the caller closes it."""
+    """Return a descriptor that becomes readable when a child has ended, if the system has one; the
+    caller closes it.
+    """
     return os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None

@@ -1,6 +1,7 @@
 """Prompt turn of the Agent Client Protocol, from the handshake to the answer or the failure.
 
-Before the prompt, any error is a lack of the environment: not an agent, too old, not logged in. After it, it is the agent's failure.
+Before the prompt, any error is a lack of the environment: not an agent, too old, not logged in.
+After it, it is the agent's failure.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from uncaged_engine.door.agents import AgentAnswer, AgentFailed, remark_stderr
 from ..command import agent_failure
 from .client import AcpClient
 from .process import AgentProcess, wait_for_exit
-from .session import AUTH_REQUIRED, AgentInfo, ProtocolViolation, TurnSettings, agent_title, ask, begin, initialise, load, model_of
+from .session import (
+    AUTH_REQUIRED,
+    AgentInfo,
+    ProtocolViolation,
+    TurnSettings,
+    agent_title,
+    ask,
+    begin,
+    initialise,
+    load,
+    model_of,
+)
 from .transcript import Transcript
 from .transport import LineTransport
 
@@ -42,7 +54,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """Prompt texts: *whole* for a new session, *again* for one that continues. session: the one to continue, if it still exists."""
+    """Prompt texts: *whole* for a new session, *again* for one that continues. session: the one to
+    continue, if it still exists.
+    """
 
     whole: str
     again: str
@@ -57,7 +71,12 @@ class PromptTurn:
     """Turn with one process; `answer` and `greet` each run a whole one in the event loop."""
 
     def __init__(
-        self, process: AgentProcess, client: AcpClient, transcript: Transcript, settings: TurnSettings, remark: Callable[[str], None]
+        self,
+        process: AgentProcess,
+        client: AcpClient,
+        transcript: Transcript,
+        settings: TurnSettings,
+        remark: Callable[[str], None],
     ) -> None:
         self._process = process
         self._client = client
@@ -73,15 +92,24 @@ class PromptTurn:
         Raises:
             AgentFailed, EnvironmentLacks
         """
-        return await self._connected(lambda connection, stop: self._prompt(connection, prompt, directory, stop), stopped)
+        return await self._connected(
+            lambda connection, stop: self._prompt(connection, prompt, directory, stop), stopped
+        )
 
     async def greet(self, directory: str, stopped: asyncio.Event) -> AgentInfo:
         """Open a session in *directory* and ask nothing. Raises: EnvironmentLacks."""
         return await self._connected(
-            lambda connection, stop: self._unless_stopped(stop, self._within_start_time(self._open_session(connection, directory))), stopped
+            lambda connection, stop: self._unless_stopped(
+                stop, self._within_start_time(self._open_session(connection, directory))
+            ),
+            stopped,
         )
 
-    async def _connected(self, work: Callable[[Connection, asyncio.Task[object]], Awaitable[T]], stopped: asyncio.Event) -> T:
+    async def _connected(
+        self,
+        work: Callable[[Connection, asyncio.Task[object]], Awaitable[T]],
+        stopped: asyncio.Event,
+    ) -> T:
         """Connect, run *work* within the timeout, and close everything."""
         from acp import RequestError
         from acp.connection import Connection
@@ -89,7 +117,11 @@ class PromptTurn:
         transport = await self._connect()
         self._transcript.on_overflow = transport.stop
         connection = Connection(self._client.handle, transport)
-        tasks = [asyncio.create_task(self._read_stderr()), asyncio.create_task(self._watch(transport)), asyncio.create_task(stopped.wait())]
+        tasks = [
+            asyncio.create_task(self._read_stderr()),
+            asyncio.create_task(self._watch(transport)),
+            asyncio.create_task(stopped.wait()),
+        ]
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 return await work(connection, tasks[-1])
@@ -109,17 +141,29 @@ class PromptTurn:
             await connection.close()
             self._transcript.finish()
 
-    async def _prompt(self, connection: Connection, prompt: Prompt, directory: str, stop: asyncio.Task[object]) -> AgentAnswer:
-        session, continued = await self._unless_stopped(stop, self._within_start_time(self._begin(connection, prompt.session, directory)))
+    async def _prompt(
+        self, connection: Connection, prompt: Prompt, directory: str, stop: asyncio.Task[object]
+    ) -> AgentAnswer:
+        session, continued = await self._unless_stopped(
+            stop, self._within_start_time(self._begin(connection, prompt.session, directory))
+        )
         self._client.session, self._begun = session, True
         self._transcript.begin(continued=continued)
-        reply = await self._ask(connection, session, prompt.again if continued else prompt.whole, stop)
+        reply = await self._ask(
+            connection, session, prompt.again if continued else prompt.whole, stop
+        )
         if reply.stop_reason != "end_turn":
             raise self._failure(STOPS[reply.stop_reason], stopReason=reply.stop_reason)
         kept = session if len(session) <= MAX_SESSION_CHARACTERS and session.isprintable() else None
-        return AgentAnswer(text=self._transcript.answer(), usage=self._transcript.usage(reply.usage) or None, session=kept)
+        return AgentAnswer(
+            text=self._transcript.answer(),
+            usage=self._transcript.usage(reply.usage) or None,
+            session=kept,
+        )
 
-    async def _begin(self, connection: Connection, known: str | None, directory: str) -> tuple[str, bool]:
+    async def _begin(
+        self, connection: Connection, known: str | None, directory: str
+    ) -> tuple[str, bool]:
         """Initialise and return the session, and whether it is the known one."""
         capabilities = await initialise(connection, self._settings, self._remark)
         if known is not None:
@@ -134,7 +178,9 @@ class PromptTurn:
         return AgentInfo(agent=agent_title(capabilities), model=model_of(opened))
 
     async def _within_start_time(self, work: Awaitable[T]) -> T:
-        """Return the result of work before the prompt; after the start timeout the agent may need a person."""
+        """Return the result of work before the prompt; after the start timeout the agent may need a
+        person.
+        """
         try:
             async with asyncio.timeout(self._settings.start_s):
                 return await work
@@ -145,18 +191,28 @@ class PromptTurn:
                 remedy=f"it may be too old for it, or wait for a person: {self._settings.login}",
             ) from exc
 
-    async def _ask(self, connection: Connection, session: str, text: str, stop: asyncio.Task[object]) -> PromptResponse:
-        """Send the prompt and wait for the end of the turn; when it has to stop earlier, send a cancel and wait the grace time."""
+    async def _ask(
+        self, connection: Connection, session: str, text: str, stop: asyncio.Task[object]
+    ) -> PromptResponse:
+        """Send the prompt and wait for the end of the turn; when it has to stop earlier, send a
+        cancel and wait the grace time.
+        """
         from acp import schema, text_block
         from acp.utils import notify_model
 
-        request = schema.PromptRequest(session_id=session, prompt=[text_block(text.encode("utf-8", "replace").decode())])
-        answer = asyncio.create_task(ask(connection, "session/prompt", request, schema.PromptResponse))
+        request = schema.PromptRequest(
+            session_id=session, prompt=[text_block(text.encode("utf-8", "replace").decode())]
+        )
+        answer = asyncio.create_task(
+            ask(connection, "session/prompt", request, schema.PromptResponse)
+        )
         asking = asyncio.create_task(self._client.asking.wait())
         try:
             await asyncio.wait((answer, stop, asking), return_when=asyncio.FIRST_COMPLETED)
             if not answer.done() or asking.done():
-                await notify_model(connection, "session/cancel", schema.CancelNotification(session_id=session))
+                await notify_model(
+                    connection, "session/cancel", schema.CancelNotification(session_id=session)
+                )
                 await asyncio.wait((answer,), timeout=self._settings.grace_s)
                 if asking.done():
                     raise PermissionNeeded
@@ -182,16 +238,22 @@ class PromptTurn:
 
     async def _connect(self) -> LineTransport:
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-        read_transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stdout)
+        read_transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), self._process.stdout
+        )
         write_transport, protocol = await loop.connect_write_pipe(
             lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), self._process.stdin
         )
-        return LineTransport(reader, read_transport, asyncio.StreamWriter(write_transport, protocol, None, loop))
+        return LineTransport(
+            reader, read_transport, asyncio.StreamWriter(write_transport, protocol, None, loop)
+        )
 
     async def _read_stderr(self) -> None:
         """Keep the end of the standard error."""
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._process.stderr)
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), self._process.stderr
+        )
         try:
             while data := await reader.read(1 << 16):
                 self._stderr += data
@@ -227,13 +289,19 @@ class PromptTurn:
         what = f"{error}: {details}" if isinstance(details, str) and details else str(error)
         what = what.encode("utf-8", "replace").decode()[:TAIL_CHARACTERS]
         if code == AUTH_REQUIRED:
-            return EnvironmentLacks(f"{self._settings.name} is not logged in ({what})", remedy=self._settings.login)
+            return EnvironmentLacks(
+                f"{self._settings.name} is not logged in ({what})", remedy=self._settings.login
+            )
         return self._failure(what)
 
     def _failure(self, what: str, **more: object) -> AgentFailed | EnvironmentLacks:
         """Return a lack of the environment before the prompt, a failure of the agent after it."""
         if self._begun:
-            return agent_failure(f"{self._settings.name} gave no answer: {what}{self._last_words()}", what, {**more, **self._more()})
+            return agent_failure(
+                f"{self._settings.name} gave no answer: {what}{self._last_words()}",
+                what,
+                {**more, **self._more()},
+            )
         return EnvironmentLacks(
             f"{self._settings.name} cannot begin: {what}{self._last_words()}",
             remedy=f"if it is too old for the Agent Client Protocol, bring it up to date; if it is not set up, {self._settings.login}",

@@ -23,8 +23,10 @@ AUTH_REQUIRED = -32000
 class TurnSettings:
     """Settings of a turn.
 
-    name: of the agent, for messages. login: how a person logs in. authenticate: the method to try when it is not logged in, if one
-    works without a person. start_s: for the handshake and the session. timeout_s: for all of it. grace_s: to react to a cancel.
+    name: of the agent, for messages. login: how a person logs in. authenticate: the method to try
+    when it is not logged in, if one
+    works without a person. start_s: for the handshake and the session. timeout_s: for all of it.
+    grace_s: to react to a cancel.
     """
 
     name: str
@@ -37,7 +39,9 @@ class TurnSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentInfo:
-    """Description that an agent gives of itself before a prompt; each field is empty if it gives none. agent: name and version."""
+    """Description that an agent gives of itself before a prompt; each field is empty if it gives
+    none. agent: name and version.
+    """
 
     agent: str
     model: str
@@ -47,7 +51,9 @@ class ProtocolViolation(Exception):
     """The agent sent a response that does not fit the protocol."""
 
 
-async def ask(connection: Connection, method: str, request: BaseModel, answer: type[Answer]) -> Answer:
+async def ask(
+    connection: Connection, method: str, request: BaseModel, answer: type[Answer]
+) -> Answer:
     """Send a request and return its answer.
 
     Raises:
@@ -61,19 +67,26 @@ async def ask(connection: Connection, method: str, request: BaseModel, answer: t
     except ValidationError as exc:
         problem = exc.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
-        raise ProtocolViolation(f"its answer to {method} is none of the Agent Client Protocol's ({where}: {problem['msg']})") from exc
+        raise ProtocolViolation(
+            f"its answer to {method} is none of the Agent Client Protocol's ({where}: {problem['msg']})"
+        ) from exc
 
 
-async def initialise(connection: Connection, settings: TurnSettings, remark: Callable[[str], None]) -> InitializeResponse:
+async def initialise(
+    connection: Connection, settings: TurnSettings, remark: Callable[[str], None]
+) -> InitializeResponse:
     """Initialise the connection; EnvironmentLacks when the agent speaks another version."""
     from acp import PROTOCOL_VERSION, schema
 
     request = schema.InitializeRequest(
         protocol_version=PROTOCOL_VERSION,
         client_capabilities=schema.ClientCapabilities(
-            fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
+            fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True),
+            terminal=True,
         ),
-        client_info=schema.Implementation(name="uncaged-workflow", title="Uncaged Workflow", version=__version__),
+        client_info=schema.Implementation(
+            name="uncaged-workflow", title="Uncaged Workflow", version=__version__
+        ),
     )
     capabilities = await ask(connection, "initialize", request, schema.InitializeResponse)
     if capabilities.protocol_version != PROTOCOL_VERSION:
@@ -82,7 +95,11 @@ async def initialise(connection: Connection, settings: TurnSettings, remark: Cal
             " is needed",
             remedy="bring it up to date",
         )
-    remark(f"agent {agent_title(capabilities)}" if capabilities.agent_info is not None else "the agent does not say what it is")
+    remark(
+        f"agent {agent_title(capabilities)}"
+        if capabilities.agent_info is not None
+        else "the agent does not say what it is"
+    )
     return capabilities
 
 
@@ -99,7 +116,13 @@ def model_of(opened: NewSessionResponse) -> str:
     return ""
 
 
-async def load(connection: Connection, capabilities: InitializeResponse, known: str, directory: str, remark: Callable[[str], None]) -> bool:
+async def load(
+    connection: Connection,
+    capabilities: InitializeResponse,
+    known: str,
+    directory: str,
+    remark: Callable[[str], None],
+) -> bool:
     """Load the session *known*, if the agent can and still has it."""
     from acp import RequestError, schema
 
@@ -116,8 +139,12 @@ async def load(connection: Connection, capabilities: InitializeResponse, known: 
     return True
 
 
-async def begin(connection: Connection, settings: TurnSettings, directory: str) -> NewSessionResponse:
-    """Open a new session; if the agent is not logged in, try once the method that needs no person."""
+async def begin(
+    connection: Connection, settings: TurnSettings, directory: str
+) -> NewSessionResponse:
+    """Open a new session; if the agent is not logged in, try once the method that needs no
+    person.
+    """
     from acp import RequestError, schema
 
     request = schema.NewSessionRequest(cwd=directory, mcp_servers=[])

@@ -1,4 +1,6 @@
-"""Terminals of an agent: commands in the worktree, with bounded output, ended with their children when the turn ends."""
+"""Terminals of an agent: commands in the worktree, with bounded output, ended with their children
+when the turn ends.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class TerminalOutput:
 
 
 class Terminal(Protocol):
-    """Command of an agent. done: it has ended; status: how, negative for a signal. close: end it with its children; must be awaited."""
+    """Command of an agent. done: it has ended; status: how, negative for a signal. close: end it
+    with its children; must be awaited.
+    """
 
     output: TerminalOutput
     done: asyncio.Event
@@ -73,9 +77,15 @@ class Terminals:
         self._terminals: dict[str, Terminal] = {}
 
     def create(
-        self, command: str, arguments: Sequence[str], variables: Mapping[str, str], directory: str | None, max_bytes: int | None
+        self,
+        command: str,
+        arguments: Sequence[str],
+        variables: Mapping[str, str],
+        directory: str | None,
+        max_bytes: int | None,
     ) -> str:
-        """Start a command and return its id. Without arguments it is a line for the shell: agents send both.
+        """Start a command and return its id. Without arguments it is a line for the shell: agents
+        send both.
 
         Raises:
             ToolError: it may not run there, cannot be started, or too many run already.
@@ -87,7 +97,11 @@ class Terminals:
                 raise ToolError(f"{name!r} is not a variable's name")
         where = self._place.here if directory is None else self._place.resolve(directory)
         argv = [command, *arguments] if arguments else ["/bin/sh", "-c", command]
-        output = TerminalOutput(max_bytes=MAX_OUTPUT_BYTES if max_bytes is None else min(max(max_bytes, 0), MAX_OUTPUT_BYTES))
+        output = TerminalOutput(
+            max_bytes=MAX_OUTPUT_BYTES
+            if max_bytes is None
+            else min(max(max_bytes, 0), MAX_OUTPUT_BYTES)
+        )
         try:
             terminal = self._start(argv, where, variables, output)
         except (OSError, ValueError) as exc:
@@ -117,12 +131,22 @@ class Terminals:
 
 
 class LocalTerminal:
-    """Command that runs as the user, in a group of its own. It is reaped last, so that its process id is not reused."""
+    """Command that runs as the user, in a group of its own. It is reaped last, so that its process
+    id is not reused.
+    """
 
     def __init__(
-        self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: TerminalOutput, *, environment: Mapping[str, str]
+        self,
+        argv: Sequence[str],
+        directory: Path,
+        variables: Mapping[str, str],
+        output: TerminalOutput,
+        *,
+        environment: Mapping[str, str],
     ) -> None:
-        """Start it; what *environment* says goes before *variables*. OSError or ValueError when that cannot be done."""
+        """Start it; what *environment* says goes before *variables*. OSError or ValueError when
+        that cannot be done.
+        """
         self.output = output
         self.done = asyncio.Event()
         self.status: int | None = None
@@ -164,7 +188,9 @@ class LocalTerminal:
     async def _read(self) -> None:
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
         stream = cast("IO[bytes]", self._process.stdout)
-        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stream)
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), stream
+        )
         try:
             while data := await reader.read(1 << 16):
                 self.output.take(data)
@@ -173,13 +199,20 @@ class LocalTerminal:
 
 
 class SandboxedTerminal:
-    """Command in the script sandbox, for roles whose policy says ``sandbox``. Its output is complete when it has ended.
+    """Command in the script sandbox, for roles whose policy says ``sandbox``. Its output is
+    complete when it has ended.
 
     It has a thread of its own: the sandbox ends with the thread that started it.
     """
 
     def __init__(
-        self, argv: Sequence[str], directory: Path, variables: Mapping[str, str], output: TerminalOutput, *, commands: Commands
+        self,
+        argv: Sequence[str],
+        directory: Path,
+        variables: Mapping[str, str],
+        output: TerminalOutput,
+        *,
+        commands: Commands,
     ) -> None:
         """Start it; what the environment of *commands* says goes before *variables*."""
         self.output = output
@@ -187,8 +220,12 @@ class SandboxedTerminal:
         self.status: int | None = None
         self._cancel = Cancel()
         self._loop = asyncio.get_running_loop()
-        run = replace(commands, environment={**variables, **commands.environment}, cancel=self._cancel)
-        threading.Thread(target=self._run, args=(run, list(argv), directory), name="boxed", daemon=True).start()
+        run = replace(
+            commands, environment={**variables, **commands.environment}, cancel=self._cancel
+        )
+        threading.Thread(
+            target=self._run, args=(run, list(argv), directory), name="boxed", daemon=True
+        ).start()
 
     def kill(self) -> None:
         self._cancel.request()
@@ -204,7 +241,10 @@ class SandboxedTerminal:
             text, status = str(exc).encode("utf-8", "replace"), NOT_RUN
         else:
             code = result.exit_code
-            text, status = result.stdout + result.stderr, -9 if code is None else 128 - code if code > 128 else code
+            text, status = (
+                result.stdout + result.stderr,
+                -9 if code is None else 128 - code if code > 128 else code,
+            )
         self._loop.call_soon_threadsafe(self._finish, text, status)
 
     def _finish(self, text: bytes, status: int) -> None:

@@ -25,7 +25,12 @@ PAUSE_S = 0.1
 class Transcript:
     """Transcript of one turn, used only in the event loop."""
 
-    def __init__(self, place: Place, progress: Callable[[Mapping[str, object]], None], remark: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        place: Place,
+        progress: Callable[[Mapping[str, object]], None],
+        remark: Callable[[str], None],
+    ) -> None:
         self.on_overflow: Callable[[str], None] = lambda _problem: None
         """Called when the answer exceeds its limit."""
         self._place = place
@@ -75,12 +80,17 @@ class Transcript:
             del self._calls[next(iter(self._calls))]
         if known is None and call.title:
             self._remark(f"{call.kind}: {call.title}")
-        names = {"tool": call.title, "file": display_path(self._place, call.paths[-1]) if call.paths else ""}
+        names = {
+            "tool": call.title,
+            "file": display_path(self._place, call.paths[-1]) if call.paths else "",
+        }
         self._shown.update({name: one_line(text) for name, text in names.items() if text})
         return call
 
     def answer(self) -> str:
-        """Return the agent's text from the last segment with a fenced block on; earlier remarks are no part of the answer."""
+        """Return the agent's text from the last segment with a fenced block on; earlier remarks are
+        no part of the answer.
+        """
         texts = ["".join(segment).strip("\n") for segment in self._segments]
         begin = next((index for index in reversed(range(len(texts))) if "```" in texts[index]), 0)
         return "\n\n".join(text for text in texts[begin:] if text.strip())
@@ -88,7 +98,11 @@ class Transcript:
     def usage(self, tokens: Usage | None) -> dict[str, object]:
         """Return the usage of the turn, as far as the agent reports it."""
         used = {} if tokens is None else usage_of(tokens)
-        if self._cost is not None and self._cost_before is not None and self._cost >= self._cost_before:
+        if (
+            self._cost is not None
+            and self._cost_before is not None
+            and self._cost >= self._cost_before
+        ):
             used["cost"] = self._cost - self._cost_before
         return used
 
@@ -110,7 +124,11 @@ class Transcript:
 
     def _add_usage(self, update: Mapping[str, object]) -> None:
         cost, used = update.get("cost"), update.get("used")
-        amount = cost.get("amount") if isinstance(cost, Mapping) and cost.get("currency") == "USD" else None
+        amount = (
+            cost.get("amount")
+            if isinstance(cost, Mapping) and cost.get("currency") == "USD"
+            else None
+        )
         if is_plausible(amount):
             self._cost = float(amount)
         if is_plausible(used):
@@ -123,7 +141,9 @@ class Transcript:
     def _report(self) -> None:
         self._timer = None
         fields = dict(self._shown)
-        recent = "".join("".join(segment[-RECENT_CHUNKS:]) + "\n" for segment in self._segments[-2:])
+        recent = "".join(
+            "".join(segment[-RECENT_CHUNKS:]) + "\n" for segment in self._segments[-2:]
+        )
         lines = [line for line in recent.splitlines() if line.strip()]
         if lines:
             fields["text"] = one_line(lines[-1])
@@ -137,15 +157,27 @@ def is_plausible(value: object) -> TypeGuard[int | float]:
 
 
 def usage_of(tokens: Usage) -> dict[str, object]:
-    """Return the agent's numbers under the engine's names; cached tokens are a part of the input, however the agent counts them."""
-    if not all(is_plausible(number) for number in (tokens.total_tokens, tokens.input_tokens, tokens.output_tokens)):
+    """Return the agent's numbers under the engine's names; cached tokens are a part of the input,
+    however the agent counts them.
+    """
+    if not all(
+        is_plausible(number)
+        for number in (tokens.total_tokens, tokens.input_tokens, tokens.output_tokens)
+    ):
         return {}
     cached = (tokens.cached_read_tokens or 0) + (tokens.cached_write_tokens or 0)
     rest = tokens.total_tokens - tokens.output_tokens - (tokens.thought_tokens or 0)
     if rest < tokens.input_tokens:
         rest = tokens.total_tokens - tokens.output_tokens
-    input_tokens = tokens.input_tokens + cached if tokens.input_tokens + cached <= rest else tokens.input_tokens
-    used: dict[str, object] = {"inputTokens": input_tokens, "outputTokens": max(tokens.total_tokens - input_tokens, tokens.output_tokens)}
+    input_tokens = (
+        tokens.input_tokens + cached
+        if tokens.input_tokens + cached <= rest
+        else tokens.input_tokens
+    )
+    used: dict[str, object] = {
+        "inputTokens": input_tokens,
+        "outputTokens": max(tokens.total_tokens - input_tokens, tokens.output_tokens),
+    }
     return {**used, "cachedTokens": min(cached, input_tokens)} if cached else used
 
 

@@ -1,4 +1,5 @@
-"""Transport of newline-delimited JSON messages, with bounds; an agent that exceeds one is disconnected.
+"""Transport of newline-delimited JSON messages, with bounds; an agent that exceeds one is
+disconnected.
 
 Lines that are no messages never reach the protocol library: they are dropped and counted.
 """
@@ -18,9 +19,16 @@ MAX_UNANSWERED = 256
 
 
 class LineTransport:
-    """Standard streams of an agent, as a transport of the protocol library. problem: the bound that the agent exceeded, if any."""
+    """Standard streams of an agent, as a transport of the protocol library. problem: the bound that
+    the agent exceeded, if any.
+    """
 
-    def __init__(self, reader: asyncio.StreamReader, read_transport: asyncio.BaseTransport, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        read_transport: asyncio.BaseTransport,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         """Args: read_transport: feeds *reader*."""
         self.problem: str | None = None
         self._reader = reader
@@ -37,7 +45,9 @@ class LineTransport:
             line = await self._line()
             if line is None:
                 return None
-            await asyncio.sleep(0)  # what is in the buffer already must not keep the loop from other agents
+            await asyncio.sleep(
+                0
+            )  # what is in the buffer already must not keep the loop from other agents
             message = parse(line)
             if message is not None:
                 self._unanswered += "method" in message and "id" in message
@@ -65,7 +75,8 @@ class LineTransport:
 
     async def close(self) -> None:
         if not self._writer.transport.is_closing():
-            self._writer.transport.abort()  # what an agent did not read would keep a half-closed pipe open
+            # what an agent did not read would keep a half-closed pipe open
+            self._writer.transport.abort()
         self.hang_up()
         await asyncio.sleep(0)  # the loop closes both in its next rounds
         await asyncio.sleep(0)
@@ -111,7 +122,9 @@ def parse(line: bytes) -> dict[str, Any] | None:
     if not isinstance(message.get("method", ""), str):
         return None
     error = message.get("error")
-    if error is not None and not (isinstance(error, dict) and isinstance(error.get("message", ""), str)):
+    if error is not None and not (
+        isinstance(error, dict) and isinstance(error.get("message", ""), str)
+    ):
         return None
     return message
 

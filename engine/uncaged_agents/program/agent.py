@@ -1,4 +1,6 @@
-"""Headless coding programs, one run per turn. The result is what the program reports, not its exit code alone."""
+"""Headless coding programs, one run per turn. The result is what the program reports, not its exit
+code alone.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +11,74 @@ from pathlib import Path
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.rights import CHANGING, Rights
-from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest, remark_stderr
+from uncaged_engine.door.agents import (
+    AgentAnswer,
+    AgentCheck,
+    AgentFailed,
+    AgentKind,
+    AgentRequest,
+    remark_stderr,
+)
 from uncaged_engine.services import agent_settings as check
-from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, kill_leftovers, run_program
+from uncaged_engine.services.processes import (
+    MAX_STDERR_BYTES,
+    Finished,
+    kill_leftovers,
+    run_program,
+)
 
 from ..command import agent_failure, empty_directory, tail
 from .reading import MAX_VALUE_CHARACTERS, OutputLimitExceeded, OutputReader, OutputValues
 from .table import ProgramRow, row_for, title_in
 
 KIND = "program"
-STRICT_KEYWORDS = frozenset({"type", "description", "title", "enum", "const", "items", "properties", "required", "additionalProperties"})
-"""The subset of JSON Schema that services accept; any other schema is described in the prompt alone."""
+STRICT_KEYWORDS = frozenset(
+    {
+        "type",
+        "description",
+        "title",
+        "enum",
+        "const",
+        "items",
+        "properties",
+        "required",
+        "additionalProperties",
+    }
+)
+"""The subset of JSON Schema that services accept; any other schema is described in the prompt
+alone.
+"""
 MAX_ARGUMENT_BYTES = 120_000
 """One argument cannot be larger than 128 KiB on Linux."""
 OUTDATED = re.compile(
-    r"unknown (option|argument|command|flag)|unexpected argument|unrecognized (option|argument|subcommand)|no such (option|command)", re.I
+    r"unknown (option|argument|command|flag)|unexpected argument|unrecognized (option|argument|subcommand)|no such (option|command)",
+    re.I,
 )
 
 
 class ProgramAgent(AgentKind):
-    """Settings: row (of the table), arguments (more of them), rights (instead of the row's), env, timeoutSeconds, graceSeconds."""
+    """Settings: row (of the table), arguments (more of them), rights (instead of the row's), env,
+    timeoutSeconds, graceSeconds.
+    """
 
     name = KIND
     about = ""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        check.known(settings, "row", "arguments", "rights", "env", "timeoutSeconds", "graceSeconds", kind=KIND)
+        check.known(
+            settings,
+            "row",
+            "arguments",
+            "rights",
+            "env",
+            "timeoutSeconds",
+            "graceSeconds",
+            kind=KIND,
+        )
         self._row = row_for(settings, KIND)
-        self._more = check.texts(settings, "arguments", kind=KIND) if "arguments" in settings else ()
+        self._more = (
+            check.texts(settings, "arguments", kind=KIND) if "arguments" in settings else ()
+        )
         self._rights = check.texts(settings, "rights", kind=KIND) if "rights" in settings else None
         self._env = check.variables(settings, "env", kind=KIND)
         self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
@@ -44,10 +86,14 @@ class ProgramAgent(AgentKind):
 
     @classmethod
     def holds(cls, settings: Mapping[str, object], rights: Rights) -> str | None:
-        """Return "by its own options" for a program that has some for tools, unless a person set ``rights`` instead."""
+        """Return "by its own options" for a program that has some for tools, unless a person set
+        ``rights`` instead.
+        """
         if rights.tools is None or "rights" in settings or not row_for(settings, KIND).named:
             return super().holds(settings, rights)
-        return "held to the policy's tools by its own options" + (", not to the sandbox" if rights.sandbox else "")
+        return "held to the policy's tools by its own options" + (
+            ", not to the sandbox" if rights.sandbox else ""
+        )
 
     @classmethod
     def describe(cls, settings: Mapping[str, object]) -> str:
@@ -55,16 +101,27 @@ class ProgramAgent(AgentKind):
 
     def check(self, request: AgentRequest) -> AgentCheck:
         environment = {**request.environment, **self._env}
-        return AgentCheck(level="ok", text=f"{self._row.argv(environment.get('PATH', ''), {})[0]} is there")
+        return AgentCheck(
+            level="ok", text=f"{self._row.argv(environment.get('PATH', ''), {})[0]} is there"
+        )
 
     def check_live(self, request: AgentRequest) -> AgentCheck:
-        return AgentCheck(level="ok", text=f"{self._row.title} answered", usage=self.answer(request).usage or {}, asked=True)
+        return AgentCheck(
+            level="ok",
+            text=f"{self._row.title} answered",
+            usage=self.answer(request).usage or {},
+            asked=True,
+        )
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
-        session = request.session if isinstance(request.session, str) and self._row.continuing else None
+        session = (
+            request.session if isinstance(request.session, str) and self._row.continuing else None
+        )
         if session is not None:
             try:
-                return self._run(request, request.repair.wording if request.repair else request.prompt, session)
+                return self._run(
+                    request, request.repair.wording if request.repair else request.prompt, session
+                )
             except LostSession:
                 request.remark(f"session {session} is gone; a new one begins")
         return self._run(request, request.prompt, None)
@@ -78,7 +135,9 @@ class ProgramAgent(AgentKind):
                 self._argv(request, prompt, session, environment),
                 directory=request.worktree or empty_directory(request.scratch),
                 environment=environment,
-                stdin=prompt.encode("utf-8", "backslashreplace") if self._row.prompt == "stdin" else b"",
+                stdin=prompt.encode("utf-8", "backslashreplace")
+                if self._row.prompt == "stdin"
+                else b"",
                 timeout_s=timeout_s,
                 cancel=request.cancel,
                 scratch=request.scratch,
@@ -90,7 +149,9 @@ class ProgramAgent(AgentKind):
         except OutputLimitExceeded as exc:
             raise AgentFailed(f"{self._row.title} was stopped: {exc}") from exc
         except OSError as exc:
-            raise EnvironmentLacks(f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="fix that") from exc
+            raise EnvironmentLacks(
+                f"{self._row.title} cannot be started: {exc.strerror or exc}", remedy="fix that"
+            ) from exc
         finally:
             kill_leftovers(request.scratch, request.key)  # its children may have left its group
         remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
@@ -98,46 +159,81 @@ class ProgramAgent(AgentKind):
         add_stderr_values(self._row, finished.stderr, values)
         return self._result(finished, values, timeout_s, session)
 
-    def _argv(self, request: AgentRequest, prompt: str, session: str | None, environment: Mapping[str, str]) -> list[str]:
+    def _argv(
+        self,
+        request: AgentRequest,
+        prompt: str,
+        session: str | None,
+        environment: Mapping[str, str],
+    ) -> list[str]:
         row = self._row
         parts: dict[str, Sequence[str]] = {
             "rights": self._rights if self._rights is not None else rights_of(row, request),
             "more": self._more,
-            "continue": [word.replace("{session}", session) for word in row.continuing] if session is not None else (),
+            "continue": [word.replace("{session}", session) for word in row.continuing]
+            if session is not None
+            else (),
             "schema": schema_arguments(row, request),
             "prompt": [argument_of(prompt, request.scratch)],
         }
         return row.argv(environment.get("PATH", ""), parts)
 
-    def _result(self, finished: Finished, values: OutputValues, timeout_s: float, session: str | None) -> AgentAnswer:
+    def _result(
+        self, finished: Finished, values: OutputValues, timeout_s: float, session: str | None
+    ) -> AgentAnswer:
         """Return the answer, or raise why there is none."""
         title, usage = self._row.title, values.usage
-        more: dict[str, object] = {"exitCode": finished.exit_code, "stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
+        more: dict[str, object] = {
+            "exitCode": finished.exit_code,
+            "stdout": tail(finished.stdout),
+            "stderr": tail(finished.stderr),
+        }
         if usage:
             more["usage"] = usage
         if finished.cancelled:
             raise AgentFailed(f"{title} was stopped", more=more)
         if finished.timed_out:
-            raise AgentFailed(f"{title} gave no answer within {timeout_s:g} s and was stopped", kind="timeout", more=more)
+            raise AgentFailed(
+                f"{title} gave no answer within {timeout_s:g} s and was stopped",
+                kind="timeout",
+                more=more,
+            )
         answer = values.texts.get("answer")
         if finished.exit_code == 0 and values.ended and not values.failed and answer is not None:
             if len(answer) > MAX_VALUE_CHARACTERS:
-                raise AgentFailed(f"{title} answered with more than {MAX_VALUE_CHARACTERS} characters", more=more)
-            return AgentAnswer(text=answer, usage=usage or None, session=values.texts.get("session"))
+                raise AgentFailed(
+                    f"{title} answered with more than {MAX_VALUE_CHARACTERS} characters", more=more
+                )
+            return AgentAnswer(
+                text=answer, usage=usage or None, session=values.texts.get("session")
+            )
         raise self._failure(finished, values, more, session)
 
     def _failure(
-        self, finished: Finished, values: OutputValues, more: Mapping[str, object], session: str | None
+        self,
+        finished: Finished,
+        values: OutputValues,
+        more: Mapping[str, object],
+        session: str | None,
     ) -> AgentFailed | EnvironmentLacks | LostSession:
         row, code = self._row, finished.exit_code
         meaning = row.exits.get(code)
-        text = (values.texts.get("why") or tail(finished.stderr).strip() or tail(finished.stdout).strip())[-2000:]
+        text = (
+            values.texts.get("why")
+            or tail(finished.stderr).strip()
+            or tail(finished.stdout).strip()
+        )[-2000:]
         if session is not None and any(word in text for word in row.lost):
             return LostSession()
         if (meaning is not None and meaning.lacks) or any(word in text for word in row.lacks):
-            return EnvironmentLacks(f"{row.title}: {meaning.says if meaning else text}", remedy=row.how_to_log_in)
+            return EnvironmentLacks(
+                f"{row.title}: {meaning.says if meaning else text}", remedy=row.how_to_log_in
+            )
         if code != 0 and not values.texts.get("answer", "").strip() and OUTDATED.search(text):
-            return EnvironmentLacks(f"{row.title} does not know what we ask of it ({text})", remedy=f"bring it up to date ({row.install})")
+            return EnvironmentLacks(
+                f"{row.title} does not know what we ask of it ({text})",
+                remedy=f"bring it up to date ({row.install})",
+            )
         if meaning is not None:
             what = f"failed: {meaning.says} (exit code {code})"
         elif code < 0:
@@ -155,7 +251,9 @@ class LostSession(Exception):
 
 
 def rights_of(row: ProgramRow, request: AgentRequest) -> Sequence[str]:
-    """Return the arguments that give the program the role's rights, as far as it has options for them."""
+    """Return the arguments that give the program the role's rights, as far as it has options for
+    them.
+    """
     rights, level = request.rights, level_of(request)
     if not row.named or (rights.tools is None and not rights.network):
         return row.rights.get(level, ())
@@ -163,9 +261,16 @@ def rights_of(row: ProgramRow, request: AgentRequest) -> Sequence[str]:
         *(() if level == "none" else rights.usable(writable=level == "write")),
         *(("network",) if rights.network else ()),
     } - ({"run"} if level == "read" else set())  # nothing would keep its commands from writing
-    allowed = dict.fromkeys(name for tool, names in row.tools.items() if tool in usable for name in names)
+    allowed = dict.fromkeys(
+        name for tool, names in row.tools.items() if tool in usable for name in names
+    )
     partly = {name.partition("(")[0] for name in allowed}
-    others = dict.fromkeys(name for names in row.tools.values() for name in names if "(" not in name and name not in partly)
+    others = dict.fromkeys(
+        name
+        for names in row.tools.values()
+        for name in names
+        if "(" not in name and name not in partly
+    )
     lists = {"{allowed}": allowed, "{others}": others}
     words: list[str] = []
     for word in row.named:
@@ -182,7 +287,9 @@ def level_of(request: AgentRequest) -> str:
     """Return the role's access to the workspace: none, read or write."""
     if request.worktree is None:
         return "none"
-    return "write" if request.writable and any(map(request.rights.may, (*CHANGING, "run"))) else "read"
+    return (
+        "write" if request.writable and any(map(request.rights.may, (*CHANGING, "run"))) else "read"
+    )
 
 
 def add_stderr_values(row: ProgramRow, stderr: bytes, values: OutputValues) -> None:
@@ -195,7 +302,9 @@ def add_stderr_values(row: ProgramRow, stderr: bytes, values: OutputValues) -> N
 
 
 def schema_arguments(row: ProgramRow, request: AgentRequest) -> list[str]:
-    """Write the role's schema to a file and return its option, where program and schema allow it."""
+    """Write the role's schema to a file and return its option, where program and schema allow
+    it.
+    """
     if not row.schema or not is_strict(request.role.schema):
         return []
     file = request.scratch / "schema.json"
@@ -204,25 +313,39 @@ def schema_arguments(row: ProgramRow, request: AgentRequest) -> list[str]:
 
 
 def is_strict(schema: object) -> bool:
-    """Return whether each object is closed and requires all of its properties, by plain keywords alone."""
+    """Return whether each object is closed and requires all of its properties, by plain keywords
+    alone.
+    """
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         return False
     return _is_plain(schema)
 
 
 def _is_plain(schema: object) -> bool:
-    if not isinstance(schema, Mapping) or not set(schema) <= STRICT_KEYWORDS or not isinstance(schema.get("type"), str):
+    if (
+        not isinstance(schema, Mapping)
+        or not set(schema) <= STRICT_KEYWORDS
+        or not isinstance(schema.get("type"), str)
+    ):
         return False
     if schema["type"] == "object":
         properties, required = schema.get("properties"), schema.get("required")
-        if not isinstance(properties, Mapping) or not isinstance(required, list) or schema.get("additionalProperties") is not False:
+        if (
+            not isinstance(properties, Mapping)
+            or not isinstance(required, list)
+            or schema.get("additionalProperties") is not False
+        ):
             return False
-        return set(required) == set(properties) and all(_is_plain(inner) for inner in properties.values())
+        return set(required) == set(properties) and all(
+            _is_plain(inner) for inner in properties.values()
+        )
     return _is_plain(schema.get("items")) if schema["type"] == "array" else True
 
 
 def argument_of(prompt: str, scratch: Path) -> str:
-    """Return the prompt as one argument; one that is too long goes into a file, which the argument names."""
+    """Return the prompt as one argument; one that is too long goes into a file, which the argument
+    names.
+    """
     if len(prompt.encode("utf-8", "backslashreplace")) <= MAX_ARGUMENT_BYTES:
         return prompt.replace("\0", "\\0")
     file = scratch / "prompt.md"

@@ -26,7 +26,9 @@ class OutputLimitExceeded(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class OutputValues:
-    """Values of the output so far. noise: lines that are no JSON. ended: the event that ends the output was there."""
+    """Values of the output so far. noise: lines that are no JSON. ended: the event that ends the
+    output was there.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
@@ -36,11 +38,15 @@ class OutputValues:
 
     @property
     def usage(self) -> dict[str, object]:
-        return {name: value if name == "cost" else int(value) for name, value in self.numbers.items()}
+        return {
+            name: value if name == "cost" else int(value) for name, value in self.numbers.items()
+        }
 
 
 class OutputReader:
-    """Parser of one run's standard output as it arrives. progress: called with the displayed values of each event."""
+    """Parser of one run's standard output as it arrives. progress: called with the displayed values
+    of each event.
+    """
 
     def __init__(self, row: ProgramRow, progress: Callable[[Mapping[str, object]], None]) -> None:
         self.values = OutputValues()
@@ -66,7 +72,10 @@ class OutputReader:
     def finish(self) -> OutputValues:
         """Parse the rest and return all values."""
         if self._row.output == "text":
-            self.values.texts["answer"], self.values.ended = self._buffer.decode("utf-8", "backslashreplace"), True
+            self.values.texts["answer"], self.values.ended = (
+                self._buffer.decode("utf-8", "backslashreplace"),
+                True,
+            )
         else:
             self._take(bytes(self._buffer))
         self._buffer.clear()
@@ -86,7 +95,11 @@ class OutputReader:
     def _apply(self, rule: EventRule, event: Mapping[str, Any]) -> None:
         values_read = self.values
         values_read.ended = values_read.ended or rule.ends
-        values_read.failed = values_read.failed or rule.fails is True or (isinstance(rule.fails, str) and any(values_at(event, rule.fails)))
+        values_read.failed = (
+            values_read.failed
+            or rule.fails is True
+            or (isinstance(rule.fails, str) and any(values_at(event, rule.fails)))
+        )
         seen: dict[str, str] = {}
         for name, paths in rule.take.items():
             values = [value for path in paths for value in values_at(event, path)]
@@ -123,7 +136,11 @@ def text_of(values: list[Any], *, first: bool) -> str | None:
     texts = [value for value in values if isinstance(value, str) and (value.strip() or not first)]
     if not texts:
         return None
-    return (texts[0] if first else texts[-1])[: MAX_VALUE_CHARACTERS + 1].encode("utf-8", "backslashreplace").decode()
+    return (
+        (texts[0] if first else texts[-1])[: MAX_VALUE_CHARACTERS + 1]
+        .encode("utf-8", "backslashreplace")
+        .decode()
+    )
 
 
 def is_plausible(value: object) -> bool:

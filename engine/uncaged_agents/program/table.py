@@ -17,7 +17,9 @@ FILE = Path(__file__).parent / "programs.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRule:
-    """Rule for the values of one event; see the head of the data file. fails: a path, or True. take: paths by name of the value."""
+    """Rule for the values of one event; see the head of the data file. fails: a path, or True.
+    take: paths by name of the value.
+    """
 
     when: Mapping[str, object] = field(default_factory=dict)
     take: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -65,11 +67,16 @@ class ProgramRow:
         """Return the advice, for the end of a sentence."""
         if not self.variables:
             return self.login
-        return f"{self.login}, or set {self.variables[0]} and name it under environment in config.yaml"
+        return (
+            f"{self.login}, or set {self.variables[0]} and name it under environment in config.yaml"
+        )
 
     def program_on(self, path: str) -> str | None:
         """Return the program of this row that is on *path*."""
-        return next((place for program in self.programs if (place := shutil.which(program, path=path))), None)
+        return next(
+            (place for program in self.programs if (place := shutil.which(program, path=path))),
+            None,
+        )
 
     def argv(self, path: str, parts: Mapping[str, Sequence[str]]) -> list[str]:
         """Return the command: the program on *path* and its arguments, with *parts* put in.
@@ -83,7 +90,10 @@ class ProgramRow:
                 f"{self.title} is not installed: {' or '.join(map(repr, self.programs))} is not on PATH",
                 remedy=f"install it ({self.install}) and {self.login}",
             )
-        words = (parts.get(word[1:-1], ()) if word.startswith("{") and word.endswith("}") else (word,) for word in self.arguments)
+        words = (
+            parts.get(word[1:-1], ()) if word.startswith("{") and word.endswith("}") else (word,)
+            for word in self.arguments
+        )
         return [program, *(word for some in words for word in some)]
 
 
@@ -114,7 +124,9 @@ def title_in(settings: Mapping[str, object]) -> str:
 
 def row_of(name: str, fields: Mapping[str, Any]) -> ProgramRow:
     """Return a checked row; TypeError, KeyError or ValueError if it is none."""
-    unknown = sorted(set(fields) - (set(ProgramRow.__dataclass_fields__) - {"name", "continuing"} | {"continue"}))
+    unknown = sorted(
+        set(fields) - (set(ProgramRow.__dataclass_fields__) - {"name", "continuing"} | {"continue"})
+    )
     if unknown:
         raise ValueError(f"{name}: unknown keys {unknown}")
     return ProgramRow(
@@ -137,12 +149,22 @@ def row_of(name: str, fields: Mapping[str, Any]) -> ProgramRow:
         output=fields.get("output", "text"),
         stderr=fields.get("stderr", {}),
         read=tuple(rule_of(rule) for rule in fields.get("read", ())),
-        exits={int(code): ExitMeaning(**meaning) for code, meaning in fields.get("exits", {}).items()},
+        exits={
+            int(code): ExitMeaning(**meaning) for code, meaning in fields.get("exits", {}).items()
+        },
         lacks=tuple(fields.get("lacks", ())),
         lost=tuple(fields.get("lost", ())),
     )
 
 
 def rule_of(fields: Mapping[str, Any]) -> EventRule:
-    take = {key: (paths,) if isinstance(paths, str) else tuple(paths) for key, paths in fields.get("take", {}).items()}
-    return EventRule(when=fields.get("when", {}), take=take, fails=fields.get("fails", False), ends=fields.get("ends", False))
+    take = {
+        key: (paths,) if isinstance(paths, str) else tuple(paths)
+        for key, paths in fields.get("take", {}).items()
+    }
+    return EventRule(
+        when=fields.get("when", {}),
+        take=take,
+        fails=fields.get("fails", False),
+        ends=fields.get("ends", False),
+    )

@@ -1,1 +1,3 @@
-"""Tools of a model in a worktree: look, change, run, commit, within the worktree and the role's rights."""
+"""Tools of a model in a worktree: look, change, run, commit, within the worktree and the role's
+rights.
+"""

@@ -1,4 +1,6 @@
-"""Commands of a model, in the script sandbox: they write only to the worktree, and use the network only if allowed."""
+"""Commands of a model, in the script sandbox: they write only to the worktree, and use the network
+only if allowed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,17 @@ from .place import Place, ToolError
 MEMORY_BYTES = 6 << 30
 PROCESSES = 256
 OUTPUT_BYTES = 4 << 20
-LEFT_OUT = frozenset({"HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"})
+LEFT_OUT = frozenset(
+    {
+        "HOME",
+        "TMPDIR",
+        "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+        "XDG_RUNTIME_DIR",
+    }
+)
 """Variables that name places outside the sandbox; a command gets a private home."""
 
 GIT = {
@@ -43,7 +55,9 @@ GIT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """Runner of the commands of one answer. reads: targets of the worktree's links. writable: whether they may change the worktree."""
+    """Runner of the commands of one answer. reads: targets of the worktree's links. writable:
+    whether they may change the worktree.
+    """
 
     place: Place
     environment: Mapping[str, str]
@@ -61,9 +75,16 @@ class Commands:
         """
         top = self.place.top
         git = git_directories(top)
-        environment = {name: value for name, value in self.environment.items() if name not in LEFT_OUT}
+        environment = {
+            name: value for name, value in self.environment.items() if name not in LEFT_OUT
+        }
         bounds = ScriptBounds(
-            read=(*git, *self.reads, *program_places(environment.get("PATH", "")), *(() if self.writable else (top,))),
+            read=(
+                *git,
+                *self.reads,
+                *program_places(environment.get("PATH", "")),
+                *(() if self.writable else (top,)),
+            ),
             write=(top,) if self.writable else (),
             network=self.network,
             timeout_s=timeout_s,
@@ -91,7 +112,9 @@ class Commands:
 
 @contextmanager
 def guarded(pointer: Path) -> Iterator[None]:
-    """Restore the worktree's file ``.git`` after the block: a changed one would lead the engine's own git to another repository."""
+    """Restore the worktree's file ``.git`` after the block: a changed one would lead the engine's
+    own git to another repository.
+    """
     found = os.lstat(pointer) if os.path.lexists(pointer) else None
     if found is None or not stat.S_ISREG(found.st_mode):
         yield
@@ -101,7 +124,12 @@ def guarded(pointer: Path) -> Iterator[None]:
         yield
     finally:
         now = os.lstat(pointer) if os.path.lexists(pointer) else None
-        if now is None or not stat.S_ISREG(now.st_mode) or now.st_nlink != 1 or pointer.read_bytes() != text:
+        if (
+            now is None
+            or not stat.S_ISREG(now.st_mode)
+            or now.st_nlink != 1
+            or pointer.read_bytes() != text
+        ):
             if now is not None and stat.S_ISDIR(now.st_mode):
                 pointer.rename(pointer.with_name(f".git-{now.st_ino}"))
             fresh = pointer.with_name(".git.uncaged-half")
@@ -112,7 +140,9 @@ def guarded(pointer: Path) -> Iterator[None]:
 
 @contextmanager
 def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
-    """Give the tree to *user* while the block runs, git's own files excepted. As an ordinary user nothing changes."""
+    """Give the tree to *user* while the block runs, git's own files excepted. As an ordinary user
+    nothing changes.
+    """
     if os.geteuid() != 0:
         yield
         return
@@ -124,10 +154,16 @@ def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
 
 
 def hand_over(top: Path, uid: int, gid: int) -> None:
-    """Change the owner of all that is below *top*. Links are not followed, and a file with a second name keeps its owner."""
+    """Change the owner of all that is below *top*. Links are not followed, and a file with a second
+    name keeps its owner.
+    """
 
     def choose(found: os.stat_result) -> tuple[int, int] | None:
-        return (uid, gid) if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1) else None
+        return (
+            (uid, gid)
+            if found.st_uid != uid and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1)
+            else None
+        )
 
     fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -137,11 +173,17 @@ def hand_over(top: Path, uid: int, gid: int) -> None:
 
 
 def git_directories(top: Path) -> tuple[Path, ...]:
-    """Return the paths that git reads for a worktree: the file that names its repository, and the repository's own directory."""
+    """Return the paths that git reads for a worktree: the file that names its repository, and the
+    repository's own directory.
+    """
     pointer = top / ".git"
     if not pointer.is_file():
         return (pointer,) if pointer.is_dir() else ()
-    own = Path(os.path.realpath(top / pointer.read_text("utf-8", "replace").removeprefix("gitdir:").strip()))
+    own = Path(
+        os.path.realpath(
+            top / pointer.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
+        )
+    )
     try:
         common = Path(os.path.realpath(own / (own / "commondir").read_text("utf-8").strip()))
     except OSError:
@@ -150,13 +192,26 @@ def git_directories(top: Path) -> tuple[Path, ...]:
 
 
 def program_places(path: str) -> tuple[Path, ...]:
-    """Return the directories of PATH that are not the system's, each with the library that its programs need; never a home as a whole."""
+    """Return the directories of PATH that are not the system's, each with the library that its
+    programs need; never a home as a whole.
+    """
     found: list[Path] = []
     for name in path.split(os.pathsep):
         directory = Path(name)
-        if not directory.is_absolute() or not directory.is_dir() or any(directory.is_relative_to(system) for system in SYSTEM_DIRECTORIES):
+        if (
+            not directory.is_absolute()
+            or not directory.is_dir()
+            or any(directory.is_relative_to(system) for system in SYSTEM_DIRECTORIES)
+        ):
             continue
-        found += [directory, *(beside for beside in (directory.parent / "lib", directory.parent / "libexec") if beside.is_dir())]
+        found += [
+            directory,
+            *(
+                beside
+                for beside in (directory.parent / "lib", directory.parent / "libexec")
+                if beside.is_dir()
+            ),
+        ]
         for program in ("python", "python3"):
             if (directory / program).exists():
                 found += python_prefixes(directory / program)

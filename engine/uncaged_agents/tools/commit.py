@@ -1,4 +1,6 @@
-"""Commits by the engine's own git, outside the sandbox: no hook runs, nothing is signed, and only the thread's branch moves."""
+"""Commits by the engine's own git, outside the sandbox: no hook runs, nothing is signed, and only
+the thread's branch moves.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,27 @@ def commit(place: Place, environment: Mapping[str, str], arguments: Mapping[str,
         git.run("reset", "--quiet")
         git.run("add", "--all", *_chosen(place, paths))
         if not git.run("diff", "--cached", "--name-only", "-z"):
-            raise ToolError("there is nothing to commit: " + ("the paths are unchanged or ignored" if paths else "nothing is changed"))
-        git.run("commit", "--no-verify", "--cleanup=strip", "--file=-", stdin=message.encode("utf-8", "replace"), more=_identity(git))
+            raise ToolError(
+                "there is nothing to commit: "
+                + ("the paths are unchanged or ignored" if paths else "nothing is changed")
+            )
+        git.run(
+            "commit",
+            "--no-verify",
+            "--cleanup=strip",
+            "--file=-",
+            stdin=message.encode("utf-8", "replace"),
+            more=_identity(git),
+        )
         sha = git.line("rev-parse", "HEAD")
         names = git.line("diff-tree", "--no-commit-id", "--name-status", "-r", sha).splitlines()
         left = git.line("status", "--short").splitlines()
     except GitError as exc:
         raise ToolError(str(exc)) from exc
-    lines = [f"committed {sha} on branch {branch}; the repository's hooks were not run and the commit is not signed", *names[:SHOWN_PATHS]]
+    lines = [
+        f"committed {sha} on branch {branch}; the repository's hooks were not run and the commit is not signed",
+        *names[:SHOWN_PATHS],
+    ]
     lines += ["still not committed:", *left[:SHOWN_PATHS]] if left else ["nothing else is changed"]
     return "\n".join(lines)
 
@@ -41,7 +56,9 @@ def commit(place: Place, environment: Mapping[str, str], arguments: Mapping[str,
 def _chosen(place: Place, paths: Sequence[str] | None) -> list[str]:
     if not paths:
         return []
-    chosen = [os.path.relpath(os.path.normpath(place.here / path), place.top) for path in paths]  # a link itself, not what it names
+    chosen = [
+        os.path.relpath(os.path.normpath(place.here / path), place.top) for path in paths
+    ]  # a link itself, not what it names
     if any(path == ".." or path.startswith("../") for path in chosen):
         raise ToolError(f"{paths} lead out of the working tree")
     return ["--", *(f":(top,literal){path}" for path in chosen)]
@@ -49,5 +66,7 @@ def _chosen(place: Place, paths: Sequence[str] | None) -> list[str]:
 
 def _identity(git: Git) -> dict[str, str]:
     """Return ours where the person has set none."""
-    name, mail = (git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email"))
+    name, mail = (
+        git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email")
+    )
     return {} if name.strip() and mail.strip() else dict(IDENTITY)

@@ -37,7 +37,10 @@ TOOL = ToolDescription(
         "type": "object",
         "properties": {
             "text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARACTERS},
-            "schema": {"type": "object", "description": f"A JSON Schema without {', '.join(sorted(REFUSED))}."},
+            "schema": {
+                "type": "object",
+                "description": f"A JSON Schema without {', '.join(sorted(REFUSED))}.",
+            },
             "prompt": {"type": "string", "description": "What to take out, in a sentence."},
         },
         "required": ["text", "schema"],
@@ -57,14 +60,18 @@ class ExtractTool:
         self._spent = Spent()
 
     def use(self, call: ToolUse, left_s: float) -> ToolResult:
-        """Take the data out within *left_s*; what is wrong with the call or the text is in the result.
+        """Take the data out within *left_s*; what is wrong with the call or the text is in the
+        result.
 
         Raises:
             EnvironmentLacks: the extractor cannot be asked.
         """
         self._calls += 1
         if self._calls > MOST_CALLS:
-            return _failed(call, f"{NAME} can be used {MOST_CALLS} times in one answer, and that is used up; go on with what you have")
+            return _failed(
+                call,
+                f"{NAME} can be used {MOST_CALLS} times in one answer, and that is used up; go on with what you have",
+            )
         try:
             arguments = call.parsed()
         except ValueError as exc:
@@ -82,7 +89,10 @@ class ExtractTool:
         self._spent = self._spent.plus(priced(extraction.usage, self._context.config.prices))
         if not extraction.fits:
             return _failed(call, f"the text does not give such data: {extraction.problem}")
-        return ToolResult(call=call.id, text=cut(clean(json.dumps(extraction.meta, ensure_ascii=False)), MAX_RESULT_CHARACTERS))
+        return ToolResult(
+            call=call.id,
+            text=cut(clean(json.dumps(extraction.meta, ensure_ascii=False)), MAX_RESULT_CHARACTERS),
+        )
 
     def shown(self, call: ToolUse) -> Mapping[str, object]:
         return {"tool": call.name}
@@ -112,12 +122,16 @@ def schema_problems(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _keywords(value: object) -> Iterator[str]:
-    """Yield the keywords of a schema and of the schemas in it; a property may have any name, and listed values are no schemas."""
+    """Yield the keywords of a schema and of the schemas in it; a property may have any name, and
+    listed values are no schemas.
+    """
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield key
             if key not in VALUES:
-                yield from _keywords(list(inner.values()) if key in NAMED and isinstance(inner, Mapping) else inner)
+                yield from _keywords(
+                    list(inner.values()) if key in NAMED and isinstance(inner, Mapping) else inner
+                )
     elif isinstance(value, list):
         for inner in value:
             yield from _keywords(inner)

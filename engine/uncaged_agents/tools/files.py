@@ -1,4 +1,6 @@
-"""File tools: list, read, edit and write text. An edit replaces exactly one passage unless all are asked for."""
+"""File tools: list, read, edit and write text. An edit replaces exactly one passage unless all are
+asked for.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,19 @@ from .place import Place, ToolError
 MAX_ENTRIES = 1000
 MAX_LINES = 2000
 MAX_CHARACTERS = 60_000
-CLOSED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+CLOSED = frozenset(
+    {
+        ".git",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        "venv",
+        ".tox",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+    }
+)
 """Directories that are named in a listing, but not opened by it."""
 
 
@@ -24,7 +38,9 @@ def list_directory(place: Place, arguments: Mapping[str, Any]) -> str:
     entries: list[str] = []
     for entry in walk(directory, depth):
         if len(entries) == MAX_ENTRIES:
-            entries.append(f"[… more than {MAX_ENTRIES} entries; list a directory further down, or with a smaller depth]")
+            entries.append(
+                f"[… more than {MAX_ENTRIES} entries; list a directory further down, or with a smaller depth]"
+            )
             break
         entries.append(entry)
     return "\n".join(entries) or "(empty)"
@@ -68,15 +84,21 @@ def read_file(place: Place, arguments: Mapping[str, Any]) -> str:
 def edit_file(place: Place, arguments: Mapping[str, Any]) -> str:
     name, old, new = arguments["path"], arguments["old"], arguments["new"]
     text = place.read(name)
-    if old not in text and "\r\n" in text and "\r\n" not in old:  # models write line feeds alone, whatever the file has
+    if (
+        old not in text and "\r\n" in text and "\r\n" not in old
+    ):  # models write line feeds alone, whatever the file has
         old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     times = text.count(old) if old else 0
     if not old:
         raise ToolError("old is empty; give the text to replace, or use write for a whole file")
     if times == 0:
-        raise ToolError(f"the text to replace is not in {name!r}, letter for letter; read the file again")
+        raise ToolError(
+            f"the text to replace is not in {name!r}, letter for letter; read the file again"
+        )
     if times > 1 and not arguments.get("all", False):
-        raise ToolError(f"the text to replace stands {times} times in {name!r}; give more of what is around it, or set all")
+        raise ToolError(
+            f"the text to replace stands {times} times in {name!r}; give more of what is around it, or set all"
+        )
     if old == new:
         raise ToolError("old and new are the same")
     place.write(name, text.replace(old, new))

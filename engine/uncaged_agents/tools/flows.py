@@ -1,6 +1,8 @@
-"""Flows as tools of a role's agent: each call is a child thread, and a call that a crash left open finds its thread again.
+"""Flows as tools of a role's agent: each call is a child thread, and a call that a crash left open
+finds its thread again.
 
-A role's policy names flows among its tools, as ``flow:top-stories``. A flow's direct output is the agent's answer.
+A role's policy names flows among its tools, as ``flow:top-stories``. A flow's direct output is the
+agent's answer.
 """
 
 from __future__ import annotations
@@ -40,25 +42,39 @@ def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
 
 
 class FlowTools:
-    """Flows that one answer may use, at most ten times in all. lent: releases the agent's own slot while a flow runs."""
+    """Flows that one answer may use, at most ten times in all. lent: releases the agent's own slot
+    while a flow runs.
+    """
 
     lent: Callable[[], AbstractContextManager[None]]
 
-    def __init__(self, engine: children.Engine, context: EffectContext, among: Sequence[FlowTool]) -> None:
+    def __init__(
+        self, engine: children.Engine, context: EffectContext, among: Sequence[FlowTool]
+    ) -> None:
         self.lent = nullcontext
         self._engine = engine
         self._context = context
         self._among = {tool.name: tool for tool in among}
         self._calls: Counter[str] = Counter()
         self._spent = Spent()
-        self.described = tuple(ToolDescription(name=tool.name, description=tool.description, parameters=tool.schema) for tool in among)
+        self.described = tuple(
+            ToolDescription(name=tool.name, description=tool.description, parameters=tool.schema)
+            for tool in among
+        )
 
     def use(self, call: ToolUse, left_s: float) -> ToolResult:
-        """Run the flow within *left_s*; any error is in the result, except a lack of the environment."""
+        """Run the flow within *left_s*; any error is in the result, except a lack of the
+        environment.
+        """
         if call.name not in self._among:
-            return self._failed(call, f"there is no tool {call.name!r}; there are: {', '.join(self._among)}")
+            return self._failed(
+                call, f"there is no tool {call.name!r}; there are: {', '.join(self._among)}"
+            )
         if self._calls.total() >= MOST_CALLS:
-            return self._failed(call, f"flows can be used {MOST_CALLS} times in one answer, and that is used up; answer with what you have")
+            return self._failed(
+                call,
+                f"flows can be used {MOST_CALLS} times in one answer, and that is used up; answer with what you have",
+            )
         try:
             tool = self._among[call.name]
             prompt, params = split(tool, call.parsed())
@@ -70,7 +86,11 @@ class FlowTools:
         if result.direct:
             return ToolResult(call=call.id, text=clean(as_text(result.data)), final=True)
         summary = {"success": result.success, "message": result.message, "data": result.data}
-        return ToolResult(call=call.id, text=cut(clean(as_text(summary)), MAX_RESULT_CHARACTERS), failed=not result.success)
+        return ToolResult(
+            call=call.id,
+            text=cut(clean(as_text(summary)), MAX_RESULT_CHARACTERS),
+            failed=not result.success,
+        )
 
     def shown(self, call: ToolUse) -> Mapping[str, object]:
         return {"tool": call.name}
@@ -79,14 +99,22 @@ class FlowTools:
         """Return a model's usage with that of the threads that it started since the last call."""
         own = priced(usage, self._context.config.prices)
         spent, self._spent = self._spent, Spent()
-        return {**own, **Spent().plus(own).plus(spent.document()).document()} if spent.document() else own
+        return (
+            {**own, **Spent().plus(own).plus(spent.document()).document()}
+            if spent.document()
+            else own
+        )
 
     def _run(self, body: Mapping[str, Any], left_s: float) -> FlowResult:
-        """Run a call in its thread. The same call in an attempt after a crash has the same id, so its thread is not started twice."""
+        """Run a call in its thread. The same call in an attempt after a crash has the same id, so
+        its thread is not started twice.
+        """
         text = json.dumps(body, sort_keys=True)
         self._calls[text] += 1
         cancel = Cancel()
-        context = replace(self._context, key=f"{self._context.key}/{self._calls[text]}/{text}", cancel=cancel)
+        context = replace(
+            self._context, key=f"{self._context.key}/{self._calls[text]}/{text}", cancel=cancel
+        )
         if depth_of(context.start) >= DEEPEST:
             raise UsageError(f"threads start one another {DEEPEST} levels deep at most")
         child = children.child_id(context)

@@ -1,4 +1,6 @@
-"""Paths that a model names, resolved inside the worktree through dots and links; any other is refused."""
+"""Paths that a model names, resolved inside the worktree through dots and links; any other is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Directory of the tools. top: the worktree, without links in its own path. here: where relative paths start, inside of it."""
+    """Directory of the tools. top: the worktree, without links in its own path. here: where
+    relative paths start, inside of it.
+    """
 
     top: Path
     here: Path
@@ -25,7 +29,12 @@ class Place:
     def around(cls, directory: Path) -> Place:
         """Return the worktree around *directory*; without git it is the directory itself."""
         here = Path(os.path.realpath(directory))
-        return cls(top=next((path for path in (here, *here.parents) if os.path.lexists(path / ".git")), here), here=here)
+        return cls(
+            top=next(
+                (path for path in (here, *here.parents) if os.path.lexists(path / ".git")), here
+            ),
+            here=here,
+        )
 
     def resolve(self, name: str) -> Path:
         """Return the real path of *name*, which need not exist.
@@ -40,9 +49,13 @@ class Place:
         except (OSError, ValueError, RuntimeError) as exc:
             raise ToolError(f"{name!r} is no usable path: {exc}") from exc
         if not path.is_relative_to(self.top):
-            raise ToolError(f"{name!r} leads out of the working tree; only what is inside {self.top} can be used")
+            raise ToolError(
+                f"{name!r} leads out of the working tree; only what is inside {self.top} can be used"
+            )
         if any(part.lower() == ".git" for part in path.relative_to(self.top).parts):
-            raise ToolError(f"{name!r} belongs to git; look at it with git in a command, and leave it alone")
+            raise ToolError(
+                f"{name!r} belongs to git; look at it with git in a command, and leave it alone"
+            )
         return path
 
     def name(self, path: Path) -> str:
@@ -53,7 +66,9 @@ class Place:
         """Return the text of a regular file."""
         path = self.resolve(name)
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not be waited for
+            handle = os.open(
+                path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            )  # a pipe must not be waited for
         except FileNotFoundError:
             raise ToolError(f"there is no file {name!r}") from None
         except OSError as exc:
@@ -65,7 +80,9 @@ class Place:
             if not stat.S_ISREG(found.st_mode):
                 raise ToolError(f"{name!r} is not a regular file")
             if found.st_size > MAX_FILE_BYTES:
-                raise ToolError(f"{name!r} has {found.st_size} bytes, more than {MAX_FILE_BYTES}; look at parts of it with a command")
+                raise ToolError(
+                    f"{name!r} has {found.st_size} bytes, more than {MAX_FILE_BYTES}; look at parts of it with a command"
+                )
             with os.fdopen(handle, "rb", closefd=False) as file:
                 data = file.read(MAX_FILE_BYTES + 1)
         finally:
@@ -78,11 +95,15 @@ class Place:
             raise ToolError(f"{name!r} is not UTF-8 text (byte {exc.start})") from exc
 
     def write(self, name: str, text: str) -> Path:
-        """Replace or make a regular file, with the directories above it; a file that exists keeps its mode."""
+        """Replace or make a regular file, with the directories above it; a file that exists keeps
+        its mode.
+        """
         path = self.resolve(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+            handle = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666
+            )
             try:
                 if not stat.S_ISREG(os.fstat(handle).st_mode):
                     raise ToolError(f"{name!r} is not a regular file")

@@ -1,4 +1,6 @@
-"""Tools of a model as one literal table. A call that does not fit its tool gets an error as its result, never an exception."""
+"""Tools of a model as one literal table. A call that does not fit its tool gets an error as its
+result, never an exception.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,19 @@ MAX_HITS = 300
 
 
 def _object(required: Sequence[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
-PATH = {"type": "string", "minLength": 1, "description": "Relative to the directory that you work in."}
+PATH = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Relative to the directory that you work in.",
+}
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer", "minimum": 1}
 
@@ -38,7 +49,11 @@ TOOLS: Mapping[str, ToolDescription] = {
         ToolDescription(
             name="list",
             description="List a directory of the working tree, what is in its directories included.",
-            parameters=_object([], path=PATH, depth={**WHOLE, "maximum": 6, "description": "How many levels; 2 if left out."}),
+            parameters=_object(
+                [],
+                path=PATH,
+                depth={**WHOLE, "maximum": 6, "description": "How many levels; 2 if left out."},
+            ),
         ),
         ToolDescription(
             name="read",
@@ -52,8 +67,14 @@ TOOLS: Mapping[str, ToolDescription] = {
             parameters=_object(
                 ["pattern"],
                 pattern={"type": "string", "minLength": 1},
-                path={**PATH, "description": "A directory or file to search; everything if left out."},
-                files={"type": "string", "description": "Only files whose name matches this, such as *.py"},
+                path={
+                    **PATH,
+                    "description": "A directory or file to search; everything if left out.",
+                },
+                files={
+                    "type": "string",
+                    "description": "Only files whose name matches this, such as *.py",
+                },
                 ignoreCase={"type": "boolean"},
             ),
         ),
@@ -62,7 +83,11 @@ TOOLS: Mapping[str, ToolDescription] = {
             description="Replace one passage of a text file. old is letter for letter what stands there, with enough around it to be "
             "unique.",
             parameters=_object(
-                ["path", "old", "new"], path=PATH, old=TEXT, new=TEXT, all={"type": "boolean", "description": "Replace every occurrence."}
+                ["path", "old", "new"],
+                path=PATH,
+                old=TEXT,
+                new=TEXT,
+                all={"type": "boolean", "description": "Replace every occurrence."},
             ),
         ),
         ToolDescription(
@@ -78,7 +103,11 @@ TOOLS: Mapping[str, ToolDescription] = {
             parameters=_object(
                 ["command"],
                 command={"type": "string", "minLength": 1},
-                timeoutSeconds={**WHOLE, "maximum": LONGEST_COMMAND_S, "description": f"{COMMAND_S} if left out."},
+                timeoutSeconds={
+                    **WHOLE,
+                    "maximum": LONGEST_COMMAND_S,
+                    "description": f"{COMMAND_S} if left out.",
+                },
             ),
         ),
         ToolDescription(
@@ -111,7 +140,9 @@ class Toolbox:
             "run": self._run,
             "commit": lambda arguments: commit(self._place, commands.environment, arguments),
         }
-        self.described: tuple[ToolDescription, ...] = tuple(TOOLS[name] for name in rights.usable(writable=commands.writable))
+        self.described: tuple[ToolDescription, ...] = tuple(
+            TOOLS[name] for name in rights.usable(writable=commands.writable)
+        )
         self._names = tuple(tool.name for tool in self.described)
 
     def use(self, call: ToolUse, left_s: float = float("inf")) -> ToolResult:
@@ -122,7 +153,10 @@ class Toolbox:
         except ToolError as exc:
             text, failed = str(exc), True
         except OSError as exc:
-            text, failed = f"{call.name}: {exc.filename or ''} {exc.strerror or exc}".replace("  ", " "), True
+            text, failed = (
+                f"{call.name}: {exc.filename or ''} {exc.strerror or exc}".replace("  ", " "),
+                True,
+            )
         return ToolResult(call=call.id, text=cut(clean(text), MAX_RESULT_CHARACTERS), failed=failed)
 
     def shown(self, call: ToolUse) -> Mapping[str, object]:
@@ -135,7 +169,9 @@ class Toolbox:
         return {
             "tool": call.name,
             **({"file": path[:SHOWN_CHARACTERS]} if isinstance(path, str) else {}),
-            **({"text": " ".join(what.split())[:SHOWN_CHARACTERS]} if isinstance(what, str) else {}),
+            **(
+                {"text": " ".join(what.split())[:SHOWN_CHARACTERS]} if isinstance(what, str) else {}
+            ),
         }
 
     def _use(self, call: ToolUse) -> str:
@@ -157,7 +193,11 @@ class Toolbox:
         complaints = done.stderr.decode("utf-8", "replace")
         if complaints.strip():
             text += f"{'' if text.endswith(chr(10)) or not text else chr(10)}[standard error]\n{complaints}"
-        end = f"it took longer than {timeout_s:.0f} s and was ended" if done.timed_out else f"exit code {done.exit_code}"
+        end = (
+            f"it took longer than {timeout_s:.0f} s and was ended"
+            if done.timed_out
+            else f"exit code {done.exit_code}"
+        )
         note = "; a part of the output was dropped" if done.truncated else ""
         return f"[{end}{note}]\n{cut(text, MAX_RESULT_CHARACTERS - 200)}"
 
@@ -167,12 +207,37 @@ class Toolbox:
         flags = ["--ignore-case"] if arguments.get("ignoreCase") else []
         chosen = [f"--include={arguments['files']}"] if "files" in arguments else []
         closed = [f"--exclude-dir={name}" for name in sorted(files.CLOSED)]
-        argv = ["grep", "-r", "-n", "-I", "-E", "-s", *flags, *chosen, *closed, "-e", arguments["pattern"], "--", self._place.name(where)]
+        argv = [
+            "grep",
+            "-r",
+            "-n",
+            "-I",
+            "-E",
+            "-s",
+            *flags,
+            *chosen,
+            *closed,
+            "-e",
+            arguments["pattern"],
+            "--",
+            self._place.name(where),
+        ]
         done = self._commands.run(argv, timeout_s=min(SEARCH_S, max(self._left_s, 0.0)))
         if done.exit_code not in (0, 1) and not done.stdout:
-            why = "it took too long" if done.timed_out else done.stderr.decode("utf-8", "replace").strip()
+            why = (
+                "it took too long"
+                if done.timed_out
+                else done.stderr.decode("utf-8", "replace").strip()
+            )
             raise ToolError(f"the search failed: {why or 'grep gave no reason'}")
-        lines = [line[:500].removeprefix("./") for line in done.stdout.decode("utf-8", "replace").splitlines()]
+        lines = [
+            line[:500].removeprefix("./")
+            for line in done.stdout.decode("utf-8", "replace").splitlines()
+        ]
         lines.sort(key=lambda line: line.partition(":")[0])
-        more = [f"[… {len(lines) - MAX_HITS} more lines; search for something narrower]"] if len(lines) > MAX_HITS else []
+        more = (
+            [f"[… {len(lines) - MAX_HITS} more lines; search for something narrower]"]
+            if len(lines) > MAX_HITS
+            else []
+        )
         return "\n".join([*lines[:MAX_HITS], *more]) or "nothing matches"

@@ -1,1 +1,3 @@
-"""Trials of agents: whether each could answer, with at most one tiny turn, and the remedy if not."""
+"""Trials of agents: whether each could answer, with at most one tiny turn, and the remedy if
+not.
+"""

@@ -1,4 +1,6 @@
-"""Agents and models to try on this machine: those of the config, those with the user's consent, and the default."""
+"""Agents and models to try on this machine: those of the config, those with the user's consent, and
+the default.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ IRRELEVANT_SETTINGS = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialCandidate:
-    """Agent or model to try. where: the place of its settings, for the remedy. problem: why its kind is not known."""
+    """Agent or model to try. where: the place of its settings, for the remedy. problem: why its
+    kind is not known.
+    """
 
     name: str
     use: str
@@ -40,9 +44,16 @@ class TrialCandidate:
         return json.dumps([self.use, settings], sort_keys=True, default=str)
 
 
-def find_missing(context: TrialContext, directory: Path) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
-    """Yield the candidates that lack a key, a program or a file. No request is sent and no process started."""
-    looked = (replace(one, attempt=trial_of(one.use, live=False)) for one in candidates(context, directory))
+def find_missing(
+    context: TrialContext, directory: Path
+) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
+    """Yield the candidates that lack a key, a program or a file. No request is sent and no process
+    started.
+    """
+    looked = (
+        replace(one, attempt=trial_of(one.use, live=False))
+        for one in candidates(context, directory)
+    )
     return ((one, found) for one, found in run_each(looked, context) if found.level == "problem")
 
 
@@ -55,7 +66,9 @@ def try_all(context: TrialContext, directory: Path) -> Iterator[tuple[TrialCandi
     return run_each(candidates(context, directory), context)
 
 
-def run_each(chosen: Iterable[TrialCandidate], context: TrialContext) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
+def run_each(
+    chosen: Iterable[TrialCandidate], context: TrialContext
+) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
     """Try each candidate once; a second name of the same one repeats the result."""
     tried: dict[str, tuple[str, AgentCheck]] = {}
     for one in chosen:
@@ -64,7 +77,16 @@ def run_each(chosen: Iterable[TrialCandidate], context: TrialContext) -> Iterato
             continue
         if one.identity in tried:
             name, found = tried[one.identity]
-            yield one, replace(found, text=f"the same as {name}: {found.text}", seconds=0.0, usage={}, asked=False)
+            yield (
+                one,
+                replace(
+                    found,
+                    text=f"the same as {name}: {found.text}",
+                    seconds=0.0,
+                    usage={},
+                    asked=False,
+                ),
+            )
             continue
         found = run_trial(one.attempt, one.settings, context, one.where)
         tried[one.identity] = one.name, found
@@ -72,7 +94,9 @@ def run_each(chosen: Iterable[TrialCandidate], context: TrialContext) -> Iterato
 
 
 def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidate]:
-    """Yield the agents that the config defines, names or has a consent for, the default, and the models of the llm effect."""
+    """Yield the agents that the config defines, names or has a consent for, the default, and the
+    models of the llm effect.
+    """
     config = context.config
     seen: set[str] = set()
     for name, where in (
@@ -84,25 +108,50 @@ def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidat
             seen.add(name)
             yield agent(name, where, config, directory)
     try:
-        default = choose(config, flow="", role=None, asked={}, environment=context.environment, directory=directory)
+        default = choose(
+            config,
+            flow="",
+            role=None,
+            asked={},
+            environment=context.environment,
+            directory=directory,
+        )
     except UncagedError:
         return  # it was named, so it is a candidate already
     if default.name not in seen:
         settings = with_key(default.use, default.settings)
-        yield TrialCandidate(name=default.name, use=default.use, where="the environment", settings=settings, attempt=trial_of(default.use))
+        yield TrialCandidate(
+            name=default.name,
+            use=default.use,
+            where="the environment",
+            settings=settings,
+            attempt=trial_of(default.use),
+        )
     for name, entry in config.models.items():
         wire = next(wire for wire in WIRES if wire == entry.use)
         where = f"models.{name} in config.yaml"
-        yield TrialCandidate(name=name, use=wire, where=where, settings=with_key(wire, entry.settings), attempt=trial_of_model(wire))
+        yield TrialCandidate(
+            name=name,
+            use=wire,
+            where=where,
+            settings=with_key(wire, entry.settings),
+            attempt=trial_of_model(wire),
+        )
 
 
 def agent(name: str, where: str, config: Config, directory: Path) -> TrialCandidate:
     try:
         chosen = named(name, config, where, directory)
     except UncagedError as exc:
-        return TrialCandidate(name=name, use="", where=where, settings={}, attempt=trial_of(""), problem=str(exc))
+        return TrialCandidate(
+            name=name, use="", where=where, settings={}, attempt=trial_of(""), problem=str(exc)
+        )
     return TrialCandidate(
-        name=name, use=chosen.use, where=where, settings=with_key(chosen.use, chosen.settings), attempt=trial_of(chosen.use)
+        name=name,
+        use=chosen.use,
+        where=where,
+        settings=with_key(chosen.use, chosen.settings),
+        attempt=trial_of(chosen.use),
     )
 
 
@@ -131,7 +180,9 @@ def consented_programs(context: TrialContext) -> Iterator[tuple[str, str]]:
 
 
 def trial_of(use: str, *, live: bool = True) -> Trial:
-    """Return the trial of agents of a kind; one that is not *live* takes no turn and starts nothing."""
+    """Return the trial of agents of a kind; one that is not *live* takes no turn and starts
+    nothing.
+    """
 
     def attempt(settings: Mapping[str, object], request: AgentRequest) -> AgentCheck:
         agent = factory_of(use)(settings)
@@ -146,4 +197,6 @@ def trial_of(use: str, *, live: bool = True) -> Trial:
 
 def trial_of_model(wire: Wire) -> Trial:
     """Return the trial of a model that the llm effect asks."""
-    return lambda settings, request: ask_model(read_settings(wire, settings, request.environment), request.environment, request.timeout_s)
+    return lambda settings, request: ask_model(
+        read_settings(wire, settings, request.environment), request.environment, request.timeout_s
+    )

@@ -20,7 +20,9 @@ from .trial import PROMPT
 TINY_TOKENS = 64
 
 
-def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: float) -> AgentCheck:
+def ask_model(
+    settings: ModelSettings, environment: Mapping[str, str], limit_s: float
+) -> AgentCheck:
     """Send one request of a few tokens, which is never repeated."""
     if not settings.options:  # a budget for thinking, say, would have to be smaller than the limit
         settings = replace(settings, max_tokens=TINY_TOKENS)
@@ -34,7 +36,10 @@ def ask_model(settings: ModelSettings, environment: Mapping[str, str], limit_s: 
             reply = client.send(ask, _ignore_piece)
         except (EnvironmentLacks, ReplyBroken, Busy):
             if line.is_cut:
-                raise ModelFailed(f"{settings.model} at {settings.url} gave no answer within {limit_s:g} s", kind="timeout") from None
+                raise ModelFailed(
+                    f"{settings.model} at {settings.url} gave no answer within {limit_s:g} s",
+                    kind="timeout",
+                ) from None
             raise
         finally:
             timer.cancel()

@@ -1,7 +1,8 @@
 """Trial of one agent: its outcome as a check with a remedy, errors included.
 
 Rule 1: at most one tiny turn each, and none where the outcome can be known without.
-Rule 2: it runs in an empty directory of its own, which is removed afterwards; its processes end with it.
+Rule 2: it runs in an empty directory of its own, which is removed afterwards; its processes end
+with it.
 Rule 3: no check holds a secret.
 """
 
@@ -31,7 +32,9 @@ PROMPT = "This only tests the connection. Answer with the one word: ready. Use n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialContext:
-    """Environment of trials. environment: the caller's, as a thread would carry it. thread: an unused id, which marks the processes."""
+    """Environment of trials. environment: the caller's, as a thread would carry it. thread: an
+    unused id, which marks the processes.
+    """
 
     config: Config
     environment: Mapping[str, str]
@@ -48,7 +51,13 @@ class TrialContext:
 
     def request(self, scratch: Path) -> AgentRequest:
         """Return the tiny question, without a workspace."""
-        role = RoleSpec(name="ready", description="Says ready.", system_prompt="", extract_prompt="", schema={"type": "object"})
+        role = RoleSpec(
+            name="ready",
+            description="Says ready.",
+            system_prompt="",
+            extract_prompt="",
+            schema={"type": "object"},
+        )
         return AgentRequest(
             thread_id=self.thread,
             key=self.key,
@@ -76,14 +85,19 @@ class TrialContext:
 
 
 Trial = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
-"""Function that tries one agent, given its settings with resolved secrets and the question. Raises as the agent does."""
+"""Function that tries one agent, given its settings with resolved secrets and the question. Raises
+as the agent does.
+"""
 
 
-def run_trial(attempt: Trial, settings: Mapping[str, object], context: TrialContext, where: str) -> AgentCheck:
+def run_trial(
+    attempt: Trial, settings: Mapping[str, object], context: TrialContext, where: str
+) -> AgentCheck:
     """Try an agent and return the outcome.
 
     Args:
-        settings: with ``secret:NAME`` still in them. where: the place in config.yaml of the settings, or the agent's name.
+        settings: with ``secret:NAME`` still in them. where: the place in config.yaml of the
+            settings, or the agent's name.
     """
     known: dict[str, str] = {}
     begin_s = time.monotonic()
@@ -92,7 +106,15 @@ def run_trial(attempt: Trial, settings: Mapping[str, object], context: TrialCont
         with TemporaryDirectory(prefix="uncaged-doctor-") as scratch:
             begin_s = time.monotonic()
             found = attempt(cast("Mapping[str, object]", resolved), context.request(Path(scratch)))
-    except (EnvironmentLacks, UsageError, NotFoundError, AgentFailed, ModelFailed, Busy, ReplyBroken) as exc:
+    except (
+        EnvironmentLacks,
+        UsageError,
+        NotFoundError,
+        AgentFailed,
+        ModelFailed,
+        Busy,
+        ReplyBroken,
+    ) as exc:
         found = failure(exc, where)
     model = {"model": found.model} if found.model else {}
     return replace(
@@ -108,20 +130,40 @@ def failure(problem: Exception, where: str) -> AgentCheck:
     """Return an agent's error as a check with a remedy."""
     match problem:
         case EnvironmentLacks():
-            return AgentCheck(level="problem", text=problem.what, remedy=problem.remedy or "fix that, and look again")
+            return AgentCheck(
+                level="problem",
+                text=problem.what,
+                remedy=problem.remedy or "fix that, and look again",
+            )
         case UsageError() | NotFoundError():
             return AgentCheck(level="problem", text=str(problem), remedy=f"fix {where}")
         case Busy():
-            return AgentCheck(level="note", text=f"it is there, but busy: {problem}", remedy="try again later", asked=True)
+            return AgentCheck(
+                level="note",
+                text=f"it is there, but busy: {problem}",
+                remedy="try again later",
+                asked=True,
+            )
         case AgentFailed() | ModelFailed() if problem.kind == "timeout":
             remedy = "see whether it is still starting, or waits for something; then try again"
             return AgentCheck(level="problem", text=str(problem), remedy=remedy, asked=True)
         case AgentFailed():
             usage = problem.more.get("usage")
             used = usage if isinstance(usage, Mapping) else NOTHING
-            return AgentCheck(level="problem", text=str(problem), remedy="run it by hand to see more", usage=used, asked=True)
+            return AgentCheck(
+                level="problem",
+                text=str(problem),
+                remedy="run it by hand to see more",
+                usage=used,
+                asked=True,
+            )
         case ReplyBroken():
-            return AgentCheck(level="problem", text=str(problem), remedy="look at the server, and at the network between", asked=True)
+            return AgentCheck(
+                level="problem",
+                text=str(problem),
+                remedy="look at the server, and at the network between",
+                asked=True,
+            )
         case _:
             return AgentCheck(level="problem", text=str(problem), remedy=f"fix {where}", asked=True)
 

@@ -1,4 +1,6 @@
-"""A person's answer in the place of an agent's: JSON, a text with a block of data, or the one value that the fields allow."""
+"""A person's answer in the place of an agent's: JSON, a text with a block of data, or the one value
+that the fields allow.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,27 @@ def fitted(text: str, fields: Mapping[str, object]) -> object:
         problems = check(meant) if meant is not None else []
         if meant is not None and not problems:
             return meant
-        problem = "; ".join(problems) or "a text by itself fits no field; give JSON, or a fenced json block"
+        problem = (
+            "; ".join(problems)
+            or "a text by itself fits no field; give JSON, or a fenced json block"
+        )
     raise UsageError(f"the answer does not fit: {problem}")
 
 
 def as_data(text: str, fields: Mapping[str, object]) -> dict[str, object] | None:
-    """Return a lone word as the choice, or a text as the one field that takes any, if there is exactly one such field."""
-    known = {name: resolved(mapping(raw), fields) for name, raw in mapping(fields.get("properties")).items()}
+    """Return a lone word as the choice, or a text as the one field that takes any, if there is
+    exactly one such field.
+    """
+    known = {
+        name: resolved(mapping(raw), fields)
+        for name, raw in mapping(fields.get("properties")).items()
+    }
     choices = [name for name, field in known.items() if text in choices_of(field)]
-    texts = [name for name, field in known.items() if field.get("type") == "string" and not choices_of(field)]
+    texts = [
+        name
+        for name, field in known.items()
+        if field.get("type") == "string" and not choices_of(field)
+    ]
     names = choices or texts
     return {names[0]: text} if len(names) == 1 and text else None
 
@@ -54,4 +68,6 @@ def as_data(text: str, fields: Mapping[str, object]) -> dict[str, object] | None
 def choices_of(field: Mapping[str, object]) -> list[object]:
     """Return the values that a field may have, if they are listed."""
     listed = field.get("enum")
-    return list(listed) if isinstance(listed, list) else [field["const"]] if "const" in field else []
+    return (
+        list(listed) if isinstance(listed, list) else [field["const"]] if "const" in field else []
+    )

@@ -1,4 +1,5 @@
-"""Requests to an agent with repairs: an unusable answer is journaled, then the agent is asked again, at most twice.
+"""Requests to an agent with repairs: an unusable answer is journaled, then the agent is asked
+again, at most twice.
 
 A request whose service is away is retried after a pause; after the last retry the thread is paused.
 """
@@ -9,7 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from uncaged_engine.door.agents import Agent, AgentAnswer, AgentAway, AgentFailed, AgentRequest, Repair
+from uncaged_engine.door.agents import (
+    Agent,
+    AgentAnswer,
+    AgentAway,
+    AgentFailed,
+    AgentRequest,
+    Repair,
+)
 from uncaged_models.prompts.extract import Check, Unfit, extract
 from uncaged_models.prompts.prompt import repair_prompt, repair_wording
 from uncaged_models.retries import TRIES, outage, pause_after, report
@@ -23,7 +31,8 @@ Progress = Callable[[Mapping[str, object]], None]
 class RoleReply:
     """Result of a request with its repairs.
 
-    meta: None when no answer could be used. problems: of each unusable answer, in order. calls: number of answers.
+    meta: None when no answer could be used. problems: of each unusable answer, in order. calls:
+    number of answers.
     session: of the last answer.
     """
 
@@ -45,10 +54,12 @@ def ask(
     """Ask until an answer holds data that fits.
 
     Args:
-        record_attempt: writes an unusable answer to the journal; called before the repair is requested.
+        record_attempt: writes an unusable answer to the journal; called before the repair is
+            requested.
         restore: puts the files back as they were before the first answer.
     Raises:
-        AgentFailed: from the agent; a failure to answer is not repaired. EnvironmentLacks: from the agent, or it is away.
+        AgentFailed: from the agent; a failure to answer is not repaired. EnvironmentLacks: from the
+            agent, or it is away.
     """
     usage: dict[str, object] = {}
     problems: list[str] = []
@@ -56,39 +67,65 @@ def ask(
     prompt, progress = request.prompt, request.progress
     while True:
         try:
-            answer = answer_in_time(agent, request, usage, restore if request.repair is None else lambda: None)
+            answer = answer_in_time(
+                agent, request, usage, restore if request.repair is None else lambda: None
+            )
         except AgentFailed as exc:
             exc.more.setdefault("calls", len(problems) + 1)
             add_usage(usage, cast("Mapping[str, object]", exc.more.get("usage") or {}))
             if usage:
                 exc.more["usage"] = usage
             raise
-        text = answer.text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair has no place in a journal
+        text = answer.text.encode(
+            "utf-8", "backslashreplace"
+        ).decode()  # half a surrogate pair has no place in a journal
         add_usage(usage, answer.usage or {})
         calls = len(problems) + 1
         direct = text if answer.direct else direct
         found = extract(text, check)
         if not isinstance(found, Unfit):
             content = found.content if direct is None else direct
-            return RoleReply(content=content, meta=found.meta, problems=tuple(problems), usage=usage, calls=calls, session=answer.session)
+            return RoleReply(
+                content=content,
+                meta=found.meta,
+                problems=tuple(problems),
+                usage=usage,
+                calls=calls,
+                session=answer.session,
+            )
         problems.append(found.problem)
-        record_attempt({"answer": text, "problem": found.problem, **({"usage": dict(answer.usage)} if answer.usage else {})})
+        record_attempt(
+            {
+                "answer": text,
+                "problem": found.problem,
+                **({"usage": dict(answer.usage)} if answer.usage else {}),
+            }
+        )
         if calls > MAX_REPAIRS or request.cancel.requested:
-            return RoleReply(content=text, meta=None, problems=tuple(problems), usage=usage, calls=calls)
+            return RoleReply(
+                content=text, meta=None, problems=tuple(problems), usage=usage, calls=calls
+            )
         request.progress({"repair": calls, "problem": found.problem})
         request = replace(
             request,
             progress=with_usage_before(progress, dict(usage)),
             prompt=repair_prompt(prompt, text, found.problem, request.role),
-            repair=Repair(answer=text, problem=found.problem, wording=repair_wording(found.problem, request.role)),
+            repair=Repair(
+                answer=text,
+                problem=found.problem,
+                wording=repair_wording(found.problem, request.role),
+            ),
             session=answer.session,
             calls=request.calls + 1,
             role_calls=request.role_calls + 1,
         )
 
 
-def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object], restore: Callable[[], None]) -> AgentAnswer:
-    """Return the agent's answer; one that is away is asked again after a pause. The usage of failed attempts is added to *usage*.
+def answer_in_time(
+    agent: Agent, request: AgentRequest, usage: dict[str, object], restore: Callable[[], None]
+) -> AgentAnswer:
+    """Return the agent's answer; one that is away is asked again after a pause. The usage of failed
+    attempts is added to *usage*.
 
     Raises:
         AgentFailed. EnvironmentLacks: it was away for all tries.
@@ -96,7 +133,11 @@ def answer_in_time(agent: Agent, request: AgentRequest, usage: dict[str, object]
     tries = 0
     while True:
         try:
-            return agent.answer(request if tries == 0 else replace(request, progress=with_usage_before(request.progress, dict(usage))))
+            return agent.answer(
+                request
+                if tries == 0
+                else replace(request, progress=with_usage_before(request.progress, dict(usage)))
+            )
         except AgentAway as exc:
             tries += 1
             used = cast("Mapping[str, object]", exc.more.get("usage") or {})

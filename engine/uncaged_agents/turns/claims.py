@@ -1,14 +1,16 @@
 """Claims of agents about the workspace, checked by the engine.
 
-A role's schema marks a field with ``x-claim``; a value that does not hold makes the answer unusable, as a wrong type would.
+A role's schema marks a field with ``x-claim``; a value that does not hold makes the answer
+unusable, as a wrong type would.
 
-==========  ==========================================================================================================
+==========  ========================================================================================
 git.branch  the branch that the thread's worktree is on
 git.commit  the full id of a commit on that branch that was made in this thread
-git.files   a path, or a list of paths, each changed since the thread or the step began, as git sees it (ignored files are not seen)
-tests       true: the thread's test command exits with 0 on a copy of the worktree, in the script sandbox.
-            Without a test command nothing is checked: the value is the agent's word
-==========  ==========================================================================================================
+git.files   a path, or a list of paths, each changed since the thread or the step began, as git sees
+it (ignored files are not seen)
+tests       true: the thread's test command exits with 0 on a copy of the worktree, in the script
+            sandbox. Without a test command nothing is checked: the value is the agent's word
+==========  ========================================================================================
 
 An empty text, an empty list and null claim nothing.
 """
@@ -72,21 +74,35 @@ class Claims:
     def _branch(self, workspace: Workspace, value: object) -> str | None:
         found = workspace.current_branch()
         where = f"is on {found!r}" if found is not None else "is on no branch"
-        return None if value == found else f"{value!r} is not the branch of the working tree, which {where}"
+        return (
+            None
+            if value == found
+            else f"{value!r} is not the branch of the working tree, which {where}"
+        )
 
     def _commit(self, workspace: Workspace, value: object) -> str | None:
-        if not isinstance(value, str) or not COMMIT.fullmatch(value) or not workspace.has_commit(value):
+        if (
+            not isinstance(value, str)
+            or not COMMIT.fullmatch(value)
+            or not workspace.has_commit(value)
+        ):
             return f"there is no commit {value!r} in the repository"
         if not workspace.made_commit(value):
-            return f"the commit {value} was not made in this thread, on the branch of the working tree"
+            return (
+                f"the commit {value} was not made in this thread, on the branch of the working tree"
+            )
         return None
 
     def _files(self, workspace: Workspace, value: object) -> str | None:
         listed = value if isinstance(value, list) else [value]
         names = [name for name in listed if isinstance(name, str)]
         changed = workspace.changed_paths(self.latest)
-        wrong = [name for name in names if not any(path in changed for path in _paths(name, workspace))]
-        return f"not changed, as git sees it: {', '.join(map(repr, wrong[:SHOWN]))}" if wrong else None
+        wrong = [
+            name for name in names if not any(path in changed for path in _paths(name, workspace))
+        ]
+        return (
+            f"not changed, as git sees it: {', '.join(map(repr, wrong[:SHOWN]))}" if wrong else None
+        )
 
     def _tests(self, workspace: Workspace, value: object) -> str | None:
         command = self.request.test_command
@@ -108,9 +124,13 @@ class Claims:
                 cancel=request.cancel,
             )
             try:
-                done = commands.run(["sh", "-c", command], timeout_s=min(TESTS_S, request.timeout_s))
+                done = commands.run(
+                    ["sh", "-c", command], timeout_s=min(TESTS_S, request.timeout_s)
+                )
             except ToolError as exc:
-                raise EnvironmentLacks(f"the test command cannot be run: {exc}", remedy="set PATH") from exc
+                raise EnvironmentLacks(
+                    f"the test command cannot be run: {exc}", remedy="set PATH"
+                ) from exc
         if done.exit_code == 0:
             return None  # a run that a kill ended proves nothing
         output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-OUTPUT_CHARACTERS:]
@@ -119,7 +139,9 @@ class Claims:
 
 
 def _paths(name: str, workspace: Workspace) -> Iterator[str]:
-    """Yield what a reported path may mean: from the worktree's root, or from where the agent works."""
+    """Yield what a reported path may mean: from the worktree's root, or from where the agent
+    works.
+    """
     for start in (workspace.tree, workspace.directory):
         yield os.path.relpath(os.path.normpath(start / name), workspace.tree)
 
@@ -139,4 +161,6 @@ def copied(tree: Path, place: Path) -> Iterator[Path]:
 def _special(directory: str, names: list[str]) -> list[str]:
     """Return what cannot be copied: pipes, sockets and devices."""
     paths = (Path(directory, name) for name in names)
-    return [path.name for path in paths if not (path.is_symlink() or path.is_file() or path.is_dir())]
+    return [
+        path.name for path in paths if not (path.is_symlink() or path.is_file() or path.is_dir())
+    ]

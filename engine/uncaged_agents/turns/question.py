@@ -1,4 +1,6 @@
-"""Request of a role effect, composed from its body, its thread's records and the agent's binding."""
+"""Request of a role effect, composed from its body, its thread's records and the agent's
+binding.
+"""
 
 from __future__ import annotations
 
@@ -60,34 +62,50 @@ class AgentBinding:
 
 
 def question_of(asked: RoleBody, context: EffectContext) -> Question:
-    """Return the question that a body asks in its thread; ValueError says why it cannot be asked."""
+    """Return the question that a body asks in its thread; ValueError says why it cannot be
+    asked.
+    """
     roles = context.bundle.descriptor.roles
     if asked.name not in roles:
-        raise ValueError(f"the descriptor has no role {asked.name!r} (its roles: {', '.join(sorted(roles)) or 'none'})")
+        raise ValueError(
+            f"the descriptor has no role {asked.name!r} (its roles: {', '.join(sorted(roles)) or 'none'})"
+        )
     if is_part(context) and workspace_level(context.bundle) == "write":
-        raise ValueError("roles that write in the workspace cannot run side by side; yield them one after the other")
+        raise ValueError(
+            "roles that write in the workspace cannot run side by side; yield them one after the other"
+        )
     granted_s = RoleLimits.of(context.bundle.descriptor.policy.limits.get("role", {})).timeout_s
     bounds = (asked.timeout_s, granted_s, context.config.limits.agent_s)
     shortest = min(float(bound) for bound in bounds if bound is not None and bound > 0)
-    return Question(role=roles[asked.name], extra=asked.prompt, timeout_s=shortest, steps=context.steps())
+    return Question(
+        role=roles[asked.name], extra=asked.prompt, timeout_s=shortest, steps=context.steps()
+    )
 
 
 def bind(role: str, context: EffectContext) -> AgentBinding:
-    """Return the agent that the start record names, with the settings that the config has for it now: a person may have fixed them."""
+    """Return the agent that the start record names, with the settings that the config has for it
+    now: a person may have fixed them.
+    """
     agents = cast("Mapping[str, Mapping[str, object]]", context.start.get("agents", {}))
     others = cast("Mapping[str, Mapping[str, object]]", agents.get("roles", {}))
     bound = others.get(role) or agents.get("default")
     if bound is None:
-        raise EnvironmentLacks(f"thread {context.thread_id} was started without an agent for {role!r}; run it again with --agent")
+        raise EnvironmentLacks(
+            f"thread {context.thread_id} was started without an agent for {role!r}; run it again with --agent"
+        )
     name, use = str(bound["name"]), str(bound["use"])
     settings = cast("Mapping[str, object]", bound.get("settings", NOTHING))
     configured = context.config.agents.get(name)
     if configured is not None and configured.use == use:
-        beside = context.config.path.parent if context.config.path is not None else context.store.root
+        beside = (
+            context.config.path.parent if context.config.path is not None else context.store.root
+        )
         settings = absolute(configured.settings, beside)
     settings = with_key(use, settings)
     resolved, known = secrets.resolve(settings, context.config, context.environment)
-    return AgentBinding(name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known)
+    return AgentBinding(
+        name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known
+    )
 
 
 def compose(
@@ -100,11 +118,16 @@ def compose(
     progress: Callable[[Mapping[str, object]], None],
 ) -> AgentRequest:
     role, parameters = question.role, cast("Mapping[str, object]", context.start["parameters"])
-    task, params = str(parameters.get("prompt", "")), cast("Mapping[str, object]", parameters.get("params", NOTHING))
+    task, params = (
+        str(parameters.get("prompt", "")),
+        cast("Mapping[str, object]", parameters.get("params", NOTHING)),
+    )
     spoken = [step for step in question.steps if "role" in step]
     environment = context.config.for_agents(context.environment)
     test_command = context.start.get("testCommand")
-    info = InfoLog(context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms)
+    info = InfoLog(
+        context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms
+    )
     rights = rights_of(context.bundle)
     return AgentRequest(
         thread_id=context.thread_id,
@@ -124,7 +147,10 @@ def compose(
         params=params,
         steps=spoken,
         worktree=workspace.directory if workspace is not None else None,
-        environment={**(workspace.for_children(environment) if workspace is not None else environment), MARK: context.key},
+        environment={
+            **(workspace.for_children(environment) if workspace is not None else environment),
+            MARK: context.key,
+        },
         timeout_s=question.timeout_s,
         attempt=context.attempt,
         calls=sum(calls_of(step) for step in question.steps),
@@ -136,7 +162,9 @@ def compose(
         scratch=scratch,
         cancel=context.cancel,
         progress=progress,
-        remark=lambda text: info.note("6RZKQ0WD", str(secrets.redact(f"{binding.name}: {text}", binding.known))),
+        remark=lambda text: info.note(
+            "6RZKQ0WD", str(secrets.redact(f"{binding.name}: {text}", binding.known))
+        ),
         redact=lambda value: secrets.redact(value, binding.known),
         sandbox=context.config.sandbox,
         reply=context.answer,
@@ -144,7 +172,9 @@ def compose(
         rights=rights,
         flows=flows_of(context, rights.flows) if rights.flows else None,
         extract=extract_of(context) if context.config.extractor is not None else None,
-        reads=tuple(workspace.repository / name for name in workspace.links) if workspace is not None else (),
+        reads=tuple(workspace.repository / name for name in workspace.links)
+        if workspace is not None
+        else (),
     )
 
 
@@ -160,8 +190,11 @@ def extract_of(context: EffectContext) -> ExtractTool:
     return ExtractTool(context)
 
 
-def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the session in which the agent answered for the role before, if it holds nothing beyond the journal.
+def session_of(
+    role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]
+) -> str | None:
+    """Return the session in which the agent answered for the role before, if it holds nothing
+    beyond the journal.
 
     An interrupted attempt left more in it, and a fork's source may have continued it.
     """
@@ -170,7 +203,12 @@ def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Ma
     source = context.start.get("forkFrom")
     inherited = source.get("seq", 0) if isinstance(source, Mapping) else 0
     last = next((step for step in reversed(steps) if role_of(step) == role), None)
-    if last is None or last.get("by") != agent or not isinstance(last.get("seq"), int) or cast("int", last["seq"]) <= inherited:
+    if (
+        last is None
+        or last.get("by") != agent
+        or not isinstance(last.get("seq"), int)
+        or cast("int", last["seq"]) <= inherited
+    ):
         return None
     session = last.get("session")
     return session if isinstance(session, str) else None
@@ -179,7 +217,13 @@ def session_of(role: str, agent: str, context: EffectContext, steps: Sequence[Ma
 def role_of(step: Mapping[str, object]) -> object:
     """Return the role whose agent made a step, failed ones included; None for everything else."""
     error = step.get("error")
-    return error.get("role") if isinstance(error, Mapping) else step.get("role") if step.get("by") != "bundle" else None
+    return (
+        error.get("role")
+        if isinstance(error, Mapping)
+        else step.get("role")
+        if step.get("by") != "bundle"
+        else None
+    )
 
 
 def calls_of(step: Mapping[str, object]) -> int:

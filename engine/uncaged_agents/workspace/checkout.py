@@ -1,4 +1,6 @@
-"""Inspection of a checkout before a thread starts. Its result in the start record is all that a worker needs."""
+"""Inspection of a checkout before a thread starts. Its result in the start record is all that a
+worker needs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from uncaged_engine.services.git import IDENTITY, Git, GitError, WorkspaceError
 
 DEPENDENCY_NAMES = frozenset({".venv", "venv", "node_modules"})
 SHORT_ID_CHARACTERS = 14
-"""Ten characters of time and four of chance: a prefix of the thread's id that a command still accepts."""
+"""Ten characters of time and four of chance: a prefix of the thread's id that a command still
+accepts.
+"""
 SHOWN_CHANGES = 10
 CONVERTING = re.compile(rb"(?m)^[^#\n]*\b(text|eol|crlf|filter|ident|working-tree-encoding)\b")
 SETTINGS = r"^core\.(autocrlf|eol|attributesfile)$"
@@ -23,7 +27,9 @@ UNMERGED = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckoutStatus:
-    """Status of a checkout: changed and new files, unmerged ones, and ignored entries (directories end in a slash)."""
+    """Status of a checkout: changed and new files, unmerged ones, and ignored entries (directories
+    end in a slash).
+    """
 
     changed: tuple[str, ...]
     unmerged: tuple[str, ...]
@@ -40,19 +46,24 @@ def inspect(
     environment: Mapping[str, str],
     now_ms: int,
 ) -> dict[str, object]:
-    """Return the ``workspace`` of a start record: repository, subdirectory, base commit, branch, and the ignored paths to link.
+    """Return the ``workspace`` of a start record: repository, subdirectory, base commit, branch,
+    and the ignored paths to link.
 
-    Nothing is changed; with *include_changes* one commit object is added that no ref names yet (``Workspace.pin`` does).
+    Nothing is changed; with *include_changes* one commit object is added that no ref names yet
+    (``Workspace.pin`` does).
 
     Args:
-        directory: anywhere in a checkout. links: further ignored paths to link, relative to *directory*.
+        directory: anywhere in a checkout. links: further ignored paths to link, relative to
+            *directory*.
     Raises:
-        UsageError: no directory, no repository, a bare one, one with submodules or without a commit, uncommitted changes that
-            are not to be included, a link that is not ignored.
+        UsageError: no directory, no repository, a bare one, one with submodules or without a
+            commit, uncommitted changes that are not to be included, a link that is not ignored.
         EnvironmentLacks: no git.
     """
     if not directory.is_dir():
-        raise UsageError(f"the workspace {str(directory)!r} is not a directory; name another with --workspace DIR")
+        raise UsageError(
+            f"the workspace {str(directory)!r} is not a directory; name another with --workspace DIR"
+        )
     here = Git(directory=directory, environment=environment)
     top = top_of(here)
     git = Git(directory=top, environment=environment)
@@ -60,7 +71,9 @@ def inspect(
     refuse_submodules(git, top)
     status = read_status(git)
     if status.unmerged:
-        raise UsageError(f"{top} has unmerged files ({listed(status.unmerged)}); finish or abort the merge first")
+        raise UsageError(
+            f"{top} has unmerged files ({listed(status.unmerged)}); finish or abort the merge first"
+        )
     if status.changed and not include_changes:
         raise UsageError(
             f"{top} has uncommitted changes ({listed(status.changed)}); commit or stash them, or start from them with --include-changes"
@@ -72,7 +85,12 @@ def inspect(
         "subdirectory": subdirectory,
         "base": commit_changes(git, head, now_ms) if status.changed else head,
         "branch": branch_of(flow, thread_id),
-        "links": sorted({*dependencies(status), *(chosen_link(name, subdirectory, top, status) for name in links)}),
+        "links": sorted(
+            {
+                *dependencies(status),
+                *(chosen_link(name, subdirectory, top, status) for name in links),
+            }
+        ),
     }
 
 
@@ -107,31 +125,49 @@ def top_of(git: Git) -> Path:
             return Path(git.line("rev-parse", "--show-toplevel"))
     except GitError as exc:
         if "not a git repository" in exc.words:
-            advice = "run `git init` and commit there, or name another directory with --workspace DIR"
-            raise UsageError(f"{str(git.directory)!r} is not in a git repository; {advice}") from exc
+            advice = (
+                "run `git init` and commit there, or name another directory with --workspace DIR"
+            )
+            raise UsageError(
+                f"{str(git.directory)!r} is not in a git repository; {advice}"
+            ) from exc
         raise UsageError(f"git cannot use {str(git.directory)!r}: {exc.words}") from exc
     except WorkspaceError as exc:
         raise EnvironmentLacks(str(exc)) from exc
     if kind[-1] == "true":
-        raise UsageError(f"{str(git.directory)!r} is a bare repository; clone it and name the clone with --workspace DIR")
-    raise UsageError(f"{str(git.directory)!r} is inside a git directory; name a checkout with --workspace DIR")
+        raise UsageError(
+            f"{str(git.directory)!r} is a bare repository; clone it and name the clone with --workspace DIR"
+        )
+    raise UsageError(
+        f"{str(git.directory)!r} is inside a git directory; name a checkout with --workspace DIR"
+    )
 
 
 def commit_of(git: Git) -> str:
-    found = git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", accept=(0, 1)).decode().strip()
+    found = (
+        git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", accept=(0, 1)).decode().strip()
+    )
     if not found:
-        raise UsageError(f"{git.directory} has no commit yet; commit once (`git add -A && git commit`), then run again")
+        raise UsageError(
+            f"{git.directory} has no commit yet; commit once (`git add -A && git commit`), then run again"
+        )
     return found
 
 
 def refuse_submodules(git: Git, top: Path) -> None:
-    """Refuse a checkout with submodules: a worktree leaves them empty, so an agent would work on half of the files."""
+    """Refuse a checkout with submodules: a worktree leaves them empty, so an agent would work on
+    half of the files.
+    """
     if not (top / ".gitmodules").is_file():
         return
-    listing = git.run("config", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$", accept=(0, 1)).decode("utf-8", "replace")
+    listing = git.run(
+        "config", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$", accept=(0, 1)
+    ).decode("utf-8", "replace")
     paths = tuple(line.partition(" ")[2] for line in listing.splitlines())
     if paths:
-        raise UsageError(f"{top} has submodules ({listed(paths)}), which a worktree leaves empty; use a clone without them as --workspace")
+        raise UsageError(
+            f"{top} has submodules ({listed(paths)}), which a worktree leaves empty; use a clone without them as --workspace"
+        )
 
 
 def read_status(git: Git) -> CheckoutStatus:
@@ -140,7 +176,11 @@ def read_status(git: Git) -> CheckoutStatus:
         *("--no-optional-locks", "status", "--porcelain=v1", "-z", "--no-renames"),
         *("--untracked-files=normal", "--ignored=traditional"),
     )
-    entries = [(entry[:2], entry[3:]) for entry in raw.decode("utf-8", "surrogateescape").split("\0") if entry]
+    entries = [
+        (entry[:2], entry[3:])
+        for entry in raw.decode("utf-8", "surrogateescape").split("\0")
+        if entry
+    ]
     return CheckoutStatus(
         changed=tuple(path for state, path in entries if state != "!!"),
         unmerged=tuple(path for state, path in entries if state in UNMERGED),
@@ -149,12 +189,18 @@ def read_status(git: Git) -> CheckoutStatus:
 
 
 def listed(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(repr(path) if not path.isprintable() else path for path in paths[:SHOWN_CHANGES])
-    return shown if len(paths) <= SHOWN_CHANGES else f"{shown} and {len(paths) - SHOWN_CHANGES} more"
+    shown = ", ".join(
+        repr(path) if not path.isprintable() else path for path in paths[:SHOWN_CHANGES]
+    )
+    return (
+        shown if len(paths) <= SHOWN_CHANGES else f"{shown} and {len(paths) - SHOWN_CHANGES} more"
+    )
 
 
 def dependencies(status: CheckoutStatus) -> Iterable[str]:
-    return (path.rstrip("/") for path in status.ignored if PurePosixPath(path).name in DEPENDENCY_NAMES)
+    return (
+        path.rstrip("/") for path in status.ignored if PurePosixPath(path).name in DEPENDENCY_NAMES
+    )
 
 
 def chosen_link(name: str, subdirectory: str, top: Path, status: CheckoutStatus) -> str:
@@ -173,7 +219,9 @@ def chosen_link(name: str, subdirectory: str, top: Path, status: CheckoutStatus)
 
 
 def commit_changes(git: Git, head: str, now_ms: int) -> str:
-    """Commit the checkout as it is, untracked files included, without touching its index, branch or files."""
+    """Commit the checkout as it is, untracked files included, without touching its index, branch or
+    files.
+    """
     index = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "index"))
     with tempfile.TemporaryDirectory(prefix="uncaged-index-") as private:
         copy = Path(private) / "index"
@@ -182,16 +230,27 @@ def commit_changes(git: Git, head: str, now_ms: int) -> str:
         own_index = {"GIT_INDEX_FILE": str(copy)}
         git.run("add", "--all", more=own_index)
         tree = git.run("write-tree", more=own_index).decode().strip()
-    date = {"GIT_AUTHOR_DATE": f"@{now_ms // 1000} +0000", "GIT_COMMITTER_DATE": f"@{now_ms // 1000} +0000"}
+    date = {
+        "GIT_AUTHOR_DATE": f"@{now_ms // 1000} +0000",
+        "GIT_COMMITTER_DATE": f"@{now_ms // 1000} +0000",
+    }
     message = b"Uncommitted changes, as they stood when the thread started\n"
-    return git.run("commit-tree", tree, "-p", head, stdin=message, more={**IDENTITY, **date}).decode().strip()
+    return (
+        git.run("commit-tree", tree, "-p", head, stdin=message, more={**IDENTITY, **date})
+        .decode()
+        .strip()
+    )
 
 
 def changes_bytes(git: Git) -> bool:
-    """Return whether a setting or an attribute of the checkout at *git* may convert files; a needless yes costs time, nothing else."""
+    """Return whether a setting or an attribute of the checkout at *git* may convert files; a
+    needless yes costs time, nothing else.
+    """
     if git.run("config", "--get-regexp", SETTINGS, accept=(0, 1)).strip():
         return True
-    listing = git.run("ls-files", "-z", "--", ":(glob)**/.gitattributes").decode("utf-8", "surrogateescape")
+    listing = git.run("ls-files", "-z", "--", ":(glob)**/.gitattributes").decode(
+        "utf-8", "surrogateescape"
+    )
     own = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "info/attributes"))
     paths = [own, *(git.directory / name for name in listing.split("\0") if name)]
     return any(CONVERTING.search(path.read_bytes()) for path in paths if path.is_file())

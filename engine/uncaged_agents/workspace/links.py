@@ -1,7 +1,9 @@
-"""Links from a worktree to the ignored dependencies of its repository, which git still ignores there.
+"""Links from a worktree to the ignored dependencies of its repository, which git still ignores
+there.
 
-A directory becomes a real directory of links to what the original holds, not one link: patterns such as ``.venv/`` match directories
-only, and a package that an agent installs lands in the worktree instead of in the person's own ``node_modules``.
+A directory becomes a real directory of links to what the original holds, not one link: patterns
+such as ``.venv/`` match directories only, and a package that an agent installs lands in the
+worktree instead of in the person's own ``node_modules``.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from .venv import is_venv, mirror_venv
 
 
 def make_links(names: Iterable[str], repository: Path, tree: Path) -> None:
-    """Link each of *names* (relative paths) from *tree* into *repository*; an existing target stays, a missing source is skipped."""
+    """Link each of *names* (relative paths) from *tree* into *repository*; an existing target
+    stays, a missing source is skipped.
+    """
     for name in names:
         source, target = repository / name, tree / name
         if target.is_symlink() or target.exists() or not source.exists():
@@ -23,7 +27,8 @@ def make_links(names: Iterable[str], repository: Path, tree: Path) -> None:
         if not source.is_dir():
             target.symlink_to(source)
             continue
-        half = target.with_name(f"{target.name}.uncaged-half")  # crash here: the next call starts it anew
+        # crash here: the next call starts it anew
+        half = target.with_name(f"{target.name}.uncaged-half")
         shutil.rmtree(half, ignore_errors=True)
         half.mkdir()
         if is_venv(source):
@@ -41,8 +46,11 @@ def link_children(source: Path, target: Path) -> None:
             (target / child.name).symlink_to(child)
 
 
-def translated(environment: dict[str, str], names: Iterable[str], repository: Path, tree: Path) -> dict[str, str]:
-    """Point PATH and VIRTUAL_ENV of a child to the worktree's mirror where they name a linked directory of the repository.
+def translated(
+    environment: dict[str, str], names: Iterable[str], repository: Path, tree: Path
+) -> dict[str, str]:
+    """Point PATH and VIRTUAL_ENV of a child to the worktree's mirror where they name a linked
+    directory of the repository.
 
     Otherwise an activated environment would test the person's checkout instead of the worktree.
     """

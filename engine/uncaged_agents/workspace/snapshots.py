@@ -1,7 +1,8 @@
 """Snapshots of a worktree: commits of its exact bytes, and the way back to them.
 
-The files are read through a private git directory of the thread: its own index (kept, so that only changed files are read again), no
-hooks, and attributes that switch off every conversion and filter. Objects and the thread's one ref go into the person's repository.
+The files are read through a private git directory of the thread: its own index (kept, so that only
+changed files are read again), no hooks, and attributes that switch off every conversion and filter.
+Objects and the thread's one ref go into the person's repository.
 """
 
 from __future__ import annotations
@@ -15,21 +16,46 @@ from uncaged_engine.services.git import IDENTITY, Git, GitError, WorkspaceError
 
 NO_CONVERSION = "* -text !eol -ident !filter !working-tree-encoding\n"
 COPIED_SETTINGS = ("core.filemode", "core.symlinks", "core.ignorecase", "core.excludesfile")
-UNFINISHED = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE", "SQUASH_MSG")
+UNFINISHED = (
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "AUTO_MERGE",
+    "SQUASH_MSG",
+)
 UNFINISHED_DIRECTORIES = ("rebase-merge", "rebase-apply", "sequencer")
-EMBEDDED = (("warning: adding embedded git repository: ", ""), ("error: '", "' does not have a commit checked out"))
+EMBEDDED = (
+    ("warning: adding embedded git repository: ", ""),
+    ("error: '", "' does not have a commit checked out"),
+)
 """What ``git add`` says of a repository inside the worktree: one with a commit, one without."""
 MAX_EMBEDDED = 100
-UNREPLACED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null", "GIT_NO_LAZY_FETCH": "1"}
-"""Variables that show commits as they are, whatever was put in their place, and fetch none from elsewhere."""
-TORN_INDEX = ("index file smaller", "index file corrupt", "bad signature", "bad index", "index uses", "index entry")
+UNREPLACED = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+"""Variables that show commits as they are, whatever was put in their place, and fetch none from
+elsewhere.
+"""
+TORN_INDEX = (
+    "index file smaller",
+    "index file corrupt",
+    "bad signature",
+    "bad index",
+    "index uses",
+    "index entry",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadState:
     """Position of a worktree.
 
-    ref: what HEAD names; ``HEAD`` itself when detached. commit: the commit there. branch: the commit of the thread's own branch.
+    ref: what HEAD names; ``HEAD`` itself when detached. commit: the commit there. branch: the
+    commit of the thread's own branch.
     """
 
     ref: str
@@ -41,8 +67,10 @@ class HeadState:
 class Snapshots:
     """Snapshots of one thread.
 
-    tree: the worktree. common: the repository's git directory. admin: the worktree's own part of it. private: the thread's own.
-    ref: the thread's ref. branch: the thread's branch, as a full ref. links: paths that are never part of a snapshot.
+    tree: the worktree. common: the repository's git directory. admin: the worktree's own part of
+    it. private: the thread's own.
+    ref: the thread's ref. branch: the thread's branch, as a full ref. links: paths that are never
+    part of a snapshot.
     """
 
     tree: Path
@@ -55,9 +83,11 @@ class Snapshots:
     environment: Mapping[str, str]
 
     def create(self, *, converted: bool) -> None:
-        """Make the private git directory; its index starts as the worktree's, which was just checked out.
+        """Make the private git directory; its index starts as the worktree's, which was just
+        checked out.
 
-        converted: the checkout passed through conversions, so that the index does not know the bytes on disk; all are read once.
+        converted: the checkout passed through conversions, so that the index does not know the
+        bytes on disk; all are read once.
         """
         shutil.rmtree(self.private, ignore_errors=True)
         (self.private / "info").mkdir(parents=True)
@@ -71,10 +101,20 @@ class Snapshots:
         """Commit the worktree as it is, point the thread's ref to the commit, and return it."""
         tree = self._write_tree()
         head = self._head()
-        parents = [part for parent in (head.commit, previous) if parent is not None for part in ("-p", parent)]
+        parents = [
+            part
+            for parent in (head.commit, previous)
+            if parent is not None
+            for part in ("-p", parent)
+        ]
         text = f"{message}\n\nhead: {head.ref} {head.commit or '-'}\nbranch: {self.branch} {head.branch or '-'}\n"
-        date = {"GIT_AUTHOR_DATE": f"@{now_ms // 1000} +0000", "GIT_COMMITTER_DATE": f"@{now_ms // 1000} +0000"}
-        made = self._repository().run("commit-tree", tree, *parents, stdin=text.encode(), more={**IDENTITY, **date})
+        date = {
+            "GIT_AUTHOR_DATE": f"@{now_ms // 1000} +0000",
+            "GIT_COMMITTER_DATE": f"@{now_ms // 1000} +0000",
+        }
+        made = self._repository().run(
+            "commit-tree", tree, *parents, stdin=text.encode(), more={**IDENTITY, **date}
+        )
         commit = made.decode().strip()
         self._keep_index(commit)
         self._repository().run("update-ref", self.ref, commit)
@@ -83,7 +123,8 @@ class Snapshots:
     def restore(self, commit: str) -> None:
         """Put files, index, HEAD and branch of the worktree back to what they were at *commit*.
 
-        Untracked files go, ignored ones stay. A commit that is no snapshot restores its own files, with the branch at it.
+        Untracked files go, ignored ones stay. A commit that is no snapshot restores its own files,
+        with the branch at it.
         """
         tree, head = self._read(commit)
         self._drop_unfinished()
@@ -100,7 +141,12 @@ class Snapshots:
 
     def current_branch(self) -> str | None:
         """Return the branch that the worktree is on; None if it is on none."""
-        ref = self._worktree().run("symbolic-ref", "--quiet", "HEAD", accept=(0, 1)).decode("utf-8", "surrogateescape").strip()
+        ref = (
+            self._worktree()
+            .run("symbolic-ref", "--quiet", "HEAD", accept=(0, 1))
+            .decode("utf-8", "surrogateescape")
+            .strip()
+        )
         return ref.removeprefix("refs/heads/") or None
 
     def has_commit(self, name: str) -> bool:
@@ -113,13 +159,27 @@ class Snapshots:
         """Return whether *commit* is part of HEAD's history and not of *base*'s."""
         git = self._worktree()
         behind = git.run("rev-list", "--max-count=1", commit, "--not", "HEAD", more=UNREPLACED)
-        return not behind.strip() and bool(git.run("rev-list", "--max-count=1", commit, "--not", base, more=UNREPLACED).strip())
+        return not behind.strip() and bool(
+            git.run("rev-list", "--max-count=1", commit, "--not", base, more=UNREPLACED).strip()
+        )
 
     def changed_paths(self, since: Sequence[str]) -> frozenset[str]:
-        """Return the paths that differ between the worktree and any of the commits *since*, deleted and untracked ones included."""
+        """Return the paths that differ between the worktree and any of the commits *since*, deleted
+        and untracked ones included.
+        """
         tree = self._write_tree()
-        lists = [self._repository().run("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree) for commit in since]
-        return frozenset(path.decode("utf-8", "surrogateescape") for found in lists for path in found.split(b"\0") if path)
+        lists = [
+            self._repository().run(
+                "diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree
+            )
+            for commit in since
+        ]
+        return frozenset(
+            path.decode("utf-8", "surrogateescape")
+            for found in lists
+            for path in found.split(b"\0")
+            if path
+        )
 
     def _write_tree(self) -> str:
         self._write_excludes()
@@ -133,12 +193,19 @@ class Snapshots:
             embedded = embedded_in(words)
             if not embedded:
                 return self._run_with_index("write-tree")[0].decode().strip()
-            # An agent made a repository inside the worktree. Its files stay where they are, but no snapshot can hold them.
-            with (self.private / "embedded").open("a", encoding="utf-8", errors="surrogateescape") as known:
+            # An agent made a repository inside the worktree. Its files stay where they are, but no
+            # snapshot can hold them.
+            with (self.private / "embedded").open(
+                "a", encoding="utf-8", errors="surrogateescape"
+            ) as known:
                 known.writelines(f"/{path}\n" for path in embedded)
             self._write_excludes()
-            self._run_with_index("rm", "-r", "-f", "--cached", "--quiet", "--ignore-unmatch", "--", *embedded)
-        raise WorkspaceError(f"{self.tree} holds more than {MAX_EMBEDDED} repositories of its own; remove them, then resume")
+            self._run_with_index(
+                "rm", "-r", "-f", "--cached", "--quiet", "--ignore-unmatch", "--", *embedded
+            )
+        raise WorkspaceError(
+            f"{self.tree} holds more than {MAX_EMBEDDED} repositories of its own; remove them, then resume"
+        )
 
     def _run_with_index(self, *arguments: str) -> tuple[bytes, str]:
         """Run git for the files; a private index that a crash tore is made anew once."""
@@ -151,7 +218,9 @@ class Snapshots:
             return self._files().speak(*arguments)
 
     def _seed_index(self, *, read_all: bool) -> None:
-        """Copy the worktree's own index, which knows the files that were checked out; with *read_all* have all files read again."""
+        """Copy the worktree's own index, which knows the files that were checked out; with
+        *read_all* have all files read again.
+        """
         own = self.admin / "index"
         if own.exists():
             shutil.copy2(own, self.private / "index")
@@ -167,25 +236,43 @@ class Snapshots:
             words = git.line("rev-parse", "HEAD", "--symbolic-full-name", "HEAD").split("\n")
             commit, ref = words[0], words[1]
         except GitError:  # an orphan branch: HEAD names a ref that does not exist yet
-            return HeadState(ref=git.line("symbolic-ref", "HEAD"), commit=None, branch=self._branch_commit())
-        return HeadState(ref=ref, commit=commit, branch=commit if ref == self.branch else self._branch_commit())
+            return HeadState(
+                ref=git.line("symbolic-ref", "HEAD"), commit=None, branch=self._branch_commit()
+            )
+        return HeadState(
+            ref=ref, commit=commit, branch=commit if ref == self.branch else self._branch_commit()
+        )
 
     def _branch_commit(self) -> str | None:
-        return self._repository().run("rev-parse", "--quiet", "--verify", self.branch, accept=(0, 1)).decode().strip() or None
+        return (
+            self._repository()
+            .run("rev-parse", "--quiet", "--verify", self.branch, accept=(0, 1))
+            .decode()
+            .strip()
+            or None
+        )
 
     def _read(self, commit: str) -> tuple[str, HeadState]:
         """Return the tree of *commit* and the position of the worktree."""
         text = self._repository().run("cat-file", "commit", commit).decode("utf-8", "replace")
         headers, _, message = text.partition("\n\n")
         tree = headers.split("\n", 1)[0].removeprefix("tree ")
-        recorded = dict(line.split(": ", 1) for line in message.splitlines() if line.startswith(("head: ", "branch: ")))
+        recorded = dict(
+            line.split(": ", 1)
+            for line in message.splitlines()
+            if line.startswith(("head: ", "branch: "))
+        )
         if not message.startswith("snapshot ") or recorded.keys() != {"head", "branch"}:
             return tree, HeadState(ref=self.branch, commit=commit, branch=commit)
         ref, _, at = recorded["head"].rpartition(" ")
         branch, _, own = recorded["branch"].rpartition(" ")
-        if branch != self.branch and at != "-":  # a fork's source made it: its refs are not ours to move
+        if (
+            branch != self.branch and at != "-"
+        ):  # a fork's source made it: its refs are not ours to move
             return tree, HeadState(ref=self.branch, commit=at, branch=at)
-        return tree, HeadState(ref=ref, commit=None if at == "-" else at, branch=None if own == "-" else own)
+        return tree, HeadState(
+            ref=ref, commit=None if at == "-" else at, branch=None if own == "-" else own
+        )
 
     def _set_head(self, head: HeadState) -> None:
         git = self._worktree()
@@ -199,7 +286,9 @@ class Snapshots:
             git.run("update-ref", head.ref, head.commit)
 
     def _drop_unfinished(self) -> None:
-        """Remove what a killed git left in the worktree's own directory; nothing else runs there now."""
+        """Remove what a killed git left in the worktree's own directory; nothing else runs there
+        now.
+        """
         for name in (*UNFINISHED, "index.lock", "HEAD.lock"):
             (self.admin / name).unlink(missing_ok=True)
         for name in UNFINISHED_DIRECTORIES:
@@ -212,12 +301,18 @@ class Snapshots:
         text = f"gitdir: {self.admin}\n"
         if pointer.is_dir() and not pointer.is_symlink():
             shutil.rmtree(pointer)
-        if pointer.is_symlink() or not pointer.exists() or pointer.read_text("utf-8", "replace") != text:
+        if (
+            pointer.is_symlink()
+            or not pointer.exists()
+            or pointer.read_text("utf-8", "replace") != text
+        ):
             pointer.unlink(missing_ok=True)
             pointer.write_text(text, "utf-8")
 
     def _write_excludes(self) -> None:
-        """Write the private excludes: those of the repository, the links, and the repositories inside the worktree."""
+        """Write the private excludes: those of the repository, the links, and the repositories
+        inside the worktree.
+        """
         parts = [f"/{name}\n" for name in self.links]
         for source in (self.common / "info" / "exclude", self.private / "embedded"):
             if source.exists():
@@ -230,9 +325,17 @@ class Snapshots:
     def _config(self) -> str:
         repository = self._repository()
         form = repository.line("rev-parse", "--show-object-format")
-        lines = ["[core]", "\tbare = false", "\trepositoryformatversion = " + ("0" if form == "sha1" else "1")]
+        lines = [
+            "[core]",
+            "\tbare = false",
+            "\trepositoryformatversion = " + ("0" if form == "sha1" else "1"),
+        ]
         for name in COPIED_SETTINGS:
-            value = repository.run("config", "--get", name, accept=(0, 1)).decode("utf-8", "replace").strip()
+            value = (
+                repository.run("config", "--get", name, accept=(0, 1))
+                .decode("utf-8", "replace")
+                .strip()
+            )
             if value:
                 quoted = value.replace("\\", "\\\\").replace('"', '\\"')
                 lines.append(f'\t{name.removeprefix("core.")} = "{quoted}"')
@@ -241,7 +344,9 @@ class Snapshots:
         return "\n".join(lines) + "\n"
 
     def _keep_index(self, commit: str) -> None:
-        """Keep what is staged beside the newest snapshot; a fork of an older one starts with nothing staged."""
+        """Keep what is staged beside the newest snapshot; a fork of an older one starts with
+        nothing staged.
+        """
         index, kept = self.admin / "index", self._kept_index(commit)
         if index.exists():
             half = kept.with_suffix(".half")
@@ -255,8 +360,14 @@ class Snapshots:
         return self.private / f"{commit}.staged"
 
     def _files(self) -> Git:
-        """Return git for the files: the private directory, the worktree, the repository's objects."""
-        variables = {"GIT_DIR": str(self.private), "GIT_WORK_TREE": str(self.tree), "GIT_OBJECT_DIRECTORY": str(self.common / "objects")}
+        """Return git for the files: the private directory, the worktree, the repository's
+        objects.
+        """
+        variables = {
+            "GIT_DIR": str(self.private),
+            "GIT_WORK_TREE": str(self.tree),
+            "GIT_OBJECT_DIRECTORY": str(self.common / "objects"),
+        }
         return Git(directory=self.tree, environment=self.environment, variables=variables)
 
     def _worktree(self) -> Git:
@@ -265,11 +376,17 @@ class Snapshots:
         return Git(directory=self.tree, environment=self.environment, variables=variables)
 
     def _repository(self) -> Git:
-        return Git(directory=self.common, environment=self.environment, variables={"GIT_DIR": str(self.common)})
+        return Git(
+            directory=self.common,
+            environment=self.environment,
+            variables={"GIT_DIR": str(self.common)},
+        )
 
 
 def embedded_in(words: str) -> list[str]:
-    """Return the repositories inside the worktree that ``git add`` complained of: with commits (a warning) and without (an error)."""
+    """Return the repositories inside the worktree that ``git add`` complained of: with commits (a
+    warning) and without (an error).
+    """
     found = []
     for line in words.splitlines():
         for before, after in EMBEDDED:

@@ -36,7 +36,8 @@ class WorktreeRecord:
 class Workspace:
     """Worktree of one thread; see ``of``.
 
-    repository: the user's checkout. tree: the worktree. scratch: private files of the thread, beside it.
+    repository: the user's checkout. tree: the worktree. scratch: private files of the thread,
+    beside it.
     """
 
     thread_id: str
@@ -50,7 +51,14 @@ class Workspace:
     environment: Mapping[str, str]
 
     @classmethod
-    def of(cls, start: Mapping[str, object], store: Store, thread_id: ThreadId, *, environment: Mapping[str, str]) -> Workspace | None:
+    def of(
+        cls,
+        start: Mapping[str, object],
+        store: Store,
+        thread_id: ThreadId,
+        *,
+        environment: Mapping[str, str],
+    ) -> Workspace | None:
         """Return the workspace that a start record names, or None; nothing is touched."""
         recorded = start.get("workspace")
         if not isinstance(recorded, Mapping):
@@ -69,7 +77,9 @@ class Workspace:
 
     @property
     def directory(self) -> Path:
-        """Return the agent's directory: the worktree, or the subdirectory of it in which the person started."""
+        """Return the agent's directory: the worktree, or the subdirectory of it in which the person
+        started.
+        """
         return self.tree / self.subdirectory
 
     @property
@@ -77,9 +87,11 @@ class Workspace:
         return f"refs/uncaged/{self.thread_id}"
 
     def pin(self, commit: str) -> None:
-        """Let the thread's ref name *commit*, so that no garbage collection takes it before the worktree exists.
+        """Let the thread's ref name *commit*, so that no garbage collection takes it before the
+        worktree exists.
 
-        For a base that was made of uncommitted changes, and for a fork, whose source may be removed.
+        For a base that was made of uncommitted changes, and for a fork, whose source may be
+        removed.
         """
         self._git().run("update-ref", self.ref, commit)
 
@@ -87,25 +99,35 @@ class Workspace:
         """Make the worktree unless it exists already.
 
         Args:
-            latest: the snapshot of the last finished step, a fork's inherited ones included; a worktree that is made now starts from it.
+            latest: the snapshot of the last finished step, a fork's inherited ones included; a
+                worktree that is made now starts from it.
         Raises:
-            WorkspaceError: the repository is gone, the branch is in use elsewhere, the disk is full …; the message has git's words.
+            WorkspaceError: the repository is gone, the branch is in use elsewhere, the disk is full
+                …; the message has git's words.
         """
         with on_disk(self.tree):
             if not self._exists():
                 with self._locked():
-                    if not self._exists():  # another role of the same thread may have made it meanwhile
+                    if (
+                        not self._exists()
+                    ):  # another role of the same thread may have made it meanwhile
                         self._make(latest, now_ms=now_ms)
             self._complete()
 
     def snapshot(self, seq: int, previous: str | None, *, now_ms: int) -> str:
-        """Commit the worktree as step *seq* left it and return the commit. previous: the last finished step's snapshot, if any."""
+        """Commit the worktree as step *seq* left it and return the commit. previous: the last
+        finished step's snapshot, if any.
+        """
         record = self._record()
         with on_disk(self.tree):
-            return self._snapshots(record).take(self._message(seq), previous=previous or record.first, now_ms=now_ms)
+            return self._snapshots(record).take(
+                self._message(seq), previous=previous or record.first, now_ms=now_ms
+            )
 
     def restore(self, latest: str | None) -> None:
-        """Put the worktree back to the snapshot *latest*, or to how it was before the first step."""
+        """Put the worktree back to the snapshot *latest*, or to how it was before the first
+        step.
+        """
         record = self._record()
         with on_disk(self.tree):
             self._snapshots(record).restore(latest or record.first)
@@ -120,11 +142,15 @@ class Workspace:
         return self._snapshots(self._record()).has_commit(name)
 
     def made_commit(self, commit: str) -> bool:
-        """Return whether a commit is on the worktree's branch and was not there before the thread."""
+        """Return whether a commit is on the worktree's branch and was not there before the
+        thread.
+        """
         return self._snapshots(self._record()).is_ahead(commit, self.base)
 
     def changed_paths(self, latest: str | None) -> frozenset[str]:
-        """Return the paths that were changed since the thread began, or since the snapshot *latest*."""
+        """Return the paths that were changed since the thread began, or since the snapshot
+        *latest*.
+        """
         record = self._record()
         with on_disk(self.tree):
             return self._snapshots(record).changed_paths((self.base, latest or record.first))
@@ -134,14 +160,17 @@ class Workspace:
         return translated(dict(environment), self.links, self.repository, self.tree)
 
     def remove(self) -> str | None:
-        """Remove worktree, private files and ref, and the branch unless it holds commits that nothing else holds.
+        """Remove worktree, private files and ref, and the branch unless it holds commits that
+        nothing else holds.
 
         Returns:
             The branch, when it was kept.
         """
         kept = None
         git = self._git()
-        if self.repository.is_dir() and git.run("rev-parse", "--git-dir", accept=(0, 128)):  # 128: it is no repository any more
+        if self.repository.is_dir() and git.run(
+            "rev-parse", "--git-dir", accept=(0, 128)
+        ):  # 128: it is no repository any more
             with self._locked():
                 self._drop_tree(git)
                 git.run("update-ref", "-d", self.ref)
@@ -151,7 +180,9 @@ class Workspace:
         return kept
 
     def _drop_tree(self, git: Git) -> None:
-        """Remove the files first: git then forgets the worktree in whatever state a crash or an agent left it (128: it knows none)."""
+        """Remove the files first: git then forgets the worktree in whatever state a crash or an
+        agent left it (128: it knows none).
+        """
         shutil.rmtree(self.tree, ignore_errors=True)
         git.run("worktree", "remove", "--force", "--force", str(self.tree), accept=(0, 128))
 
@@ -159,17 +190,28 @@ class Workspace:
         ref = f"refs/heads/{self.branch}"
         if not git.run("rev-parse", "--quiet", "--verify", ref, accept=(0, 1)).strip():
             return None
-        elsewhere = ("--not", self.base, f"--exclude={self.branch}", "--branches", "--remotes", "--tags")
+        elsewhere = (
+            "--not",
+            self.base,
+            f"--exclude={self.branch}",
+            "--branches",
+            "--remotes",
+            "--tags",
+        )
         try:
             if git.run("rev-list", "--max-count=1", ref, *elsewhere).strip():
                 return self.branch
             git.run("branch", "--delete", "--force", self.branch)
-        except GitError:  # it is checked out somewhere, or its base is gone: a branch too many is better than one too few
+        # it is checked out somewhere, or its base is gone: a branch too many is better than one too
+        # few
+        except GitError:
             return self.branch
         return None
 
     def _complete(self) -> None:
-        """Bring back what no snapshot holds: the links, and a directory without files in which the person started."""
+        """Bring back what no snapshot holds: the links, and a directory without files in which the
+        person started.
+        """
         make_links(self.links, self.repository, self.tree)
         self.directory.mkdir(parents=True, exist_ok=True)
 
@@ -178,7 +220,9 @@ class Workspace:
 
     def _make(self, latest: str | None, *, now_ms: int) -> None:
         if not self.repository.is_dir():
-            raise WorkspaceError(f"the repository {self.repository} is gone; bring it back, then resume")
+            raise WorkspaceError(
+                f"the repository {self.repository} is gone; bring it back, then resume"
+            )
         git = self._git()
         self._refuse_branch_in_use(git)
         self._drop_tree(git)
@@ -187,7 +231,16 @@ class Workspace:
         start = latest or self.base
         checkout = ("--no-checkout",) if latest else ()
         git.run(
-            "worktree", "add", "--quiet", "--force", "--no-track", *checkout, "-B", self.branch, str(self.tree), self._commit_at(git, start)
+            "worktree",
+            "add",
+            "--quiet",
+            "--force",
+            "--no-track",
+            *checkout,
+            "-B",
+            self.branch,
+            str(self.tree),
+            self._commit_at(git, start),
         )
         inside = Git(directory=self.tree, environment=self.environment)
         common = Path(inside.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
@@ -204,15 +257,31 @@ class Workspace:
         half.replace(self._record_path)  # crash before this: the worktree is made anew
 
     def _commit_at(self, git: Git, start: str) -> str:
-        """Return the commit under a snapshot, its first parent; ``restore`` then puts HEAD and branch exactly."""
-        return start if start == self.base else git.line("rev-parse", "--verify", f"{start}^1^{{commit}}")
+        """Return the commit under a snapshot, its first parent; ``restore`` then puts HEAD and
+        branch exactly.
+        """
+        return (
+            start
+            if start == self.base
+            else git.line("rev-parse", "--verify", f"{start}^1^{{commit}}")
+        )
 
     def _refuse_branch_in_use(self, git: Git) -> None:
-        for entry in git.run("worktree", "list", "--porcelain").decode("utf-8", "surrogateescape").split("\n\n"):
+        for entry in (
+            git.run("worktree", "list", "--porcelain")
+            .decode("utf-8", "surrogateescape")
+            .split("\n\n")
+        ):
             lines = entry.strip().split("\n")
             where = lines[0].removeprefix("worktree ")
-            if f"branch refs/heads/{self.branch}" in lines and Path(where) != self.tree and Path(where).exists():
-                raise WorkspaceError(f"the branch {self.branch} is checked out in {where}; switch to another one there, then resume")
+            if (
+                f"branch refs/heads/{self.branch}" in lines
+                and Path(where) != self.tree
+                and Path(where).exists()
+            ):
+                raise WorkspaceError(
+                    f"the branch {self.branch} is checked out in {where}; switch to another one there, then resume"
+                )
 
     def _message(self, seq: int) -> str:
         return f"snapshot of thread {self.thread_id} after step {seq}"
@@ -239,21 +308,31 @@ class Workspace:
     def _read_record(self) -> WorktreeRecord | None:
         try:
             recorded = json.loads(self._record_path.read_bytes())
-            return WorktreeRecord(common=Path(recorded["common"]), admin=Path(recorded["admin"]), first=recorded["first"])
+            return WorktreeRecord(
+                common=Path(recorded["common"]),
+                admin=Path(recorded["admin"]),
+                first=recorded["first"],
+            )
         except (FileNotFoundError, ValueError, KeyError):
             return None
 
     def _record(self) -> WorktreeRecord:
         record = self._read_record()
         if record is None:
-            raise WorkspaceError(f"the worktree of thread {self.thread_id} is not there; resume makes it anew")
+            raise WorkspaceError(
+                f"the worktree of thread {self.thread_id} is not there; resume makes it anew"
+            )
         return record
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the store's lock on worktrees, which are added and removed one after the other; git's own locks do the rest."""
+        """Hold the store's lock on worktrees, which are added and removed one after the other;
+        git's own locks do the rest.
+        """
         self.tree.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(self.tree.parent / ".worktrees.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(
+            self.tree.parent / ".worktrees.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
@@ -263,11 +342,15 @@ class Workspace:
 
 def last_snapshot(steps: Sequence[Mapping[str, object]]) -> str | None:
     """Return the newest snapshot among a thread's finished steps."""
-    return next((found for step in reversed(steps) if (found := snapshot_of(step)) is not None), None)
+    return next(
+        (found for step in reversed(steps) if (found := snapshot_of(step)) is not None), None
+    )
 
 
 def snapshot_of(step: Mapping[str, object]) -> str | None:
-    """Return the commit of the snapshot that a step's record names; a failed role step has it in its error."""
+    """Return the commit of the snapshot that a step's record names; a failed role step has it in
+    its error.
+    """
     error = step.get("error")
     found = step.get("snapshot") or (error.get("snapshot") if isinstance(error, Mapping) else None)
     return found if isinstance(found, str) else None

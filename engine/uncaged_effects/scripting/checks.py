@@ -1,4 +1,5 @@
-"""What a script names in its text and its policy does not allow is told before it starts, with line and column.
+"""What a script names in its text and its policy does not allow is told before it starts, with line
+and column.
 
 These checks are for early, clear answers; what holds a script back for certain is the sandbox.
 """
@@ -15,8 +16,22 @@ from uncaged_engine.services.sandbox import Refused
 from .wish import Limits, declared
 
 NEVER_CMDLETS = frozenset(
-    {"invoke-expression", "add-type", "set-executionpolicy", "register-scheduledtask", "register-objectevent", "register-engineevent"}
-    | {"register-wmievent", "unregister-scheduledtask", "unregister-event", "enable-psremoting", "enter-pssession", "new-pssession"}
+    {
+        "invoke-expression",
+        "add-type",
+        "set-executionpolicy",
+        "register-scheduledtask",
+        "register-objectevent",
+        "register-engineevent",
+    }
+    | {
+        "register-wmievent",
+        "unregister-scheduledtask",
+        "unregister-event",
+        "enable-psremoting",
+        "enter-pssession",
+        "new-pssession",
+    }
     | {"start-process", "new-object"}
 )
 _CMDLET = re.compile(r"(?<![\w$.'\"-])([A-Z][A-Za-z]+-[A-Z][A-Za-z0-9]+)\b")
@@ -31,18 +46,28 @@ def check_text(language: str, text: str, limits: Limits) -> None:
 
 
 def check_imports(text: str, allowed: Sequence[str]) -> None:
-    """A Python script imports the standard library, and of other modules those that the policy names."""
+    """A Python script imports the standard library, and of other modules those that the policy
+    names.
+    """
     try:
         tree = ast.parse(text)
     except SyntaxError as exc:
-        raise ValueError(f"line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}") from exc
+        raise ValueError(
+            f"line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}"
+        ) from exc
     except (ValueError, RecursionError, MemoryError) as exc:
         raise ValueError(f"the script cannot be read: {exc}") from exc
-    for node, module in sorted(_imports(tree), key=lambda found: (found[0].lineno, found[0].col_offset)):
+    for node, module in sorted(
+        _imports(tree), key=lambda found: (found[0].lineno, found[0].col_offset)
+    ):
         top = module.partition(".")[0]
-        if top not in sys.stdlib_module_names and not any(module == name or module.startswith(f"{name}.") for name in allowed):
+        if top not in sys.stdlib_module_names and not any(
+            module == name or module.startswith(f"{name}.") for name in allowed
+        ):
             where = f"line {node.lineno}, column {node.col_offset + 1}"
-            raise Refused(f"{where}: the module {module!r} is not among the policy's modules; {declared('modules', [top])}")
+            raise Refused(
+                f"{where}: the module {module!r} is not among the policy's modules; {declared('modules', [top])}"
+            )
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
@@ -52,14 +77,19 @@ def _imports(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
                 yield from ((node, alias.name) for alias in names)
             case ast.ImportFrom(module=str(module), level=0):
                 yield node, module
-            case ast.Call(func=ast.Name(id="__import__") | ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
+            case ast.Call(
+                func=ast.Name(id="__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
                 yield node, name
             case _:
                 pass
 
 
 def check_cmdlets(text: str, allowed: Sequence[str]) -> None:
-    """A PowerShell script names only cmdlets that the policy lists among its executables, and some never."""
+    """A PowerShell script names only cmdlets that the policy lists among its executables, and some
+    never.
+    """
     own = {name.lower() for name in re.findall(r"\bfunction\s+([\w-]+)", text, re.IGNORECASE)}
     listed = {name.lower() for name in allowed}
     for number, line in enumerate(text.split("\n"), 1):
@@ -68,4 +98,6 @@ def check_cmdlets(text: str, allowed: Sequence[str]) -> None:
             if name.lower() in NEVER_CMDLETS:
                 raise Refused(f"{where}: the cmdlet {name!r} is never run here")
             if name.lower() not in listed | own:
-                raise Refused(f"{where}: the cmdlet {name!r} is not among the policy's executables; {declared('executables', [name])}")
+                raise Refused(
+                    f"{where}: the cmdlet {name!r} is not among the policy's executables; {declared('executables', [name])}"
+                )

@@ -1,6 +1,8 @@
-"""The network of a script: none, the hosts of its policy, or the machine's own. For hosts, a proxy outside is all that it can reach.
+"""The network of a script: none, the hosts of its policy, or the machine's own. For hosts, a proxy
+outside is all that it can reach.
 
-The script has a network of its own with nothing in it. A socket that listens there is opened by a small process that enters that network,
+The script has a network of its own with nothing in it. A socket that listens there is opened by a
+small process that enters that network,
 and is handed out to the proxy: so nothing of the proxy runs inside, and nothing else leads out.
 """
 
@@ -22,7 +24,11 @@ from .wish import Limits
 
 PORT = 3128
 PROXY = f"http://127.0.0.1:{PORT}"
-VARIABLES = {name: PROXY for word in ("http_proxy", "https_proxy", "all_proxy") for name in (word, word.upper())}
+VARIABLES = {
+    name: PROXY
+    for word in ("http_proxy", "https_proxy", "all_proxy")
+    for name in (word, word.upper())
+}
 ENTER_TIMEOUT_S = 10.0
 
 _ENTER = """
@@ -41,9 +47,11 @@ socket.send_fds(socket.socket(fileno=int(sys.argv[3])), [b"x"], [listening.filen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """shared: the script uses the machine's own network. variables: for its environment. enter: to be called with its process 1.
+    """shared: the script uses the machine's own network. variables: for its environment. enter: to
+    be called with its process 1.
 
-    refused: hosts that it was denied, with a sentence about each; complete once the script has ended.
+    refused: hosts that it was denied, with a sentence about each; complete once the script has
+    ended.
     """
 
     shared: bool = False
@@ -57,7 +65,8 @@ def opened(limits: Limits, mechanism: Mechanism) -> Iterator[Network]:
     """Yield the network of one run.
 
     Raises:
-        SandboxUnavailable: hosts alone cannot be allowed here. Refused: the policy names something that is no host.
+        SandboxUnavailable: hosts alone cannot be allowed here. Refused: the policy names something
+            that is no host.
     """
     if limits.host_network or not limits.network:
         yield Network(shared=limits.host_network)
@@ -68,19 +77,36 @@ def opened(limits: Limits, mechanism: Mechanism) -> Iterator[Network]:
             f'bubblewrap, or let the script use the machine\'s own: "network": "host"'
         )
     try:
-        rules = HostRules(kind="script", hosts=read_patterns(limits.network), private=limits.private)
+        rules = HostRules(
+            kind="script", hosts=read_patterns(limits.network), private=limits.private
+        )
     except WebProblem as exc:
         raise Refused(str(exc)) from exc
     refused: list[tuple[str, str]] = []
     with Proxy(rules, refused) as proxy:
-        yield Network(variables=VARIABLES, enter=lambda pid: proxy.serve(listen_inside(pid, PORT)), refused=refused)
+        yield Network(
+            variables=VARIABLES,
+            enter=lambda pid: proxy.serve(listen_inside(pid, PORT)),
+            refused=refused,
+        )
 
 
 def listen_inside(pid: int, port: int) -> socket.socket:
-    """Return a socket that listens in the network of another process, a child of ours or of a child."""
+    """Return a socket that listens in the network of another process, a child of ours or of a
+    child.
+    """
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        command = [str(find_interpreter().executable), "-I", "-S", "-c", _ENTER, str(pid), str(port), str(theirs.fileno())]
+        command = [
+            str(find_interpreter().executable),
+            "-I",
+            "-S",
+            "-c",
+            _ENTER,
+            str(pid),
+            str(port),
+            str(theirs.fileno()),
+        ]
         done = subprocess.run(
             command,
             pass_fds=(theirs.fileno(),),

@@ -1,7 +1,10 @@
-"""A script's paths are settled before it starts: variables expanded, links and ``..`` resolved, each inside what the policy names.
+"""A script's paths are settled before it starts: variables expanded, links and ``..`` resolved,
+each inside what the policy names.
 
-A path in a policy is absolute, or relative to the caller's directory; ``~`` and ``$NAME`` are expanded from the caller's environment;
-``param:NAME`` stands for the path that a person gave as the parameter NAME when the thread was started.
+A path in a policy is absolute, or relative to the caller's directory; ``~`` and ``$NAME`` are
+expanded from the caller's environment;
+``param:NAME`` stands for the path that a person gave as the parameter NAME when the thread was
+started.
 """
 
 from __future__ import annotations
@@ -26,16 +29,22 @@ def settle(
     directory: Path,
     written: Mapping[Identity, Path],
 ) -> Places:
-    """Resolve the paths of a policy; make a missing directory to write to, if the one above it exists.
+    """Resolve the paths of a policy; make a missing directory to write to, if the one above it
+    exists.
 
     Args:
-        given: the thread's own parameters. directory: the caller's. written: what scripts of this store may write, by identity.
+        given: the thread's own parameters. directory: the caller's. written: what scripts of this
+            store may write, by identity.
     Raises:
-        Refused: a path cannot be resolved, or a link leads it out of a directory that scripts may write.
+        Refused: a path cannot be resolved, or a link leads it out of a directory that scripts may
+            write.
     """
 
     def entries(texts: Iterable[str], key: str) -> list[tuple[str, Path]]:
-        paths = ((text, resolve(text, key, given=given, environment=environment, directory=directory)) for text in texts)
+        paths = (
+            (text, resolve(text, key, given=given, environment=environment, directory=directory))
+            for text in texts
+        )
         return [(f"{key} {text!r}", path) for text, path in paths if path is not None]
 
     own = dict(written)
@@ -53,14 +62,23 @@ def _names(roots: Iterable[Root]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for root in roots for path in (root.path, root.real)))
 
 
-def resolve(text: str, key: str, *, given: Mapping[str, object], environment: Mapping[str, str], directory: Path) -> Path | None:
+def resolve(
+    text: str,
+    key: str,
+    *,
+    given: Mapping[str, object],
+    environment: Mapping[str, str],
+    directory: Path,
+) -> Path | None:
     """The path that one entry of a policy means; None for a parameter that nobody gave."""
     if text.startswith(PARAMETER):
         value = given.get(text.removeprefix(PARAMETER))
         if value is None:
             return None
         if not isinstance(value, str):
-            raise Refused(f"the policy's {key} names {text}, but that parameter is {value!r}, no path")
+            raise Refused(
+                f"the policy's {key} names {text}, but that parameter is {value!r}, no path"
+            )
         text = value
     try:
         return expanded(text, environment, directory)
@@ -69,10 +87,15 @@ def resolve(text: str, key: str, *, given: Mapping[str, object], environment: Ma
 
 
 def check_inside(places: Places, named: Mapping[str, str]) -> None:
-    """Refuse a path parameter that leads out of what the policy allows; *named*: absolute paths by parameter."""
+    """Refuse a path parameter that leads out of what the policy allows; *named*: absolute paths by
+    parameter.
+    """
     for name, text in named.items():
         if not places.covers(Path(text)):
-            allowed = ", ".join(dict.fromkeys(str(path) for path in (*places.read, *places.write))) or "nothing"
+            allowed = (
+                ", ".join(dict.fromkeys(str(path) for path in (*places.read, *places.write)))
+                or "nothing"
+            )
             raise Refused(
                 f"the path {text!r} (parameter {name!r}) is outside what the policy allows ({allowed}); {declared('read', [text])}"
             )

@@ -1,4 +1,6 @@
-"""A command that a policy names is a program of the machine itself where there is one, not a script that only finds it."""
+"""A command that a policy names is a program of the machine itself where there is one, not a script
+that only finds it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ SHELLS = ("sh", "bash", "dash", "busybox", "ksh", "zsh")
 
 
 def find_interpreter_of(language: str, path: str) -> Path:
-    """Return what runs a script of that language; for Python, where *path* has none, what runs ourselves."""
+    """Return what runs a script of that language; for Python, where *path* has none, what runs
+    ourselves.
+    """
     try:
         return find_binary(INTERPRETERS[language], path)
     except EnvironmentLacks:
@@ -27,7 +31,8 @@ def find_interpreter_of(language: str, path: str) -> Path:
 
 
 def find_binary(name: str, path: str) -> Path:
-    """Return the first compiled program of that name on *path*, else the first that can be executed at all.
+    """Return the first compiled program of that name on *path*, else the first that can be executed
+    at all.
 
     Version managers put small scripts first, which could start nothing inside a sandbox.
 
@@ -36,12 +41,16 @@ def find_binary(name: str, path: str) -> Path:
     """
     found = list(_candidates(name, path))
     if not found:
-        raise EnvironmentLacks(f"the script needs {name!r}, which is not on the PATH of this machine; install it, then resume")
+        raise EnvironmentLacks(
+            f"the script needs {name!r}, which is not on the PATH of this machine; install it, then resume"
+        )
     return next((program for program in found if _is_compiled(program)), found[0])
 
 
 def twins_of(programs: Iterable[Path]) -> Iterator[Path]:
-    """Yield git's second copy of itself, which it starts for its own work (``git commit`` starts ``git maintenance``): the same bytes."""
+    """Yield git's second copy of itself, which it starts for its own work (``git commit`` starts
+    ``git maintenance``): the same bytes.
+    """
     for program in programs:
         for directory in GIT_HELPERS if program.name == "git" else ():
             twin = Path(directory, program.name)
@@ -56,7 +65,9 @@ def find_shell(programs: Iterable[Path]) -> Path | None:
 
 def _candidates(name: str, path: str) -> Iterator[Path]:
     places = (
-        [Path(name)] if name.startswith("/") else [Path(directory) / name for directory in path.split(":") if directory.startswith("/")]
+        [Path(name)]
+        if name.startswith("/")
+        else [Path(directory) / name for directory in path.split(":") if directory.startswith("/")]
     )
     for program in places:
         if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113 - no error where a directory is closed to us

@@ -1,4 +1,6 @@
-"""Sentences about what a script was refused, each with the line of the policy that would allow it, and whether it counts."""
+"""Sentences about what a script was refused, each with the line of the policy that would allow it,
+and whether it counts.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from uncaged_engine.services.sandbox import ANY_ADDRESS, NAME_PORT, PROCESSES, SOCKET_TABLES, Refusal
+from uncaged_engine.services.sandbox import (
+    ANY_ADDRESS,
+    NAME_PORT,
+    PROCESSES,
+    SOCKET_TABLES,
+    Refusal,
+)
 
 from .wish import Limits, declared
 
@@ -16,13 +24,17 @@ NETWORK = "network"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedRefusal:
-    """What the script's result says about one refusal. counted: the result is no success because of it."""
+    """What the script's result says about one refusal. counted: the result is no success because of
+    it.
+    """
 
     sentence: str
     counted: bool
 
 
-def findings(refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: Limits) -> Iterator[ReportedRefusal]:
+def findings(
+    refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: Limits
+) -> Iterator[ReportedRefusal]:
     """Yield what there is to say.
 
     Args:
@@ -30,10 +42,16 @@ def findings(refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limi
     """
     for refusal in refused:
         tolerated = any(_means(entry, refusal) for entry in limits.tolerate)
-        sentence = _sentence(refusal, limits).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # a path may be any bytes
-        yield ReportedRefusal(sentence=sentence, counted=not (tolerated or refusal.readable or refusal.system))
+        sentence = (
+            _sentence(refusal, limits).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        )  # a path may be any bytes
+        yield ReportedRefusal(
+            sentence=sentence, counted=not (tolerated or refusal.readable or refusal.system)
+        )
     for address, sentence in denied:
-        tolerated = any(entry in (address, address.rpartition(":")[0], NETWORK) for entry in limits.tolerate)
+        tolerated = any(
+            entry in (address, address.rpartition(":")[0], NETWORK) for entry in limits.tolerate
+        )
         yield ReportedRefusal(sentence=sentence, counted=not tolerated)
 
 
@@ -56,12 +74,18 @@ def _sentence(refusal: Refusal, limits: Limits) -> str:
         case "reach":
             return _unreached(what, limits)
         case "write":
-            problem = "may only be read" if refusal.readable else "is outside what the policy allows"
+            problem = (
+                "may only be read" if refusal.readable else "is outside what the policy allows"
+            )
             return f"the path {what!r} {problem}; {declared('write', [*limits.write, what])}"
         case "room":
             return f"the file system of {what!r} is outside what the policy allows; {declared('read', [*limits.read, what])}"
         case _:
-            subject = "the list of this machine's processes" if what == PROCESSES else f"the path {what!r}"
+            subject = (
+                "the list of this machine's processes"
+                if what == PROCESSES
+                else f"the path {what!r}"
+            )
             return f"{subject} is outside what the policy allows; {declared('read', [*limits.read, what])}"
 
 

@@ -1,4 +1,6 @@
-"""What a bundle asks of the script effect has the right shape, and does not ask for more than its policy's numbers allow."""
+"""What a bundle asks of the script effect has the right shape, and does not ask for more than its
+policy's numbers allow.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ MAX_WORD_BYTES = 128 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A script with its arguments and the time that it has. parameters: by name, as the bundle gave them."""
+    """A script with its arguments and the time that it has. parameters: by name, as the bundle gave
+    them.
+    """
 
     language: str
     body: str
@@ -34,7 +38,8 @@ class Wish:
 class Limits:
     """The policy's limits of the script effect.
 
-    network: hosts; ``*`` is any public one. host_network: the machine's own instead. private: hosts may be ones that are not public.
+    network: hosts; ``*`` is any public one. host_network: the machine's own instead. private: hosts
+    may be ones that are not public.
     tolerate: what may be refused without making the script fail. tolerate_all: anything may.
     """
 
@@ -109,7 +114,8 @@ def wish_of(asked: ScriptBody, limits: Limits) -> Wish:
     """Return what is run.
 
     Raises:
-        ValueError: an argument fits no command line. Refused: the body asks for more time than the policy gives.
+        ValueError: an argument fits no command line. Refused: the body asks for more time than the
+            policy gives.
     """
     words = tuple(spelled(value) for value in asked.arguments)
     for number, word in enumerate(words, 1):
@@ -127,12 +133,16 @@ def time_limit(asked_s: float | None, allowed_s: float | None) -> float:
     if asked_s is None:
         return allowed_s or DEFAULT_TIMEOUT_S
     if allowed_s is not None and asked_s > allowed_s:
-        raise Refused(f"{asked_s:g} seconds are more than the policy's {allowed_s:g}; {declared('timeout_s', asked_s)}")
+        raise Refused(
+            f"{asked_s:g} seconds are more than the policy's {allowed_s:g}; {declared('timeout_s', asked_s)}"
+        )
     return float(asked_s)
 
 
 def environment_of(parameters: Mapping[str, object]) -> dict[str, str]:
-    """Return the variables that carry the parameters: ``PARAM_NAME``; None is left out, what is no text stands as JSON."""
+    """Return the variables that carry the parameters: ``PARAM_NAME``; None is left out, what is no
+    text stands as JSON.
+    """
     found: dict[str, str] = {}
     for name, value in parameters.items():
         variable = f"PARAM_{variable_of(name)}"
@@ -146,11 +156,16 @@ def environment_of(parameters: Mapping[str, object]) -> dict[str, str]:
 
 
 def variable_of(name: str) -> str:
-    return "".join(character if character.isascii() and character.isalnum() else "_" for character in name.upper())
+    return "".join(
+        character if character.isascii() and character.isalnum() else "_"
+        for character in name.upper()
+    )
 
 
 def spelled(value: object) -> str:
-    """Return a value as a word: text as it is, anything else as JSON (``true``, ``2.5``, ``["a"]``)."""
+    """Return a value as a word: text as it is, anything else as JSON (``true``, ``2.5``,
+    ``["a"]``).
+    """
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -160,7 +175,9 @@ def check_word(word: str, what: str) -> None:
     try:
         size = len(word.encode()) + 1
     except UnicodeEncodeError as exc:
-        raise ValueError(f"{what} holds half of a surrogate pair, which no program can be given") from exc
+        raise ValueError(
+            f"{what} holds half of a surrogate pair, which no program can be given"
+        ) from exc
     if size > MAX_WORD_BYTES:
         raise ValueError(
             f"{what} has {size:,} bytes; at most {MAX_WORD_BYTES:,} can be handed to a program: pass the path of a file instead"

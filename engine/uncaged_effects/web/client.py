@@ -1,4 +1,6 @@
-"""Connections are kept and used again, but only by requests under the same rules, and by one exchange at a time."""
+"""Connections are kept and used again, but only by requests under the same rules, and by one
+exchange at a time.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ IDLE_S = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How a server is reached. secure: over TLS. proxy: the address of one. ca_file, ca_directory: the caller's certificates."""
+    """How a server is reached. secure: over TLS. proxy: the address of one. ca_file, ca_directory:
+    the caller's certificates.
+    """
 
     rules: HostRules
     secure: bool
@@ -62,7 +66,9 @@ class Client:
 
 
 class Clients:
-    """The idle clients of a process. lookup: how names become addresses; None is the machine's own way."""
+    """The idle clients of a process. lookup: how names become addresses; None is the machine's own
+    way.
+    """
 
     def __init__(self, lookup: Callable[[str, int], Sequence[str]] | None = None) -> None:
         self._lookup = lookup
@@ -71,7 +77,9 @@ class Clients:
 
     @contextmanager
     def borrowed(self, way: Way, deadline_s: float, cancel: Cancel) -> Iterator[Client]:
-        """A client for one exchange, which ends at the deadline and when cancelled; whatever went wrong, it is not used again."""
+        """A client for one exchange, which ends at the deadline and when cancelled; whatever went
+        wrong, it is not used again.
+        """
         client = self._take(way)
         try:
             with cancel.on_request(client.session.begin(deadline_s)):
@@ -121,7 +129,11 @@ def _certificates(file: str | None, directory: str | None) -> ssl.SSLContext:
 
     import httpcore2
 
-    return ssl.create_default_context(cafile=file, capath=directory) if file or directory else httpcore2.default_ssl_context()
+    return (
+        ssl.create_default_context(cafile=file, capath=directory)
+        if file or directory
+        else httpcore2.default_ssl_context()
+    )
 
 
 def _proxy(address: str | None) -> httpcore2.Proxy | None:
@@ -133,4 +145,7 @@ def _proxy(address: str | None) -> httpcore2.Proxy | None:
 
     parts = urlsplit(address)
     url = httpcore2.URL(scheme=parts.scheme, host=parts.hostname or "", port=parts.port, target="/")
-    return httpcore2.Proxy(url, auth=(unquote(parts.username), unquote(parts.password or "")) if parts.username else None)
+    return httpcore2.Proxy(
+        url,
+        auth=(unquote(parts.username), unquote(parts.password or "")) if parts.username else None,
+    )

@@ -45,23 +45,32 @@ def content_of(received: Received, credentials: Credentials) -> dict[str, Any]:
 
 
 def parsed(body: bytes) -> tuple[Any] | None:
-    """JSON that the journal can hold as it is; None for what is no JSON, too deep, or has numbers beyond all bounds."""
+    """JSON that the journal can hold as it is; None for what is no JSON, too deep, or has numbers
+    beyond all bounds.
+    """
     try:
         value = json.loads(body)
         encode(value).encode()
     except (ValueError, RecursionError):
         return None
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH - HEADROOM and depth(value) > MAX_DEPTH - HEADROOM:
+    if (
+        body.count(b"[") + body.count(b"{") > MAX_DEPTH - HEADROOM
+        and depth(value) > MAX_DEPTH - HEADROOM
+    ):
         return None
     return (value,)
 
 
 HEADROOM = 8
-"""Levels that are left for what stands around the data, in an outcome and in a bundle that passes it on."""
+"""Levels that are left for what stands around the data, in an outcome and in a bundle that passes
+it on.
+"""
 
 
 def decoded(body: bytes, charset: str, *, certain: bool) -> str | None:
-    """The text of a body; None if it is none. certain: it says that it is, and is read even where single bytes make no sense."""
+    """The text of a body; None if it is none. certain: it says that it is, and is read even where
+    single bytes make no sense.
+    """
     try:
         name = codecs.lookup(charset or "utf-8").name
     except LookupError:
@@ -69,7 +78,9 @@ def decoded(body: bytes, charset: str, *, certain: bool) -> str | None:
     if name in UNFIT:
         name = "utf-8"
     try:
-        text = body.decode("utf-8-sig" if name == "utf-8" else name, "replace" if certain else "strict")
+        text = body.decode(
+            "utf-8-sig" if name == "utf-8" else name, "replace" if certain else "strict"
+        )
     except (UnicodeError, LookupError):  # not text, or an encoding of bytes as bytes
         return None
     if not certain and "\0" in text:

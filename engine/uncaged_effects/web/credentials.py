@@ -1,7 +1,8 @@
-"""``secret:NAME`` in a request becomes a value only towards a host that the policy binds it to, and the value never comes back.
+"""``secret:NAME`` in a request becomes a value only towards a host that the policy binds it to, and
+the value never comes back.
 
-In a header it may stand anywhere (``Bearer secret:NAME``); in query, form and JSON only as a whole value, so that a text from
-elsewhere that happens to hold the words is no way to get at the secret.
+In a header it may stand anywhere (``Bearer secret:NAME``); in query, form and JSON only as a whole
+value, so that a text from elsewhere that happens to hold the words is no way to get at the secret.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ class Credentials:
         """A header's value with its secrets.
 
         Raises:
-            WebProblem: kind *policy*. EnvironmentLacks: a secret has no source, or the source has no value.
+            WebProblem: kind *policy*. EnvironmentLacks: a secret has no source, or the source has
+                no value.
         """
         return INSIDE.sub(lambda found: self._value(found[1], target), text)
 
     def put_whole(self, value: Any, target: Target) -> Any:
-        """JSON data with each text that is ``secret:NAME`` and nothing else replaced; raises like ``put_into``."""
+        """JSON data with each text that is ``secret:NAME`` and nothing else replaced; raises like
+        ``put_into``.
+        """
         if isinstance(value, str):
             found = INSIDE.fullmatch(value)
             return value if found is None else self._value(found[1], target)
@@ -74,12 +78,19 @@ class Credentials:
                 "and add the bundle again",
             )
         if not self._rules.binds(name, target):
-            clear = "; over http only where the entry names the port" if target.scheme == "http" else ""
-            raise WebProblem("policy", f"the policy does not bind secret:{name} to {target.scheme}://{target.authority}{clear}")
+            clear = (
+                "; over http only where the entry names the port" if target.scheme == "http" else ""
+            )
+            raise WebProblem(
+                "policy",
+                f"the policy does not bind secret:{name} to {target.scheme}://{target.authority}{clear}",
+            )
         return secrets.secret_value(name, self._config, self._environment)
 
     def _spellings(self) -> dict[str, str]:
-        """Every spelling in which a server may send back a secret of this policy, used in this request or not."""
+        """Every spelling in which a server may send back a secret of this policy, used in this
+        request or not.
+        """
         found: dict[str, str] = {}
         for name in self._rules.secrets:
             try:
@@ -87,5 +98,13 @@ class Credentials:
             except EnvironmentLacks:
                 continue  # told when it is needed
             quoted = (quote(value), quote(value, ""), quote_plus(value))
-            found |= dict.fromkeys((value, *quoted, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]), name)
+            found |= dict.fromkeys(
+                (
+                    value,
+                    *quoted,
+                    json.dumps(value)[1:-1],
+                    json.dumps(value, ensure_ascii=False)[1:-1],
+                ),
+                name,
+            )
         return found

@@ -1,4 +1,6 @@
-"""However small a compressed answer is on the wire, no more than the limit of it is ever unpacked."""
+"""However small a compressed answer is on the wire, no more than the limit of it is ever
+unpacked.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,24 @@ class Unpacker:
         self.is_full = False
 
     def feed(self, data: bytes) -> None:
-        """Take what came; once ``is_full``, what was over the limit is gone and the rest need not be read."""
+        """Take what came; once ``is_full``, what was over the limit is gone and the rest need not
+        be read.
+        """
         self._read_bytes += len(data)
         if not self._packed:
             self._keep(data)
             return
         if self._encoding not in ("gzip", "x-gzip", "deflate"):
-            raise WebProblem("body", f"the answer is encoded as {self._encoding!r}, which nobody asked for ({ACCEPTED} were)")
+            raise WebProblem(
+                "body",
+                f"the answer is encoded as {self._encoding!r}, which nobody asked for ({ACCEPTED} were)",
+            )
         try:
             self._inflate(data)
         except zlib.error as exc:
-            raise WebProblem("body", f"the answer says that it is {self._encoding}, and is not ({exc})") from None
+            raise WebProblem(
+                "body", f"the answer says that it is {self._encoding}, and is not ({exc})"
+            ) from None
         if self._read_bytes > self._max_bytes + 65_536:
             self.is_full = True
 
@@ -67,7 +76,9 @@ class Unpacker:
         except zlib.error:
             if self._encoding != "deflate" or self._size or self._read_bytes != len(data):
                 raise
-            self._unpack = zlib.decompressobj(BARE_DEFLATE)  # what "deflate" never meant and some servers send
+            self._unpack = zlib.decompressobj(
+                BARE_DEFLATE
+            )  # what "deflate" never meant and some servers send
             return self._unpack.decompress(data, room)
 
     def _keep(self, data: bytes) -> None:

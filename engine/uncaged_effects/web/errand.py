@@ -1,4 +1,6 @@
-"""Whatever kind of effect needs the web: its request is read, checked and sent in one way, and comes to an outcome without secrets."""
+"""Whatever kind of effect needs the web: its request is read, checked and sent in one way, and
+comes to an outcome without secrets.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,15 @@ def run(
         received = session.exchange(errand.request)
         return Answer(fields={"outcome": make(received, credentials)}, later=judge(received))
     except WebProblem as exc:
-        return Failure.of(exc.kind, str(credentials.redact(f"{kind}: {errand.request.method} {target.url}: {exc}")))
+        return Failure.of(
+            exc.kind,
+            str(credentials.redact(f"{kind}: {errand.request.method} {target.url}: {exc}")),
+        )
     except RequestCancelled:
-        return Void(word="killed", message=f"killed during a request to {target.authority}", begun=session.has_sent)
+        return Void(
+            word="killed",
+            message=f"killed during a request to {target.authority}",
+            begun=session.has_sent,
+        )
     except EnvironmentLacks as exc:
         raise EnvironmentLacks(str(credentials.redact(str(exc))), begun=session.has_sent) from None

@@ -1,8 +1,11 @@
-"""A request is followed to its last answer, and each hop is checked as if the bundle had asked for it.
+"""A request is followed to its last answer, and each hop is checked as if the bundle had asked for
+it.
 
 Rule 1: no hop begins before the policy, the address and the secrets of that hop were checked.
-Rule 2: what a bundle said in confidence (Authorization, Cookie, a header with a secret) does not follow it to another origin.
-Rule 3: there is one deadline for all hops together, and one limit for what is kept of the last answer.
+Rule 2: what a bundle said in confidence (Authorization, Cookie, a header with a secret) does not
+follow it to another origin.
+Rule 3: there is one deadline for all hops together, and one limit for what is kept of the last
+answer.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """The last answer. headers: lower-case names. truncated: the body of an answer that is no success was cut at the limit."""
+    """The last answer. headers: lower-case names. truncated: the body of an answer that is no
+    success was cut at the limit.
+    """
 
     target: Target
     status: int
@@ -55,7 +60,9 @@ class Received:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What all hops of an exchange share. environment: the caller's, for proxies and certificates. has_sent: a server may know of it."""
+    """What all hops of an exchange share. environment: the caller's, for proxies and certificates.
+    has_sent: a server may know of it.
+    """
 
     rules: HostRules
     credentials: Credentials
@@ -69,7 +76,8 @@ class Session:
         """Send *request* and follow where it is led.
 
         Raises:
-            WebProblem: whatever kept it from an answer. Stopped: cancelled. EnvironmentLacks: a secret has no value.
+            WebProblem: whatever kept it from an answer. Stopped: cancelled. EnvironmentLacks: a
+                secret has no value.
         """
         deadline_s = time.monotonic() + self.limits.total_s
         first = request.target
@@ -83,14 +91,25 @@ class Session:
             if not request.follow or received.status not in REDIRECTS or location is None:
                 return received
             try:
-                request = redirected(request, received.status, redirect_target(request.target, location), self.credentials)
+                request = redirected(
+                    request,
+                    received.status,
+                    redirect_target(request.target, location),
+                    self.credentials,
+                )
             except WebProblem as exc:
                 raise led(first, "to where no request goes", exc) from exc
-        raise WebProblem("redirects", f"redirected more than {MAX_REDIRECTS} times, at last to {request.target.url}")
+        raise WebProblem(
+            "redirects",
+            f"redirected more than {MAX_REDIRECTS} times, at last to {request.target.url}",
+        )
 
     def _with_query(self, request: Request) -> Request:
         self.rules.check(request.target)
-        pairs = [(name, str(self.credentials.put_whole(value, request.target))) for name, value in request.query]
+        pairs = [
+            (name, str(self.credentials.put_whole(value, request.target)))
+            for name, value in request.query
+        ]
         return replace(request, target=request.target.with_query(pairs), query=())
 
     def _hop(self, request: Request, deadline_s: float) -> Received:
@@ -100,7 +119,8 @@ class Session:
         try:
             return self._send(request, prepared, deadline_s)
         except StaleConnection:
-            # The server gave up a connection just as it was used again. Only what may be done twice is sent once more.
+            # The server gave up a connection just as it was used again. Only what may be done twice
+            # is sent once more.
             if request.method not in REPEATABLE:
                 raise
         return self._send(request, prepared, deadline_s)
@@ -119,7 +139,9 @@ class Session:
             try:
                 return self._receive(request, answer)
             except (httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
-                raise WebProblem("body", f"the answer of {target.authority} broke off: {exc}") from exc
+                raise WebProblem(
+                    "body", f"the answer of {target.authority} broke off: {exc}"
+                ) from exc
             finally:
                 answer.close()
 
@@ -138,7 +160,13 @@ class Session:
                 "too-large",
                 f"the answer is larger than {self.limits.max_bytes} bytes; maxBytes in the policy of {self.rules.kind!r} sets the limit",
             )
-        return Received(target=request.target, status=answer.status, headers=headers, body=body, truncated=truncated)
+        return Received(
+            target=request.target,
+            status=answer.status,
+            headers=headers,
+            body=body,
+            truncated=truncated,
+        )
 
     def _way(self, target: Target) -> Way:
         secure = target.scheme == "https"
@@ -151,7 +179,9 @@ class Session:
         )
 
     def _proxy(self, target: Target) -> str | None:
-        """The caller's proxy for *target*. It looks names up by itself, so that behind one nobody here can check an address."""
+        """The caller's proxy for *target*. It looks names up by itself, so that behind one nobody
+        here can check an address.
+        """
         from uncaged_engine.services.network import proxy_for
 
         address = literal(target.host)
@@ -161,7 +191,9 @@ class Session:
         if proxy is None:
             return None
         if urlsplit(proxy).scheme not in ("http", "https"):
-            raise WebProblem("connect", "the proxy that the environment names is none of http or https")
+            raise WebProblem(
+                "connect", "the proxy that the environment names is none of http or https"
+            )
         if self.rules.hosts is None:
             raise WebProblem(
                 "policy",
@@ -176,31 +208,53 @@ def prepare(request: Request, credentials: Credentials) -> httpcore2.Request:
 
     target = request.target
     headers = [(b"Host", target.authority.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
-    headers += [header_bytes(name, credentials.put_into(value, target)) for name, value in request.headers]
-    usual = {"User-Agent": AGENT, "Accept": "*/*", **({"Content-Type": TYPES[request.body.form]} if request.body is not None else {})}
-    headers += [header_bytes(name, value) for name, value in usual.items() if not request.has(name.lower())]
+    headers += [
+        header_bytes(name, credentials.put_into(value, target)) for name, value in request.headers
+    ]
+    usual = {
+        "User-Agent": AGENT,
+        "Accept": "*/*",
+        **({"Content-Type": TYPES[request.body.form]} if request.body is not None else {}),
+    }
+    headers += [
+        header_bytes(name, value) for name, value in usual.items() if not request.has(name.lower())
+    ]
     content = request.body.bytes_for(target, credentials) if request.body is not None else None
     if content is not None or request.method in ("POST", "PUT", "PATCH"):
         headers.append((b"Content-Length", b"%d" % len(content or b"")))
-    url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+    url = httpcore2.URL(
+        scheme=target.scheme, host=target.host, port=target.port, target=target.path
+    )
     return httpcore2.Request(request.method, url, headers=headers, content=content)
 
 
 def redirected(request: Request, status: int, target: Target, credentials: Credentials) -> Request:
     """The request that a redirect asks for."""
     method, body, headers = request.method, request.body, list(request.headers)
-    if (status == 303 and method not in ("GET", "HEAD")) or (status in (301, 302) and method == "POST"):
+    if (status == 303 and method not in ("GET", "HEAD")) or (
+        status in (301, 302) and method == "POST"
+    ):
         method, body = "GET", None
-        headers = [(name, value) for name, value in headers if name.lower() not in OF_A_BODY and name.lower() != "idempotency-key"]
+        headers = [
+            (name, value)
+            for name, value in headers
+            if name.lower() not in OF_A_BODY and name.lower() != "idempotency-key"
+        ]
     if target.origin != request.target.origin:
-        headers = [(name, value) for name, value in headers if follows(name, value, target, credentials)]
+        headers = [
+            (name, value) for name, value in headers if follows(name, value, target, credentials)
+        ]
     return replace(request, method=method, target=target, headers=tuple(headers), body=body)
 
 
 def led(first: Target, where: str, problem: WebProblem) -> WebProblem:
-    """A problem with how it came about; what would be a slip of the bundle's is one of the server's here."""
+    """A problem with how it came about; what would be a slip of the bundle's is one of the server's
+    here.
+    """
     kind = "redirects" if problem.kind == "effect" else problem.kind
-    return WebProblem(kind, f"redirected from {first.scheme}://{first.authority} {where}: {problem}")
+    return WebProblem(
+        kind, f"redirected from {first.scheme}://{first.authority} {where}: {problem}"
+    )
 
 
 def follows(name: str, value: str, target: Target, credentials: Credentials) -> bool:

@@ -1,4 +1,6 @@
-"""A page becomes Markdown, text, or the parts that a selector names, and one that is made to take for ever is given up in time."""
+"""A page becomes Markdown, text, or the parts that a selector names, and one that is made to take
+for ever is given up in time.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,41 @@ from uncaged_engine.services.network import WebProblem
 
 UNREAD = ("script", "style", "template", "svg", "iframe", "object")
 BLOCKS = (
-    *("address", "article", "aside", "blockquote", "dd", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1"),
-    *("h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"),
+    *(
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "dd",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+    ),
+    *(
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "table",
+        "tr",
+        "ul",
+    ),
 )
 MOST_TAGS = 200_000
 TITLE_WITHIN = 65_536
@@ -30,7 +65,9 @@ class Page:
 
     def __init__(self, html: str, url: str, check: Check) -> None:
         if html.count("<") > MOST_TAGS:
-            raise WebProblem("too-large", f"the page has more than {MOST_TAGS} tags; ask for it as html")
+            raise WebProblem(
+                "too-large", f"the page has more than {MOST_TAGS} tags; ask for it as html"
+            )
         self._check = check
         self._url = url
         with _followed():
@@ -45,8 +82,12 @@ class Page:
         self._reduce()
         body = self._soup.body or self._soup
         with _followed():
-            text = _Converter(self._check, heading_style=ATX, bullets="-", escape_misc=False).convert_soup(body)
-        return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in text.splitlines())).strip()
+            text = _Converter(
+                self._check, heading_style=ATX, bullets="-", escape_misc=False
+            ).convert_soup(body)
+        return re.sub(
+            r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in text.splitlines())
+        ).strip()
 
     def text(self) -> str:
         self._reduce()
@@ -67,7 +108,9 @@ class Page:
         try:
             found = self._soup.select(selector)
         except SelectorSyntaxError as exc:
-            raise WebProblem("selector", f"{selector!r} is no CSS selector: {str(exc).splitlines()[0]}") from None
+            raise WebProblem(
+                "selector", f"{selector!r} is no CSS selector: {str(exc).splitlines()[0]}"
+            ) from None
         if not found:
             raise WebProblem("selector", f"nothing on the page matches {selector!r}")
         return "\n".join(part.decode_contents().strip() for part in found)
@@ -82,7 +125,9 @@ class Page:
 
     def _link(self) -> None:
         """Make links mean the same away from their page."""
-        for part in self._soup.find_all(True, {"href": True}) + self._soup.find_all(True, {"src": True}):
+        for part in self._soup.find_all(True, {"href": True}) + self._soup.find_all(
+            True, {"src": True}
+        ):
             self._check()
             for key in ("href", "src"):
                 if key in part.attrs:

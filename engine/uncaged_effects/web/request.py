@@ -32,7 +32,18 @@ TYPES: Mapping[Form, str] = {
 }
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 OURS = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect", "accept-encoding"}
+    {
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "te",
+        "trailer",
+        "upgrade",
+        "expect",
+        "accept-encoding",
+    }
 )
 """Headers that belong to the connection, which the engine makes."""
 
@@ -49,9 +60,15 @@ class Body:
     def bytes_for(self, target: Target, credentials: Credentials) -> bytes:
         match self.form:
             case "json":
-                return json.dumps(credentials.put_whole(self.value, target), ensure_ascii=False, separators=(",", ":")).encode()
+                return json.dumps(
+                    credentials.put_whole(self.value, target),
+                    ensure_ascii=False,
+                    separators=(",", ":"),
+                ).encode()
             case "form":
-                return urlencode([(name, credentials.put_whole(value, target)) for name, value in self.value]).encode()
+                return urlencode(
+                    [(name, credentials.put_whole(value, target)) for name, value in self.value]
+                ).encode()
             case "text":
                 return str(self.value).encode()
             case "bytes":
@@ -60,7 +77,9 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request. query: added to the address's own. headers: names as they were given. follow: redirects."""
+    """One request. query: added to the address's own. headers: names as they were given. follow:
+    redirects.
+    """
 
     method: str
     target: Target
@@ -88,19 +107,29 @@ def headers(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
         if not HEADER_NAME.fullmatch(name):
             raise shapes.ShapeError(path, f"{name!r} is no name of a header")
         if name.lower() in OURS or name.lower().startswith("proxy-"):
-            raise shapes.ShapeError(path, f"{name} belongs to the connection, which the engine makes; leave it out")
+            raise shapes.ShapeError(
+                path, f"{name} belongs to the connection, which the engine makes; leave it out"
+            )
         found.append((name, shapes.text(inner, (*path, name))))
     return tuple(found)
 
 
 def header_bytes(name: str, value: str) -> tuple[bytes, bytes]:
-    """A header as it is sent, its secrets put in; the message of an error never repeats the value."""
+    """A header as it is sent, its secrets put in; the message of an error never repeats the
+    value.
+    """
     if any((character < " " and character != "\t") or character == "\x7f" for character in value):
-        raise WebProblem("effect", f"headers: the value of {name} holds a line break or another control character")
+        raise WebProblem(
+            "effect",
+            f"headers: the value of {name} holds a line break or another control character",
+        )
     try:
         return name.encode("ascii"), value.strip(" \t").encode("latin-1")
     except UnicodeEncodeError:
-        raise WebProblem("effect", f"headers: the value of {name} holds characters that no header can; percent-encode them") from None
+        raise WebProblem(
+            "effect",
+            f"headers: the value of {name} holds characters that no header can; percent-encode them",
+        ) from None
 
 
 def pairs(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
@@ -141,7 +170,9 @@ class HttpBody:
 
     def __post_init__(self) -> None:
         if len(self.forms) > 1:
-            raise shapes.ShapeError((), f"{' and '.join(self.forms)} cannot both be the body; give one of them")
+            raise shapes.ShapeError(
+                (), f"{' and '.join(self.forms)} cannot both be the body; give one of them"
+            )
 
     @property
     def forms(self) -> tuple[Form, ...]:

@@ -1,4 +1,6 @@
-"""A provider of search knows how to ask and how to read the answer; asking itself, and what it may reach, is the same for all."""
+"""A provider of search knows how to ask and how to read the answer; asking itself, and what it may
+reach, is the same for all.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ class Provider(Protocol):
         """What was found, best first.
 
         Raises:
-            EnvironmentLacks: the service is not what the settings say; a person mends it and resumes.
+            EnvironmentLacks: the service is not what the settings say; a person mends it and
+                resumes.
             WebProblem: kind *search*: this search did not work.
         """
 

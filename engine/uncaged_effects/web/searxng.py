@@ -22,7 +22,9 @@ class SearXNG:
         headers = [("Accept", "application/json")]
         if self._settings.key is not None:
             headers.append(("Authorization", f"Bearer {self._settings.key}"))
-        target = read_target(f"{self._settings.url.rstrip('/')}/search").with_query([("q", query), ("format", "json")])
+        target = read_target(f"{self._settings.url.rstrip('/')}/search").with_query(
+            [("q", query), ("format", "json")]
+        )
         return Request(method="GET", target=target, headers=tuple(headers))
 
     def results(self, received: Received) -> list[Found]:
@@ -30,7 +32,11 @@ class SearXNG:
             raise self._refusal(received.status)
         try:
             listed = json.loads(received.body)["results"]
-            return [found_of(one) for one in listed if isinstance(one, Mapping) and isinstance(one.get("url"), str)]
+            return [
+                found_of(one)
+                for one in listed
+                if isinstance(one, Mapping) and isinstance(one.get("url"), str)
+            ]
         except (ValueError, LookupError, TypeError, RecursionError):
             raise EnvironmentLacks(
                 f"search.url {self._settings.url} does not answer as SearXNG does; mend it in config.yaml, then resume"
@@ -40,11 +46,17 @@ class SearXNG:
         url = self._settings.url
         match status:
             case 401:
-                return EnvironmentLacks(f"{url} wants a key that it knows; put `key: secret:NAME` under search in config.yaml, then resume")
+                return EnvironmentLacks(
+                    f"{url} wants a key that it knows; put `key: secret:NAME` under search in config.yaml, then resume"
+                )
             case 403:
-                return EnvironmentLacks(f"{url} does not answer in JSON; add `json` to search.formats in its settings.yml, then resume")
+                return EnvironmentLacks(
+                    f"{url} does not answer in JSON; add `json` to search.formats in its settings.yml, then resume"
+                )
             case 404:
-                return EnvironmentLacks(f"there is no SearXNG at {url}; mend search.url in config.yaml, then resume")
+                return EnvironmentLacks(
+                    f"there is no SearXNG at {url}; mend search.url in config.yaml, then resume"
+                )
             case _:
                 return WebProblem("search", f"the search at {url} answered {status}")
 

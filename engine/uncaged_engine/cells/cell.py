@@ -1,7 +1,8 @@
 """Client side of a bundle's sandbox process, over one pair of pipes.
 
-The process is an adversary: one request at a time under one lock, a deadline for reading the request and for writing the reply, and a reply
-that carries the request's slot and seq. Any other output ends the process.
+The process is an adversary: one request at a time under one lock, a deadline for reading the
+request and for writing the reply, and a reply that carries the request's slot and seq. Any other
+output ends the process.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ SLOW_MS = 5
 _SLOW_S = SLOW_MS / 1000
 _HEADER_BYTES = 256
 _RUNNING_WORDS = frozenset({b"effect", b"return", b"raise"})
-_WORDS = {"B": frozenset({b"ready", b"raise"}), "L": frozenset({b"locked", b"open"}), "D": frozenset({b"dropped"})}
+_WORDS = {
+    "B": frozenset({b"ready", b"raise"}),
+    "L": frozenset({b"locked", b"open"}),
+    "D": frozenset({b"dropped"}),
+}
 Reason = Literal["deadline", "died", "protocol", "closed"]
 
 
@@ -42,8 +47,9 @@ def _do_nothing() -> None:
 class CellDied(Exception):
     """The sandbox process has ended.
 
-    reason: how the request in flight ended it (deadline, died, protocol); closed: it had ended before the request was sent, so that the
-    requesting thread is not the culprit. detail: exit status and last output.
+    reason: how the request in flight ended it (deadline, died, protocol); closed: it had ended
+    before the request was sent, so that the requesting thread is not the culprit. detail: exit
+    status and last output.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -89,11 +95,17 @@ class Cell:
 
     @classmethod
     def start(
-        cls, bundle: Bundle, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None
+        cls,
+        bundle: Bundle,
+        mechanism: Mechanism | None,
+        *,
+        limits: CellLimits | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Cell:
         """Start a process for *bundle* and wait until it has compiled the bundle.
 
-        Call this from a thread that outlives the cell: `--die-with-parent` ends the process with the thread that started it.
+        Call this from a thread that outlives the cell: `--die-with-parent` ends the process with
+        the thread that started it.
 
         Args:
             mechanism: may be None for a trusted bundle only, which gets a plain process.
@@ -110,7 +122,13 @@ class Cell:
         return cell
 
     @classmethod
-    def spawn(cls, mechanism: Mechanism | None, *, limits: CellLimits | None = None, environment: Mapping[str, str] | None = None) -> Cell:
+    def spawn(
+        cls,
+        mechanism: Mechanism | None,
+        *,
+        limits: CellLimits | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Cell:
         """Start a process without waiting for it; `load` sends the bundle."""
         limits = limits or CellLimits()
         settings = {"answer_bytes": limits.answer_bytes - _HEADER_BYTES, "mark_bytes": MARK_BYTES}
@@ -134,31 +152,46 @@ class Cell:
 
     @property
     def alive(self) -> bool:
-        """Tell whether it was ended; a process that died by itself is noticed at the next request."""
+        """Tell whether it was ended; a process that died by itself is noticed at the next
+        request.
+        """
         return not self._end_reason
 
-    def ask(self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float) -> BundleReply:
+    def ask(
+        self, letter: str, slot: int, seq: int, body: bytes, *, deadline_s: float
+    ) -> BundleReply:
         """Send one request, other than an outcome, and return the reply.
 
         Args:
             body: JSON, with or without a line feed at its end.
-            deadline_s: for reading the request and answering it; the wait for the lock does not count.
+            deadline_s: for reading the request and answering it; the wait for the lock does not
+                count.
         Raises:
             CellDied: the process ended, or was ended, instead.
         """
         frame = frame_of(letter, slot, seq, body)
         with self._lock:
             self._require_open()
-            return self._exchange([frame], _Expected(letter, slot, seq + (letter == "S")), deadline_s=deadline_s)
+            return self._exchange(
+                [frame], _Expected(letter, slot, seq + (letter == "S")), deadline_s=deadline_s
+            )
 
     def send_outcome(
-        self, slot: int, seq: int, line: bytes, *, deadline_s: float, on_slow: Callable[[], None] = _do_nothing
+        self,
+        slot: int,
+        seq: int,
+        line: bytes,
+        *,
+        deadline_s: float,
+        on_slow: Callable[[], None] = _do_nothing,
     ) -> BundleReply:
-        """Send the outcome of step *seq* and return the reply: the one request that every step makes.
+        """Send the outcome of step *seq* and return the reply: the one request that every step
+        makes.
 
         Args:
             line: as the body for `ask`. deadline_s: the same.
-            on_slow: called once if the lock or the reply takes longer than five milliseconds, so that the outcome is flushed meanwhile.
+            on_slow: called once if the lock or the reply takes longer than five milliseconds, so
+                that the outcome is flushed meanwhile.
         Raises:
             CellDied: as in `ask`.
         """
@@ -176,8 +209,12 @@ class Cell:
         finally:
             self._lock.release()
 
-    def _send_outcome(self, frame: bytes, slot: int, seq: int, deadline_s: float, on_slow: Callable[[], None]) -> BundleReply:
-        """Write the frame and read the reply, in as few system calls as possible; the clock is read only if one of them has to wait."""
+    def _send_outcome(
+        self, frame: bytes, slot: int, seq: int, deadline_s: float, on_slow: Callable[[], None]
+    ) -> BundleReply:
+        """Write the frame and read the reply, in as few system calls as possible; the clock is read
+        only if one of them has to wait.
+        """
         try:
             # A reply that is there before its request could be taken for the answer to it.
             if self._poll(0):
@@ -201,19 +238,30 @@ class Cell:
             usual = b"%d %d effect - " % (slot, seq)
             if chunk.startswith(usual) and chunk.find(b"\n") == len(chunk) - 1:
                 return BundleReply("effect", chunk[len(usual) : -1], seq)
-            return self._parsed(self._receive(end or time.monotonic() + deadline_s, chunk), _Expected("O", slot, seq))
+            return self._parsed(
+                self._receive(end or time.monotonic() + deadline_s, chunk),
+                _Expected("O", slot, seq),
+            )
         except BaseException:  # a late reply would be taken for that of the next request
             self._end("it was ended by an earlier error")
             raise
 
     def replay(
-        self, slot: int, start_body: bytes, lines: Iterable[bytes], *, deadline_s: float, meanwhile: Callable[[], None] | None = None
+        self,
+        slot: int,
+        start_body: bytes,
+        lines: Iterable[bytes],
+        *,
+        deadline_s: float,
+        meanwhile: Callable[[], None] | None = None,
     ) -> BundleReply:
         """Start a run and feed it the outcomes of its first effects, without a round trip for each.
 
         Args:
-            lines: sealed step lines, step 1 first; a collection is streamed, other iterables are collected first.
-            meanwhile: called after the request is written; its time does not count towards the deadline.
+            lines: sealed step lines, step 1 first; a collection is streamed, other iterables are
+                collected first.
+            meanwhile: called after the request is written; its time does not count towards the
+                deadline.
         Returns:
             The reply after the last outcome, with the digest of the effects before it.
         Raises:
@@ -225,7 +273,9 @@ class Cell:
         with self._lock:
             self._require_open()
             chunks = batches(frame_of("P", slot, count, start_body), frames)
-            return self._exchange(chunks, _Expected("P", slot, count + 1), deadline_s=deadline_s, meanwhile=meanwhile)
+            return self._exchange(
+                chunks, _Expected("P", slot, count + 1), deadline_s=deadline_s, meanwhile=meanwhile
+            )
 
     def close(self) -> None:
         """End the process and reap it. Idempotent."""
@@ -236,16 +286,22 @@ class Cell:
         try:
             locked = self._exchange([], _Expected("L", 0, 0), deadline_s=self._limits.start_s)
         except CellDied as exc:
-            raise SandboxUnavailable(f"the {self.mechanism} sandbox did not start: {exc.detail}") from exc
+            raise SandboxUnavailable(
+                f"the {self.mechanism} sandbox did not start: {exc.detail}"
+            ) from exc
         if locked.word != "locked":
             self.close()
             doors = locked.body[:1000].decode(errors="replace")
-            raise SandboxUnavailable(f"the {self.mechanism} sandbox does not hold on this machine; still open: {doors}")
+            raise SandboxUnavailable(
+                f"the {self.mechanism} sandbox does not hold on this machine; still open: {doors}"
+            )
         request = {"source": source, "name": f"{bundle.hash}.py", "trusted": bundle.trusted}
         try:
             reply = self.ask("B", 0, 0, encode(request).encode(), deadline_s=self._limits.start_s)
         except CellDied as exc:
-            raise BundleError(f"bundle {bundle.hash}: compiling it ended the sandbox process: {exc.detail}") from exc
+            raise BundleError(
+                f"bundle {bundle.hash}: compiling it ended the sandbox process: {exc.detail}"
+            ) from exc
         if reply.word == "raise":
             self.close()
             raise BundleError(f"bundle {bundle.hash}: {_message(reply.body)}")
@@ -293,7 +349,9 @@ class Cell:
                 self._fail("died", "it was gone before the request")
 
     def _receive(self, end: float, first: bytes | None = None) -> bytes:
-        """Read one line, which must be all that is readable. first: a chunk of it that was read already; empty at the end of the pipe."""
+        """Read one line, which must be all that is readable. first: a chunk of it that was read
+        already; empty at the end of the pipe.
+        """
         fd = self._launched.answer_fd
         received: list[bytes] = []
         size = 0
@@ -311,7 +369,9 @@ class Cell:
                     self._fail("protocol", "it wrote more than one answer")
                 return b"".join(received) if len(received) > 1 else chunk
             if size > self._limits.answer_bytes:
-                self._fail("protocol", f"its answer is longer than {self._limits.answer_bytes} bytes")
+                self._fail(
+                    "protocol", f"its answer is longer than {self._limits.answer_bytes} bytes"
+                )
 
     def _parsed(self, line: bytes, expected: _Expected) -> BundleReply:
         letter, slot, seq = expected.letter, expected.slot, expected.seq
@@ -320,10 +380,19 @@ class Cell:
             self._fail("protocol", f"its answer has no header: {line[:80]!r}")
         slot_text, seq_text, word, digest, body = parts
         if word not in _WORDS.get(letter, _RUNNING_WORDS) or slot_text != b"%d" % slot:
-            self._fail("protocol", f"its answer does not belong to the request {letter} of slot {slot}: {line[:80]!r}")
+            self._fail(
+                "protocol",
+                f"its answer does not belong to the request {letter} of slot {slot}: {line[:80]!r}",
+            )
         ended_at = seq
         if seq_text != b"%d" % seq:
-            if letter != "P" or word == b"effect" or not seq_text.isdigit() or len(seq_text) > 9 or not 1 <= int(seq_text) < seq:
+            if (
+                letter != "P"
+                or word == b"effect"
+                or not seq_text.isdigit()
+                or len(seq_text) > 9
+                or not 1 <= int(seq_text) < seq
+            ):
                 self._fail("protocol", f"its answer is not about step {seq}: {line[:80]!r}")
             ended_at = int(seq_text)
         if len(digest) > 64 or not digest.isascii():
@@ -344,14 +413,18 @@ class Cell:
 
 
 def _unconfined(bundle: Bundle) -> SandboxUnavailable:
-    return SandboxUnavailable(f"bundle {bundle.hash} is not trusted, and no sandbox was chosen; install bubblewrap")
+    return SandboxUnavailable(
+        f"bundle {bundle.hash} is not trusted, and no sandbox was chosen; install bubblewrap"
+    )
 
 
 def _source(bundle: Bundle) -> str:
     try:
         return bundle.source.decode()
     except UnicodeDecodeError as exc:
-        raise BundleError(f"bundle {bundle.hash} is not UTF-8: byte {exc.start} is {bundle.source[exc.start]:#04x}") from exc
+        raise BundleError(
+            f"bundle {bundle.hash} is not UTF-8: byte {exc.start} is {bundle.source[exc.start]:#04x}"
+        ) from exc
 
 
 def _remaining_ms(end: float) -> float:
@@ -364,4 +437,8 @@ def _message(body: bytes) -> str:
         error = decode(body)
     except CodecError:
         return "it raised an error that is no JSON"
-    return f"{error.get('type')}: {error.get('message')}" if isinstance(error, dict) else "it raised an error without a description"
+    return (
+        f"{error.get('type')}: {error.get('message')}"
+        if isinstance(error, dict)
+        else "it raised an error without a description"
+    )

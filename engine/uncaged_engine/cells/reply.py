@@ -1,4 +1,6 @@
-"""Reply of a bundle's process: a word and its JSON, and the sentence that shows where it differs from the journal."""
+"""Reply of a bundle's process: a word and its JSON, and the sentence that shows where it differs
+from the journal.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from uncaged_bundles.records import dataclass, field
 class BundleReply:
     """What the bundle answers to a request.
 
-    word: effect, return or raise while it runs; body: its JSON. seq: of the effect in *body*, or the place at which the run ended.
+    word: effect, return or raise while it runs; body: its JSON. seq: of the effect in *body*, or
+    the place at which the run ended.
     digest: over a replay's effects, else ``-``. Replies are equal if their words and bodies are.
     """
 
@@ -21,7 +24,9 @@ class BundleReply:
 
 def mismatch(seq: int, recorded: bytes, yielded: bytes) -> str:
     """Return the sentence that shows both sides of a difference."""
-    return f"step {seq}: the journal holds {shown(recorded)}, the bundle now yields {shown(yielded)}"
+    return (
+        f"step {seq}: the journal holds {shown(recorded)}, the bundle now yields {shown(yielded)}"
+    )
 
 
 def shown(raw: bytes) -> str:

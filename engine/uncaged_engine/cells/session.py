@@ -1,9 +1,11 @@
 """Session of one flow thread with its bundle's process, rebuilt by replay when the process dies.
 
-Rule 1: the thread that held the cell's lock when it died is the culprit and continues in a cell of its own; the others share a new one.
-Rule 2: a culprit whose own cell dies as well, without a reply in between, has failed. One retry separates a slow machine, or a used-up
-    allowance, from an endless loop.
-Rule 3: the journal is flushed before a session is rebuilt from it, so that a bundle that hangs loses no performed effect.
+Rule 1: the thread that held the cell's lock when it died is the culprit and continues in a cell of
+its own; the others share a new one.
+Rule 2: a culprit whose own cell dies as well, without a reply in between, has failed. One retry
+    separates a slow machine, or a used-up allowance, from an endless loop.
+Rule 3: the journal is flushed before a session is rebuilt from it, so that a bundle that hangs
+loses no performed effect.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from .shared import Cells
 
 
 class BundleTooSlow(BundleError):
-    """A computation exceeded its limit, in a cell of its own as well; the thread can resume with a higher limit."""
+    """A computation exceeded its limit, in a cell of its own as well; the thread can resume with a
+    higher limit.
+    """
 
     def __init__(self, limit_s: float, message: str) -> None:
         super().__init__(message)
@@ -49,7 +53,9 @@ class BundleSession:
         info: InfoLog,
         alone: bool = False,
     ) -> None:
-        """Args: deadline_s: for one computation of the bundle. alone: begin in a cell of its own, so that a long limit blocks no thread."""
+        """Args: deadline_s: for one computation of the bundle. alone: begin in a cell of its own,
+        so that a long limit blocks no thread.
+        """
         self._cells = cells
         self._slot = slot
         self._journal = journal
@@ -84,7 +90,9 @@ class BundleSession:
             if now is None:
                 now = self._replay_alone(replay, history)
             self._answered = True
-            self._info.note("G5T1YA8E", f"sandbox: {self._cell.mechanism if self._cell is not None else 'none'}")
+            self._info.note(
+                "G5T1YA8E", f"sandbox: {self._cell.mechanism if self._cell is not None else 'none'}"
+            )
             return now
 
     def ask(self, seq: int, line: bytes) -> BundleReply:
@@ -94,7 +102,13 @@ class BundleSession:
             raise ReplayError(f"thread {self._thread} has no generator")
         try:
             sent = self._blobs.expand(line)
-            reply = cell.send_outcome(self._slot, seq - self._handed_over, sent, deadline_s=self._deadline_s, on_slow=self._journal.flush)
+            reply = cell.send_outcome(
+                self._slot,
+                seq - self._handed_over,
+                sent,
+                deadline_s=self._deadline_s,
+                on_slow=self._journal.flush,
+            )
         except CellDied as died:
             self._journal.flush()  # rule 3
             self._handle_death(died)
@@ -114,7 +128,9 @@ class BundleSession:
                 cell.ask("D", self._slot, 0, b"", deadline_s=self._deadline_s)
 
     def _replay_alone(self, replay: Replay, history: History) -> BundleReply:
-        """Replay in a cell of its own: a difference in a shared one may come from another thread's side effects on a module."""
+        """Replay in a cell of its own: a difference in a shared one may come from another thread's
+        side effects on a module.
+        """
         if not self._alone:
             self.close()
         elif self._cell is not None:
@@ -123,7 +139,9 @@ class BundleSession:
         limit_s = self._replay_deadline_s(history)
         self._cell = self._cells.alone(cpu_s=limit_s)
         try:
-            return replay.run_stepwise(self._cell, self._slot, self._journal.read(), deadline_s=limit_s)
+            return replay.run_stepwise(
+                self._cell, self._slot, self._journal.read(), deadline_s=limit_s
+            )
         except CellDied as died:
             raise self._failure(died) from died
 
@@ -146,7 +164,9 @@ class BundleSession:
                 f"the bundle computed for more than {self._deadline_s:g} seconds before step {seq}, also when it was tried alone",
             )
         where = f"thread {self._thread}: the bundle gave no answer before step {seq}"
-        return BundleError(f"{where}, and none when it was tried alone ({died.reason}: {died.detail})")
+        return BundleError(
+            f"{where}, and none when it was tried alone ({died.reason}: {died.detail})"
+        )
 
     def _reread(self) -> History:
         return self._journal.reread(self._cells.bundle.hash, self._thread)

@@ -1,6 +1,8 @@
-"""Pool of a worker's sandbox processes: one shared by all threads, replaced when it dies, and extra ones for single threads.
+"""Pool of a worker's sandbox processes: one shared by all threads, replaced when it dies, and extra
+ones for single threads.
 
-`--die-with-parent` follows the operating-system *thread* that started the sandbox, not its process. So only threads that live as long as
+`--die-with-parent` follows the operating-system *thread* that started the sandbox, not its process.
+So only threads that live as long as
 the worker start cells: the one that made the pool, and one spawner thread on demand.
 """
 
@@ -25,8 +27,8 @@ def start_cells(bundle: Bundle, prefer: str, *, begun: tuple[Cell, Mechanism] | 
     """Make the pool of a worker and start the shared cell.
 
     Args:
-        prefer: as for `choose`. begun: a process that is starting already, in a sandbox that was assumed to work; if it fails, a sandbox
-            that passed the self-test is used.
+        prefer: as for `choose`. begun: a process that is starting already, in a sandbox that was
+            assumed to work; if it fails, a sandbox that passed the self-test is used.
     Raises:
         SandboxUnavailable, BundleError: it cannot be started.
     """
@@ -47,10 +49,18 @@ def start_cells(bundle: Bundle, prefer: str, *, begun: tuple[Cell, Mechanism] | 
 class Cells:
     """The shared cell, and cells for single threads. Make it in a thread that outlives it.
 
-    mechanism: None only for a trusted bundle. begun: a cell of that mechanism that is starting already.
+    mechanism: None only for a trusted bundle. begun: a cell of that mechanism that is starting
+    already.
     """
 
-    def __init__(self, bundle: Bundle, mechanism: Mechanism | None, limits: CellLimits, *, begun: Cell | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        mechanism: Mechanism | None,
+        limits: CellLimits,
+        *,
+        begun: Cell | None = None,
+    ) -> None:
         self.bundle = bundle
         self._mechanism = mechanism
         self._limits = limits
@@ -75,7 +85,8 @@ class Cells:
             return self._shared
 
     def alone(self, *, cpu_s: float = 0) -> Cell:
-        """Start a cell for one thread: to prove a replay, or because the shared one died on it. The caller closes it.
+        """Start a cell for one thread: to prove a replay, or because the shared one died on it. The
+        caller closes it.
 
         Args:
             cpu_s: processor time of one request, where that exceeds the usual allowance.
@@ -85,7 +96,9 @@ class Cells:
             return self._start(limits)
         with self._spawning:
             if self._spawner is None:
-                from concurrent.futures import ThreadPoolExecutor  # it is seldom needed, and every worker's start would pay for it
+                from concurrent.futures import (
+                    ThreadPoolExecutor,
+                )  # it is seldom needed, and every worker's start would pay for it
 
                 self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         return self._spawner.submit(self._start, limits).result()
@@ -100,7 +113,9 @@ class Cells:
             self._spawner.shutdown()
 
     def _start(self, limits: CellLimits) -> Cell:
-        """Start a cell, with one retry if the process died while starting: memory may have run out, or something else killed it."""
+        """Start a cell, with one retry if the process died while starting: memory may have run out,
+        or something else killed it.
+        """
         try:
             return self._start_once(limits)
         except (SandboxUnavailable, BundleError) as exc:
@@ -117,5 +132,9 @@ class Cells:
 
 
 def _ended(cause: BaseException | None) -> bool:
-    """Tell whether a start failed because the process died, not because its self-test failed or it did not answer."""
-    return isinstance(cause, BrokenPipeError) or (isinstance(cause, CellDied) and cause.reason == "died")
+    """Tell whether a start failed because the process died, not because its self-test failed or it
+    did not answer.
+    """
+    return isinstance(cause, BrokenPipeError) or (
+        isinstance(cause, CellDied) and cause.reason == "died"
+    )

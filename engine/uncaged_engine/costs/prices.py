@@ -1,4 +1,6 @@
-"""Prices of models, and the cost of a usage. A usage whose model has no known price gets no cost."""
+"""Prices of models, and the cost of a usage. A usage whose model has no known price gets no
+cost.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ TABLE = Path(__file__).with_name("prices.json")
 _DATED = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 Price = Mapping[str, Any]
-"""US dollars per million tokens: input, output, and perhaps cached (read from a cache) and stored (written to one).
+"""US dollars per million tokens: input, output, and perhaps cached (read from a cache) and stored
+(written to one).
 
 above: the same for requests with more input than its ``tokens``, where long requests cost more.
 """
@@ -23,7 +26,8 @@ def priced(usage: Mapping[str, object], own: Mapping[str, Price]) -> dict[str, o
     """Add its ``cost`` to a usage.
 
     Args:
-        usage: a cost that it has already is kept. own: the config's prices, which override the shipped ones.
+        usage: a cost that it has already is kept. own: the config's prices, which override the
+            shipped ones.
     """
     model = usage.get("model")
     if "cost" in usage or not isinstance(model, str):
@@ -39,12 +43,17 @@ def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
 
 
 def cost(usage: Mapping[str, object], price: Price) -> float:
-    """Compute US dollars. Cached and stored tokens are part of the input tokens, and have prices of their own where the table lists them.
+    """Compute US dollars. Cached and stored tokens are part of the input tokens, and have prices of
+    their own where the table lists them.
 
-    Where long requests cost more, a usage of several turns counts as so many requests of equal size, because a sum has lost their sizes.
+    Where long requests cost more, a usage of several turns counts as so many requests of equal
+    size, because a sum has lost their sizes.
     """
     above = price.get("above")
-    is_long = above is not None and _count(usage, "inputTokens") / max(1.0, _count(usage, "turns")) > above["tokens"]
+    is_long = (
+        above is not None
+        and _count(usage, "inputTokens") / max(1.0, _count(usage, "turns")) > above["tokens"]
+    )
     rates: Price = above if above is not None and is_long else price
     cached, stored = _count(usage, "cachedTokens"), _count(usage, "storedTokens")
     fresh = max(0.0, _count(usage, "inputTokens") - cached - stored)

@@ -1,4 +1,6 @@
-"""Enforcement of a thread's limits on money, tokens, time and journal size: between effects, and inside one once its usage is known."""
+"""Enforcement of a thread's limits on money, tokens, time and journal size: between effects, and
+inside one once its usage is known.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,15 @@ _LATER_S = 0.002
 class Spending:
     """Budget of one thread.
 
-    limits: maxCost (US dollars), maxTokens, maxSeconds, maxJournalBytes; an absent one does not bind. written: size of the journal and its
-    blobs in bytes. before: usage of this thread so far, without that of steps which a fork inherited. ran_s: running time in earlier
+    limits: maxCost (US dollars), maxTokens, maxSeconds, maxJournalBytes; an absent one does not
+    bind. written: size of the journal and its
+    blobs in bytes. before: usage of this thread so far, without that of steps which a fork
+    inherited. ran_s: running time in earlier
     processes. steady_s: a monotonic clock.
     """
 
-    # An effect may have parts that run in parallel, and may start other threads, so usage under way is kept per part and per child.
+    # An effect may have parts that run in parallel, and may start other threads, so usage under way
+    # is kept per part and per child.
 
     def __init__(
         self,
@@ -53,7 +58,11 @@ class Spending:
     def exceeded(self) -> dict[str, object] | None:
         """Return the limit that is reached, usage under way included."""
         if self._max_written is not None and self._written() >= self._max_written:
-            return {"limit": "maxJournalBytes", "value": self._max_written, "message": reached(self._max_written, "journal byte")}
+            return {
+                "limit": "maxJournalBytes",
+                "value": self._max_written,
+                "message": reached(self._max_written, "journal byte"),
+            }
         if not self._binding:
             return None
         return exceeded(self._limits, self._in_all(), self.running_s())
@@ -65,17 +74,29 @@ class Spending:
     def left(self) -> dict[str, float]:
         """Return the rest of each limit that binds, as limits for a child thread."""
         spent = self._in_all()
-        used = {"maxCost": spent.cost, "maxTokens": float(spent.tokens), "maxSeconds": self.running_s()}
-        return {name: max(0.0, self._limits[name] - used[name]) for name in used if name in self._limits}
+        used = {
+            "maxCost": spent.cost,
+            "maxTokens": float(spent.tokens),
+            "maxSeconds": self.running_s(),
+        }
+        return {
+            name: max(0.0, self._limits[name] - used[name]) for name in used if name in self._limits
+        }
 
     def note(self, usage: Mapping[str, object], *, part: int | None = None) -> None:
-        """Record the total usage so far of the effect under way, or of a part; cancel it if that passes a limit."""
+        """Record the total usage so far of the effect under way, or of a part; cancel it if that
+        passes a limit.
+        """
         with self._lock:
             self._under_way[part] = NOTHING.plus(usage)
         self._stop_if_over()
 
-    def note_child(self, thread: str, usage: Mapping[str, object], *, part: int | None = None) -> None:
-        """Record the same for a child thread. Its usage is in its own journal, and becomes this thread's with the effect's outcome."""
+    def note_child(
+        self, thread: str, usage: Mapping[str, object], *, part: int | None = None
+    ) -> None:
+        """Record the same for a child thread. Its usage is in its own journal, and becomes this
+        thread's with the effect's outcome.
+        """
         with self._lock:
             self._children[part, thread] = NOTHING.plus(usage)
         self._stop_if_over()
@@ -109,13 +130,24 @@ class Spending:
             timer.cancel()
 
     def settle(self, outcome: Outcome) -> Outcome:
-        """Count the usage of an effect. The void of one that a limit cancelled becomes a limit void with its usage so far."""
+        """Count the usage of an effect. The void of one that a limit cancelled becomes a limit void
+        with its usage so far.
+        """
         used = usage_of(outcome.fields) if isinstance(outcome, (Answer, Failure)) else None
-        if used is None and not self._under_way and not self._children and isinstance(outcome, Answer):
-            return outcome  # the usual case, without the lock: no usage, and nothing under way to forget
-        over = self._cut or (self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None)
+        if (
+            used is None
+            and not self._under_way
+            and not self._children
+            and isinstance(outcome, Answer)
+        ):
+            # the usual case, without the lock: no usage, and nothing under way to forget
+            return outcome
+        over = self._cut or (
+            self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None
+        )
         with self._lock:
-            # An effect that was cut off reports no usage, so the last numbers that it sent are counted.
+            # An effect that was cut off reports no usage, so the last numbers that it sent are
+            # counted.
             if isinstance(outcome, Void) and self._under_way:
                 used = total(spent.document() for spent in self._under_way.values()).document()
             self._under_way.clear()
@@ -125,12 +157,17 @@ class Spending:
             return outcome
         more = {**outcome.more, **({"usage": used} if used else {})}
         if over is not None and outcome.word in ("killed", "limit"):
-            return replace(outcome, word="limit", message=str(over["message"]), more={**more, **over})
+            return replace(
+                outcome, word="limit", message=str(over["message"]), more={**more, **over}
+            )
         return replace(outcome, more=more)
 
     def _in_all(self) -> Spent:
         with self._lock:
-            return total(spent.document() for spent in (self._spent, *self._under_way.values(), *self._children.values()))
+            return total(
+                spent.document()
+                for spent in (self._spent, *self._under_way.values(), *self._children.values())
+            )
 
     def _forget(self, part: int | None) -> None:
         self._under_way.pop(part, None)
@@ -143,6 +180,8 @@ class Spending:
 
     def _stop_if_over(self) -> None:
         over = self.exceeded()
-        if over is not None and self._cut is None:  # the first limit is the reason, whatever is passed while the effect stops
+        if (
+            over is not None and self._cut is None
+        ):  # the first limit is the reason, whatever is passed while the effect stops
             self._cut = over
             self._cancel.request()

@@ -1,1 +1,3 @@
-"""Protocols between the engine and its parts: effects with their context and outcomes, and agents."""
+"""Protocols between the engine and its parts: effects with their context and outcomes, and
+agents.
+"""

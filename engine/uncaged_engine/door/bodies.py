@@ -1,4 +1,6 @@
-"""Bodies of effects as annotated dataclasses: read by `uncaged_bundles.fields`, with one form of message for all kinds."""
+"""Bodies of effects as annotated dataclasses: read by `uncaged_bundles.fields`, with one form of
+message for all kinds.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ ABSENT: Final = Absent()
 
 
 def read_body(kind: str, cls: type[Body], body: object) -> Body | Failure:
-    """Return what a bundle yielded under *kind* as an instance of *cls*, or the failure that names the kind and the wrong key."""
+    """Return what a bundle yielded under *kind* as an instance of *cls*, or the failure that names
+    the kind and the wrong key.
+    """
     try:
         return fields.read(cls, body, (kind,))
     except shapes.ShapeError as exc:

@@ -13,7 +13,9 @@ DEEPEST = 16
 
 
 def derived_id(key: str, intended_ms: int) -> ThreadId:
-    """Return the id of the thread that the effect with this key starts. Equal arguments give equal ids."""
+    """Return the id of the thread that the effect with this key starts. Equal arguments give equal
+    ids.
+    """
     return new_thread_id(intended_ms, blake2b(key.encode(), digest_size=10).digest())
 
 

@@ -22,12 +22,15 @@ from .outcomes import Outcome
 Rule = Literal["repeat", "restore", "ask"]
 """Recovery rule for an intent that a crash left open.
 
-repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks again. ask: a person decides.
+repeat: idempotent, again with the same key. restore: the handler puts the workspace back and asks
+again. ask: a person decides.
 """
 
 
 class Cancel:
-    """Cancellation token of one effect, with the actions that stop it. A pause cancels effects that opt in."""
+    """Cancellation token of one effect, with the actions that stop it. A pause cancels effects that
+    opt in.
+    """
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -105,10 +108,12 @@ class Cancel:
 class ThreadContext:
     """Context that all effects of a thread share while a worker drives it.
 
-    start: the thread's start record. steps(): the records of all finished steps so far, in order (each is read from the journal once).
+    start: the thread's start record. steps(): the records of all finished steps so far, in order
+    (each is read from the journal once).
     environment, directory: the caller's, for child processes only; never written to disk.
-    remember_paths(found): journal and flush the identity of each granted path at its first use; returns all that is journalled.
-    left(): the rest of each limit of money, tokens and time that binds this thread.
+    remember_paths(found): journal and flush the identity of each granted path at its first use;
+    returns all that is journalled. left(): the rest of each limit of money, tokens and time that
+    binds this thread.
     """
 
     store: Store
@@ -129,18 +134,25 @@ class EffectRecorder(Protocol):
 
     def record_attempt(self, context: EffectContext, fields: Mapping[str, object]) -> None: ...
     def report_progress(self, context: EffectContext, fields: Mapping[str, object]) -> None: ...
-    def perform_part(self, context: EffectContext, index: int, kind: str, body: object) -> Outcome: ...
+    def perform_part(
+        self, context: EffectContext, index: int, kind: str, body: object
+    ) -> Outcome: ...
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
+@dataclass(
+    slots=True, kw_only=True
+)  # not frozen: one is made for every effect, and freezing triples what that costs
 class EffectContext:
     """Context of one effect; the attributes of `thread` are also attributes here.
 
-    attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try open.
+    attempt: 1, or higher when a crash, a kill or a lack of the environment left an earlier try
+    open.
     key: ``threadId/seq``, the same for every attempt: send it as idempotency key.
-    intended_ms: when the effect was first asked for; the same after a crash. note: the text of ``resume --note``, once.
+    intended_ms: when the effect was first asked for; the same after a crash. note: the text of
+    ``resume --note``, once.
     answer: a person's answer to an earlier ``Wait`` of this effect; None without one.
-    part: the effect's index within the one that it is a part of. done: records of parts that an earlier try finished, by index.
+    part: the effect's index within the one that it is a part of. done: records of parts that an
+    earlier try finished, by index.
     numbers: of the attempts that follow.
     """
 
@@ -216,7 +228,9 @@ class EffectContext:
 
 
 class Handler(ABC):
-    """Handler of one effect kind; an entry point of the group ``uncaged_workflow.effects`` names the class."""
+    """Handler of one effect kind; an entry point of the group ``uncaged_workflow.effects`` names
+    the class.
+    """
 
     kind: str
     limits: type[Limits] = Limits
@@ -227,40 +241,57 @@ class Handler(ABC):
     """Whether the effect performs others as its sub-steps (`parts`)."""
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
-        """Return the recovery rule of an intent: `recovery`, unless it depends on the body or the policy."""
+        """Return the recovery rule of an intent: `recovery`, unless it depends on the body or the
+        policy.
+        """
         del body, bundle
         return self.recovery
 
     @abstractmethod
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        """Check *body* (the value that the bundle yielded) and the policy's limits, perform the effect, and return its outcome.
+        """Check *body* (the value that the bundle yielded) and the policy's limits, perform the
+        effect, and return its outcome.
 
-        When ``context.attempt > 1`` and the rule is *restore*, put the workspace back first. A bad body is a Failure, not an exception.
-        ``EnvironmentLacks``, ``StorageError`` and ``OSError`` may be raised and become a void. Any other exception is a bug of the engine.
+        When ``context.attempt > 1`` and the rule is *restore*, put the workspace back first. A bad
+        body is a Failure, not an exception.
+        ``EnvironmentLacks``, ``StorageError`` and ``OSError`` may be raised and become a void. Any
+        other exception is a bug of the engine.
         """
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
-        """Return the JSON Schema of the effect's answer: `answers`, unless it depends on the body."""
+        """Return the JSON Schema of the effect's answer: `answers`, unless it depends on the
+        body.
+        """
         del body
         return self.answers
 
     def due_ms(self, body: object, intended_ms: int) -> int | None:
-        """Return the moment until which the effect waits, by the wall clock; None for a kind that waits for none."""
+        """Return the moment until which the effect waits, by the wall clock; None for a kind that
+        waits for none.
+        """
         del body, intended_ms
         return None
 
     def child(self, key: str, intended_ms: int) -> ThreadId | None:
-        """Return the id of the thread that the effect with this key starts; None for a kind that starts none."""
+        """Return the id of the thread that the effect with this key starts; None for a kind that
+        starts none.
+        """
         del key, intended_ms
         return None
 
     def parts(self, body: object) -> Sequence[tuple[str, object]]:
-        """Return kind and body of each effect inside a composite one; none if *body* is malformed."""
+        """Return kind and body of each effect inside a composite one; none if *body* is
+        malformed.
+        """
         del body
         return ()
 
-    def difference(self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]) -> str | None:
-        """Return in words how the outcome of a composite effect differs from the records of its sub-steps; None if it does not."""
+    def difference(
+        self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]
+    ) -> str | None:
+        """Return in words how the outcome of a composite effect differs from the records of its
+        sub-steps; None if it does not.
+        """
         del body, outcome, lines
         return None
 

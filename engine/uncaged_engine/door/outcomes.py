@@ -1,6 +1,7 @@
 """Outcomes of an effect: answer, failure, void, wait.
 
-An answer and a failure reach the bundle. A void and a wait never do: the intent stays open until the effect is performed again.
+An answer and a failure reach the bundle. A void and a wait never do: the intent stays open until
+the effect is performed again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ class TryLater:
     reason: str
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every effect, and freezing triples what that costs
+@dataclass(
+    slots=True, kw_only=True
+)  # not frozen: one is made for every effect, and freezing triples what that costs
 class Answer:
     """Outcome of an effect that was performed.
 
     fields: the step line's own keys, JSON values only: ``{"outcome": value}`` for most kinds,
-    ``{"role", "content", "meta", "by", …}`` for a role. later: set if the effect's ``retry`` covers this answer.
+    ``{"role", "content", "meta", "by", …}`` for a role. later: set if the effect's ``retry`` covers
+    this answer.
     """
 
     fields: Mapping[str, object]
@@ -54,9 +58,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
-    """Outcome that the bundle does not see: a kill, a limit, or a lack of the environment ended the effect.
+    """Outcome that the bundle does not see: a kill, a limit, or a lack of the environment ended the
+    effect.
 
-    begun: False only if nothing outside can have seen the effect. parts: the parts of an ``all`` that had begun and have no outcome.
+    begun: False only if nothing outside can have seen the effect. parts: the parts of an ``all``
+    that had begun and have no outcome.
     """
 
     word: VoidWord

@@ -1,7 +1,8 @@
 """Preparation of a new thread for its effects, and the removal of what was prepared.
 
-An effect kind that needs fields of its own in the start record has a preparation beside its handler, registered under the kind's name in
-the group ``uncaged_workflow.preparations``. It is apart from the handler because a command that starts a thread loads no handler.
+An effect kind that needs fields of its own in the start record has a preparation beside its
+handler, registered under the kind's name in the group ``uncaged_workflow.preparations``. It is
+apart from the handler because a command that starts a thread loads no handler.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from ..settings.config import Config
 class RunOptions:
     """Options of a new thread, besides its prompt and parameters.
 
-    max_rounds, max_steps: None takes the config's. max_cost (US dollars), max_tokens, max_seconds: None binds nothing.
-    max_journal_bytes: of the journal and the blobs it names. bundle_seconds: for one computation of the bundle; None takes the config's.
+    max_rounds, max_steps: None takes the config's. max_cost (US dollars), max_tokens, max_seconds:
+    None binds nothing.
+    max_journal_bytes: of the journal and the blobs it names. bundle_seconds: for one computation of
+    the bundle; None takes the config's.
     agents: agent name by role, "" for the default one.
-    workspace: the repository directory (None: *directory*). links: ignored directories to link into the worktree.
+    workspace: the repository directory (None: *directory*). links: ignored directories to link into
+    the worktree.
     directory, environment: the caller's, for child processes; never written to disk.
     """
 
@@ -48,7 +52,12 @@ class RunOptions:
     @property
     def binds_workspace(self) -> bool:
         """Whether the caller chose where roles work or how tests are run."""
-        return self.workspace is not None or self.include_changes or bool(self.links) or self.test_command is not None
+        return (
+            self.workspace is not None
+            or self.include_changes
+            or bool(self.links)
+            or self.test_command is not None
+        )
 
     @property
     def binds(self) -> bool:
@@ -71,7 +80,9 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewThread:
-    """Thread that is about to be started, forked, or imported. flow: the name under which it runs."""
+    """Thread that is about to be started, forked, or imported. flow: the name under which it
+    runs.
+    """
 
     thread_id: ThreadId
     flow: str
@@ -102,20 +113,36 @@ class Preparation:
         del thread, source
         return {}
 
-    def prepare_import(self, thread: NewThread, steps: Sequence[Mapping[str, object]]) -> Mapping[str, Any]:
+    def prepare_import(
+        self, thread: NewThread, steps: Sequence[Mapping[str, object]]
+    ) -> Mapping[str, Any]:
         """Return the fields for an imported thread. steps: those that are kept."""
         del steps
         return self.prepare(thread)
 
     def describe(self, fields: Mapping[str, Any]) -> Iterator[str]:
-        """Yield a sentence for each resource of this machine that the fields grant to an imported thread."""
+        """Yield a sentence for each resource of this machine that the fields grant to an imported
+        thread.
+        """
         del fields
         yield from ()
 
-    def secure(self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]) -> None:
-        """Protect what the fields name from removal by others. Called after every refusal is ruled out."""
+    def secure(
+        self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]
+    ) -> None:
+        """Protect what the fields name from removal by others. Called after every refusal is ruled
+        out.
+        """
         del thread, fields, steps
 
-    def forget(self, store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """Remove what the thread has outside of its journal. start: its start record, of any flow."""
+    def forget(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> None:
+        """Remove what the thread has outside of its journal. start: its start record, of any
+        flow.
+        """
         del store, thread, start, environment

@@ -26,7 +26,8 @@ def plain_of(path: Path) -> Path:
 
 
 def contents(path: Path) -> bytes:
-    """The journal's bytes, wherever they are by now: it may have been packed or unpacked since it was looked up.
+    """The journal's bytes, wherever they are by now: it may have been packed or unpacked since it
+    was looked up.
 
     Raises:
         NotFoundError: it was removed. DamagedError: as `read`.
@@ -36,16 +37,22 @@ def contents(path: Path) -> bytes:
     for place in (plain, packed, plain):  # the new file is there before the old one goes
         with suppress(FileNotFoundError):
             return read(place) if place is packed else place.read_bytes()
-    raise NotFoundError(f"{plain} was removed while it was looked at; `uncaged-workflow threads` lists what there is")
+    raise NotFoundError(
+        f"{plain} was removed while it was looked at; `uncaged-workflow threads` lists what there is"
+    )
 
 
 def read(path: Path) -> bytes:
-    """The journal's bytes. Raises: DamagedError: the file is not exactly one zstandard frame, or larger than 1 GiB unpacked."""
+    """The journal's bytes. Raises: DamagedError: the file is not exactly one zstandard frame, or
+    larger than 1 GiB unpacked.
+    """
     return _unpacked(path.read_bytes(), path)
 
 
 def head(path: str, size: int) -> bytes:
-    """The first *size* bytes of a journal, plain or archived. Raises: OSError: it is not there. DamagedError: no archive."""
+    """The first *size* bytes of a journal, plain or archived. Raises: OSError: it is not there.
+    DamagedError: no archive.
+    """
     with open(path, "rb", buffering=0) as journal:  # noqa: PTH123 - a listing asks for thousands, and a Path costs more than the read
         if not path.endswith(SUFFIX):
             return journal.read(size)
@@ -61,24 +68,34 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
     import zstandard
 
     try:
-        if zstandard.frame_content_size(packed) > MAX_BYTES:  # a size that the frame states is believed when it is unpacked
-            raise DamagedError(f"{path} cannot be unpacked: it says that it holds more than {MAX_BYTES} bytes")
-        return zstandard.ZstdDecompressor().decompress(packed, max_output_size=MAX_BYTES, allow_extra_data=False)
+        if (
+            zstandard.frame_content_size(packed) > MAX_BYTES
+        ):  # a size that the frame states is believed when it is unpacked
+            raise DamagedError(
+                f"{path} cannot be unpacked: it says that it holds more than {MAX_BYTES} bytes"
+            )
+        return zstandard.ZstdDecompressor().decompress(
+            packed, max_output_size=MAX_BYTES, allow_extra_data=False
+        )
     except zstandard.ZstdError as exc:
         raise DamagedError(f"{path} cannot be unpacked: {exc}") from exc
 
 
 def compress(path: Path) -> Path:
-    """Replace a journal by its compressed form; the caller holds its lock, so that no process writes what would be lost.
+    """Replace a journal by its compressed form; the caller holds its lock, so that no process
+    writes what would be lost.
 
-    The compressed file is durable before the plain one goes, so a crash between leaves both, and readers take the plain one.
+    The compressed file is durable before the plain one goes, so a crash between leaves both, and
+    readers take the plain one.
     """
     [target] = compress_all([path])
     return target
 
 
 def compress_all(paths: Sequence[Path]) -> list[Path]:
-    """Do the same for several: all are written before the first is flushed, so that most of them share a flush of the disk."""
+    """Do the same for several: all are written before the first is flushed, so that most of them
+    share a flush of the disk.
+    """
     import zstandard
 
     packer = zstandard.ZstdCompressor(level=10, write_checksum=True)
@@ -99,14 +116,17 @@ def compress_all(paths: Sequence[Path]) -> list[Path]:
 def restore(path: Path) -> Path:
     """Replace the archive at *path* by the plain journal, so that a worker can write to it.
 
-    The lock of the archive is held all along, and the plain file is locked before it gets its name: no other process
-    writes to either of them until only the plain one is left.
+    The lock of the archive is held all along, and the plain file is locked before it gets its name:
+    no other process writes to either of them until only the plain one is left.
 
     Raises:
-        RefusedError: another process restores, removes or drives the thread, or did so since *path* was looked up.
+        RefusedError: another process restores, removes or drives the thread, or did so since *path*
+            was looked up.
     """
     target = plain_of(path)
-    busy = RefusedError(f"{target.name} was taken out of the archive or removed by another process just now; look at it again")
+    busy = RefusedError(
+        f"{target.name} was taken out of the archive or removed by another process just now; look at it again"
+    )
     with lock.taken(path) as ours:
         if not ours:
             raise busy

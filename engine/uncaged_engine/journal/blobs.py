@@ -1,4 +1,6 @@
-"""Contents too large for a journal line are files named by their hash, on disk before the line that names them."""
+"""Contents too large for a journal line are files named by their hash, on disk before the line that
+names them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def blob_hash(data: bytes) -> str:
 
 
 def effect_mark(effect: bytes) -> bytes:
-    """What the digest over a thread's effects takes of one: its bytes, or its hash if it is long."""
+    """What the digest over a thread's effects takes of one: its bytes, or its hash if it is
+    long.
+    """
     return effect if len(effect) <= lines.MARK_BYTES else lines.blob_mark(blob_hash(effect))
 
 
@@ -43,21 +47,34 @@ class Blobs:
         try:
             with held(self.directory, alone=False):  # nobody sweeps between our look and what we do
                 if _is(path, data):
-                    os.utime(path)  # young again: `prune` must not take it before the line that names it is written
-                    sync_directory(self.directory)  # whoever put it may not have come as far as that
+                    os.utime(
+                        path
+                        # young again: `prune` must not take it before the line that names it is
+                        # written
+                    )
+                    sync_directory(
+                        self.directory
+                    )  # whoever put it may not have come as far as that
                 else:
                     write_atomically(path, data)
         except OSError as exc:
-            raise StorageError(f"cannot put {os_problem(exc, path)}; correct that, then `resume`") from exc
+            raise StorageError(
+                f"cannot put {os_problem(exc, path)}; correct that, then `resume`"
+            ) from exc
         return name
 
     def sweep(self, named: Container[str], *, before_s: float) -> int:
-        """Remove the blobs that are not among *named* and were put before *before_s* (seconds since 1970); return their bytes."""
+        """Remove the blobs that are not among *named* and were put before *before_s* (seconds since
+        1970); return their bytes.
+        """
         freed = 0
         for path in self.directory.iterdir():
             if not _NAME.fullmatch(path.name) or path.name in named:
                 continue
-            with held(self.directory, alone=True), suppress(FileNotFoundError):  # another sweep may be under way
+            with (
+                held(self.directory, alone=True),
+                suppress(FileNotFoundError),
+            ):  # another sweep may be under way
                 found = path.stat()
                 if found.st_mtime < before_s:
                     path.unlink()
@@ -65,7 +82,9 @@ class Blobs:
         return freed
 
     def get(self, name: str) -> bytes:
-        """Raises: DamagedError: it is missing, its bytes are not those that were hashed, or *name* is no hash but perhaps a path."""
+        """Raises: DamagedError: it is missing, its bytes are not those that were hashed, or *name*
+        is no hash but perhaps a path.
+        """
         if not _NAME.fullmatch(name):
             raise DamagedError(f"{name[:100]!r} is no hash of a blob")
         try:
@@ -73,7 +92,9 @@ class Blobs:
         except FileNotFoundError as exc:
             raise DamagedError(f"blob {name} is missing from {self.directory}") from exc
         if blob_hash(data) != name:
-            raise DamagedError(f"blob {name} in {self.directory} does not hold the bytes that were hashed")
+            raise DamagedError(
+                f"blob {name} in {self.directory} does not hold the bytes that were hashed"
+            )
         return data
 
     def spilt(self, fields: Mapping[str, object]) -> dict[str, object]:
@@ -83,7 +104,9 @@ class Blobs:
         return lines.spill(fields, largest, self.put(encoded[largest]), len(encoded[largest]))
 
     def expand(self, line: bytes) -> bytes:
-        """A sealed line as the bundle shall see it: unchanged, or with its blob put back in (and then without a chain)."""
+        """A sealed line as the bundle shall see it: unchanged, or with its blob put back in (and
+        then without a chain).
+        """
         note = lines.blob_of(line)
         if note is None:
             return line

@@ -1,11 +1,15 @@
-"""Each journal line ends with a digest over the digest before it and its own text, so an accident or a careless edit shows.
+"""Each journal line ends with a digest over the digest before it and its own text, so an accident
+or a careless edit shows.
 
-It is no signature: whoever can write the file can seal it anew. `verify` re-runs the bundle for that reason.
+It is no signature: whoever can write the file can seal it anew. `verify` re-runs the bundle for
+that reason.
 """
 
 from __future__ import annotations
 
-from _blake2 import blake2b  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
+from _blake2 import (
+    blake2b,
+)  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 
 from uncaged_bundles.ids import BundleHash, ThreadId
 
@@ -14,7 +18,10 @@ CHAIN_CHARACTERS = 20
 KEY = b',"chain":"'
 SEAL_BYTES = len(KEY) + CHAIN_CHARACTERS + len(b'"}\n')
 ALPHABET = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_DIGITS = bytes(b"0123456789abcdefghijklmnopqrstuv"[ALPHABET.find(byte)] if byte in ALPHABET else ord(".") for byte in range(256))
+_DIGITS = bytes(
+    b"0123456789abcdefghijklmnopqrstuv"[ALPHABET.find(byte)] if byte in ALPHABET else ord(".")
+    for byte in range(256)
+)
 """Crockford's digits as Python spells numbers of base 32, and a full stop for anything else."""
 _PAIRS = [bytes([high, low]) for high in ALPHABET for low in ALPHABET]
 
@@ -26,7 +33,9 @@ def seed(bundle: BundleHash, thread: ThreadId) -> bytes:
 
 def link(previous: bytes, body: bytes) -> bytes:
     """The digest of a line whose text up to ``,"chain"`` is *body*."""
-    return blake2b(previous + body, digest_size=DIGEST_BYTES).digest()  # one call: half the time of two for a short line
+    return blake2b(
+        previous + body, digest_size=DIGEST_BYTES
+    ).digest()  # one call: half the time of two for a short line
 
 
 def spell(digest: bytes) -> bytes:
@@ -35,7 +44,12 @@ def spell(digest: bytes) -> bytes:
     # Small integers are quick, and this runs for every line.
     high, middle, low = number >> 60, number >> 30 & 0x3FFFFFFF, number & 0x3FFFFFFF
     pairs = _PAIRS
-    first = (pairs[high >> 30], pairs[high >> 20 & 1023], pairs[high >> 10 & 1023], pairs[high & 1023])
+    first = (
+        pairs[high >> 30],
+        pairs[high >> 20 & 1023],
+        pairs[high >> 10 & 1023],
+        pairs[high & 1023],
+    )
     second = (pairs[middle >> 20], pairs[middle >> 10 & 1023], pairs[middle & 1023])
     return b"".join(first + second + (pairs[low >> 20], pairs[low >> 10 & 1023], pairs[low & 1023]))
 
@@ -48,17 +62,25 @@ def seal(previous: bytes, body: bytes) -> tuple[bytes, bytes]:
     Returns:
         The whole line with its LF, and its digest.
     """
-    digest = blake2b(previous + body, digest_size=DIGEST_BYTES).digest()  # as `link`, without its call
+    digest = blake2b(
+        previous + body, digest_size=DIGEST_BYTES
+    ).digest()  # as `link`, without its call
     return body + KEY + spell(digest) + b'"}\n', digest
 
 
 def check(previous: bytes, line: bytes) -> bytes | None:
     """The digest of a sealed line, or None if the line does not follow *previous*."""
-    if len(line) <= SEAL_BYTES or line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or not line.endswith(b'"}\n'):
+    if (
+        len(line) <= SEAL_BYTES
+        or line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY
+        or not line.endswith(b'"}\n')
+    ):
         return None
     digest = link(previous, line[:-SEAL_BYTES])
     try:
-        number = int(line[-3 - CHAIN_CHARACTERS : -3].translate(_DIGITS), 32)  # in half the time that spelling the digest takes
+        number = int(
+            line[-3 - CHAIN_CHARACTERS : -3].translate(_DIGITS), 32
+        )  # in half the time that spelling the digest takes
     except ValueError:
         return None
     return digest if number == int.from_bytes(digest, "big") << 4 else None

@@ -1,7 +1,8 @@
 """JSON has one spelling here: what `encode` writes is the only text that `decode` accepts.
 
-Encoding the decoded value again and comparing bytes refuses, in C and in one stroke: duplicate keys, NaN and infinities,
-lone surrogates, stray white space, numbers in another spelling. What remains is a cap on size and on depth.
+Encoding the decoded value again and comparing bytes refuses, in C and in one stroke: duplicate
+keys, NaN and infinities, lone surrogates, stray white space, numbers in another spelling. What
+remains is a cap on size and on depth.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ MAX_DEPTH = 64
 
 # Both are what `json` itself uses, made once instead of at each call.
 _scan = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # any object with a decoder's attributes will do
-_pieces = make_encoder(None, json.JSONEncoder().default, encode_basestring, None, ":", ",", False, False, False)
+_pieces = make_encoder(
+    None, json.JSONEncoder().default, encode_basestring, None, ":", ",", False, False, False
+)
 
 
 class CodecError(ValueError):
@@ -34,7 +37,8 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> object:
     """Return the value of canonical JSON bytes.
 
     Raises:
-        CodecError: too large, too deep, not UTF-8, not JSON, or spelt in another way than `encode` spells it.
+        CodecError: too large, too deep, not UTF-8, not JSON, or spelt in another way than `encode`
+            spells it.
     """
     if len(raw) > max_bytes:
         raise CodecError(f"{len(raw)} bytes are more than {max_bytes}")
@@ -49,7 +53,9 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> object:
     except StopIteration as exc:
         raise CodecError(f"not JSON: nothing that can be a value at character {exc.value}") from exc
     if again != text:
-        raise CodecError("not canonical JSON (duplicate keys, white space or another spelling of a number or a character)")
+        raise CodecError(
+            "not canonical JSON (duplicate keys, white space or another spelling of a number or a character)"
+        )
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise CodecError(f"nested deeper than {MAX_DEPTH}")
     return value

@@ -1,4 +1,6 @@
-"""A journal's bytes as they would survive a power cut: what its writer, or this reader, brought to disk."""
+"""A journal's bytes as they would survive a power cut: what its writer, or this reader, brought to
+disk.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ CANNOT_BE_FLUSHED = frozenset((errno.EINVAL, errno.ENOSYS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durable:
-    """data: the bytes that are on disk. trouble: why that is less than what the file shows, or why its owner left it."""
+    """data: the bytes that are on disk. trouble: why that is less than what the file shows, or why
+    its owner left it.
+    """
 
     data: bytes
     trouble: Trouble | None
@@ -29,11 +33,13 @@ class Durable:
 def read(path: Path, *, reported: int = 0, known: Trouble | None = None) -> Durable:
     """Bring a journal to disk and read it, wherever it is by now. Its lock is not taken.
 
-    A killed worker may have left lines in memory that were never flushed; a flush that failed once may succeed the next time without
-    having written them, so after one only what was flushed before counts.
+    A killed worker may have left lines in memory that were never flushed; a flush that failed once
+    may succeed the next time without having written them, so after one only what was flushed before
+    counts.
 
     Args:
-        reported: so many bytes are known to be flushed. known: what the journal's last owner said when it left it.
+        reported: so many bytes are known to be flushed. known: what the journal's last owner said
+            when it left it.
     Raises:
         NotFoundError, DamagedError: as `archive.contents`.
     """
@@ -48,9 +54,14 @@ def read(path: Path, *, reported: int = 0, known: Trouble | None = None) -> Dura
         if found is None or found.on_disk is None:
             problem = _flush(fd, plain)
             if problem is not None:
-                found = Trouble(message=problem, on_disk=max(reported, flushed_at_least(read_range(fd, 0, size))))
+                found = Trouble(
+                    message=problem,
+                    on_disk=max(reported, flushed_at_least(read_range(fd, 0, size))),
+                )
                 trouble.write(plain, found)
-        data = read_range(fd, 0, size if found is None or found.on_disk is None else min(size, found.on_disk))
+        data = read_range(
+            fd, 0, size if found is None or found.on_disk is None else min(size, found.on_disk)
+        )
     finally:
         os.close(fd)
     return Durable(data=data, trouble=found)

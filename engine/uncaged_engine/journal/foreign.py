@@ -1,7 +1,9 @@
-"""Shape checks of a journal that comes from elsewhere: the type and range of every field that this engine reads, line by line.
+"""Shape checks of a journal that comes from elsewhere: the type and range of every field that this
+engine reads, line by line.
 
-The table says nothing about which values are used: `origin` leaves out what a stranger must not choose. A key that is not in the table is
-not read by this engine. The table with its reasons is in docs/sandbox.md.
+The table says nothing about which values are used: `origin` leaves out what a stranger must not
+choose. A key that is not in the table is not read by this engine. The table with its reasons is in
+docs/sandbox.md.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def thread_id(value: object) -> bool:
 
 
 def effect(value: object) -> bool:
-    return isinstance(value, dict) and (len(value) == 1 or (set(value) == lines.DIGESTED and DIGESTED(value)))
+    return isinstance(value, dict) and (
+        len(value) == 1 or (set(value) == lines.DIGESTED and DIGESTED(value))
+    )
 
 
 def numbers(value: object) -> bool:
@@ -75,7 +79,9 @@ def numbers(value: object) -> bool:
 
 
 def usage(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(part, str | bool) or part is None or number(part) for part in value.values())
+    return isinstance(value, dict) and all(
+        isinstance(part, str | bool) or part is None or number(part) for part in value.values()
+    )
 
 
 def one_of(*words: str) -> Check:
@@ -93,28 +99,62 @@ def shape(required: Mapping[str, Check], optional: Mapping[str, Check]) -> Check
 
 FORK = shape(
     {"threadId": thread_id, "seq": whole},
-    {"hash": lambda value: text(value) and _parses(parse_bundle_hash, value), "chain": text, "handedOver": whole, "instead": truth},
+    {
+        "hash": lambda value: text(value) and _parses(parse_bundle_hash, value),
+        "chain": text,
+        "handedOver": whole,
+        "instead": truth,
+    },
 )
 PARENT = shape({"threadId": thread_id, "seq": whole, "depth": whole}, {})
-OPTIONS = shape({}, {"startedAt": moment, "seed": whole, "threadId": text, **dict.fromkeys(LIMITS, number)})
+OPTIONS = shape(
+    {}, {"startedAt": moment, "seed": whole, "threadId": text, **dict.fromkeys(LIMITS, number)}
+)
 PARAMETERS = shape({"prompt": text, "params": mapping, "options": OPTIONS}, {})
-ERROR = shape({"kind": text, "message": text}, {"snapshot": commit, "usage": usage, "role": text, "by": text, "calls": whole})
+ERROR = shape(
+    {"kind": text, "message": text},
+    {"snapshot": commit, "usage": usage, "role": text, "by": text, "calls": whole},
+)
 SPENT = shape({}, {"usage": usage})
-BLOB = shape({"field": text, "hash": lambda value: text(value) and _BLOB.fullmatch(value) is not None, "bytes": whole}, {})
+BLOB = shape(
+    {
+        "field": text,
+        "hash": lambda value: text(value) and _BLOB.fullmatch(value) is not None,
+        "bytes": whole,
+    },
+    {},
+)
 
 DIGESTED = shape({"kind": text, "digest": text, "bytes": whole, "head": text}, {})
 
 FIELDS: Mapping[lines.Shape, tuple[Mapping[str, Check], Mapping[str, Check]]] = {
     "start": (
-        {"format": lambda value: value == lines.FORMAT, "name": flow_name, "hash": text, "threadId": text, "parameters": PARAMETERS},
+        {
+            "format": lambda value: value == lines.FORMAT,
+            "name": flow_name,
+            "hash": text,
+            "threadId": text,
+            "parameters": PARAMETERS,
+        },
         {"engine": text, "python": text, "sandbox": text, "forkFrom": FORK, "parent": PARENT},
     ),
     "intent": ({"seq": whole, "intent": effect}, {}),
-    "attempt": ({"seq": whole, "attempt": whole}, {"because": text, "answer": anything, "error": SPENT, "usage": usage}),
+    "attempt": (
+        {"seq": whole, "attempt": whole},
+        {"because": text, "answer": anything, "error": SPENT, "usage": usage},
+    ),
     "step": (
         {"seq": whole},
         {
-            **{"sub": whole, "role": text, "content": text, "meta": anything, "by": text, "session": text, "snapshot": commit},
+            **{
+                "sub": whole,
+                "role": text,
+                "content": text,
+                "meta": anything,
+                "by": text,
+                "session": text,
+                "snapshot": commit,
+            },
             **{"usage": usage, "outcome": anything, "error": ERROR},
         },
     ),
@@ -122,16 +162,34 @@ FIELDS: Mapping[lines.Shape, tuple[Mapping[str, Check], Mapping[str, Check]]] = 
         {"seq": whole, "void": one_of("killed", "limit", "environment"), "message": text},
         {"begun": truth, "parts": numbers, "usage": usage},
     ),
-    "control": ({"control": text}, {"note": text, "redo": truth, "skip": truth, "binding": mapping, **dict.fromkeys(LIMITS, number)}),
+    "control": (
+        {"control": text},
+        {
+            "note": text,
+            "redo": truth,
+            "skip": truth,
+            "binding": mapping,
+            **dict.fromkeys(LIMITS, number),
+        },
+    ),
     "end": (
         {"end": one_of(*sorted(lines.ENDS))},
-        {"result": anything, "error": ERROR, "limit": text, "value": number, "message": text, "usage": usage},
+        {
+            "result": anything,
+            "error": ERROR,
+            "limit": text,
+            "value": number,
+            "message": text,
+            "usage": usage,
+        },
     ),
 }
 """For each kind of line the keys that it must have, and those that it may have."""
 
 
-def check_journal(data: bytes, bundle: BundleHash, thread: ThreadId, blobs: Mapping[str, bytes]) -> None:
+def check_journal(
+    data: bytes, bundle: BundleHash, thread: ThreadId, blobs: Mapping[str, bytes]
+) -> None:
     """Check every line of a journal from elsewhere.
 
     Args:
@@ -145,8 +203,12 @@ def check_journal(data: bytes, bundle: BundleHash, thread: ThreadId, blobs: Mapp
         try:
             record = _whole(line, blobs)
             kind, _seq = lines.shape_of(line)
-            if problem := problem_of(record, *FIELDS[kind]) or (None if moment(record.get("timestamp")) else "timestamp"):
-                raise ValueError(f"the field {problem!r} of a line of kind {kind} is missing or not what it can be")
+            if problem := problem_of(record, *FIELDS[kind]) or (
+                None if moment(record.get("timestamp")) else "timestamp"
+            ):
+                raise ValueError(
+                    f"the field {problem!r} of a line of kind {kind} is missing or not what it can be"
+                )
             if (kind == "start") != (count == 1):
                 raise ValueError("a start record belongs at the beginning, and nowhere else")
             if kind == "start":
@@ -163,12 +225,16 @@ def check_journal(data: bytes, bundle: BundleHash, thread: ThreadId, blobs: Mapp
         raise ValueError(f"line 1: a fork of {source} steps that holds {steps}")
 
 
-def problem_of(record: Mapping[str, object], required: Mapping[str, Check], optional: Mapping[str, Check]) -> str | None:
+def problem_of(
+    record: Mapping[str, object], required: Mapping[str, Check], optional: Mapping[str, Check]
+) -> str | None:
     """Return the first key that is missing or not what it can be."""
     for key, check in required.items():
         if key not in record or not check(record[key]):
             return key
-    return next((key for key, check in optional.items() if key in record and not check(record[key])), None)
+    return next(
+        (key for key, check in optional.items() if key in record and not check(record[key])), None
+    )
 
 
 def _whole(line: bytes, blobs: Mapping[str, bytes]) -> dict[str, Any]:

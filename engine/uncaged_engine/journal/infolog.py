@@ -1,4 +1,6 @@
-"""The debug log of a thread: one line per remark, each call site with its own tag, so that a tag found in a log is found in the code."""
+"""The debug log of a thread: one line per remark, each call site with its own tag, so that a tag
+found in a log is found in the code.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,24 @@ MAX_BYTES = 1 << 20
 
 
 class InfoLog:
-    """Appends to a thread's `.info.jsonl`. Losing a line of it loses nothing else, so its errors are ignored."""
+    """Appends to a thread's `.info.jsonl`. Losing a line of it loses nothing else, so its errors
+    are ignored.
+    """
 
     def __init__(self, path: Path, clock_ms: Callable[[], int]) -> None:
         self._path = path
         self._clock_ms = clock_ms
 
     def note(self, tag: str, content: str) -> None:
-        """Args: tag: eight Crockford characters, one per call site. content: without secrets; of a long one both ends are kept."""
-        line = encode({"tag": tag, "content": _cut(content), "timestamp": self._clock_ms()}).encode("utf-8", "replace") + b"\n"
+        """Args: tag: eight Crockford characters, one per call site. content: without secrets; of a
+        long one both ends are kept.
+        """
+        line = (
+            encode({"tag": tag, "content": _cut(content), "timestamp": self._clock_ms()}).encode(
+                "utf-8", "replace"
+            )
+            + b"\n"
+        )
         with suppress(OSError):
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

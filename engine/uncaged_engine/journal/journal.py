@@ -1,10 +1,13 @@
-"""A thread's journal file: whoever has it open for writing holds its lock, and what `flush` returned from is on disk.
+"""A thread's journal file: whoever has it open for writing holds its lock, and what `flush`
+returned from is on disk.
 
 Rule 1: one owner at a time; the lock is taken before the first byte is read.
-Rule 2: a write or flush that failed is final for this handle: the kernel may have dropped the pages, so nothing later can be trusted.
-  A note says so to observers, and the next owner writes the doubtful bytes again before it goes on.
+Rule 2: a write or flush that failed is final for this handle: the kernel may have dropped the
+  pages, so nothing later can be trusted. A note says so to observers, and the next owner writes the
+  doubtful bytes again before it goes on.
 Rule 3: a torn tail is kept aside before it is cut.
-Rule 4: a handle that was closed takes nothing more, whoever still knows it: its number may be another file's by now.
+Rule 4: a handle that was closed takes nothing more, whoever still knows it: its number may be
+another file's by now.
 Rule 5: nothing but a resume follows an end, however late somebody else's word comes.
 """
 
@@ -39,7 +42,9 @@ class JournalBusy(RefusedError):
 class Journal:
     """An open, locked journal. `history` is what it held when it was opened."""
 
-    def __init__(self, path: Path, fd: int, history: History, *, kept_aside: Path | None = None) -> None:
+    def __init__(
+        self, path: Path, fd: int, history: History, *, kept_aside: Path | None = None
+    ) -> None:
         """Args: kept_aside: where the damaged tail is that was cut."""
         self.path = path
         self.history = history
@@ -68,27 +73,34 @@ class Journal:
         try:
             fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except FileNotFoundError as exc:
-            raise NotFoundError(f"thread {thread} was archived or removed just now; look at it again") from exc
+            raise NotFoundError(
+                f"thread {thread} was archived or removed just now; look at it again"
+            ) from exc
         except OSError as exc:
             raise DamagedError(f"thread {thread}: cannot open {path}: {exc.strerror}") from exc
         try:
             if not lock.take(fd):
                 raise JournalBusy(f"thread {thread} is in use by another process")
             if not lock.is_named(fd):
-                raise JournalBusy(f"thread {thread} was archived or removed just now; look at it again")
+                raise JournalBusy(
+                    f"thread {thread} was archived or removed just now; look at it again"
+                )
             _rewrite(fd, path)
             history = recover(_read_all(fd), bundle, thread)
             kept_aside = None if history.damage is None else _cut(fd, path, thread, history)
             return cls(path, fd, history, kept_aside=kept_aside)
         except OSError as exc:
             os.close(fd)
-            raise JournalBroken(f"{path}: cannot be taken up ({exc.strerror or exc}); {NEXT_STEP}") from exc
+            raise JournalBroken(
+                f"{path}: cannot be taken up ({exc.strerror or exc}); {NEXT_STEP}"
+            ) from exc
         except BaseException:
             os.close(fd)
             raise
 
     def append(self, body: bytes, *, flush: bool = False) -> bytes:
-        """Seal an open record and write it (plainly: it survives a killed process, not yet a power cut).
+        """Seal an open record and write it (plainly: it survives a killed process, not yet a power
+        cut).
 
         Args:
             flush: bring it to disk as well, with all that was appended before.
@@ -128,7 +140,9 @@ class Journal:
         return _read_all(self._fd, start)
 
     def note(self, why: str) -> Trouble:
-        """Note why its owner leaves it; what a failed write or flush left in doubt is noted already."""
+        """Note why its owner leaves it; what a failed write or flush left in doubt is noted
+        already.
+        """
         if self.trouble is None:
             self.trouble = Trouble(message=why)
             trouble.write(self.path, self.trouble)
@@ -187,12 +201,16 @@ class Journal:
         if what == "flush":
             with suppress(OSError):
                 on_disk = self.flushed_bytes or flushed_at_least(_read_all(self._fd)) or None
-        self.trouble = Trouble(message=f"{self.path}: the {what} failed ({why}); {NEXT_STEP}", on_disk=on_disk)
+        self.trouble = Trouble(
+            message=f"{self.path}: the {what} failed ({why}); {NEXT_STEP}", on_disk=on_disk
+        )
         trouble.write(self.path, self.trouble)
         return JournalBroken(self.trouble.message)
 
 
-def create(path: Path, body: bytes, bundle: BundleHash, thread: ThreadId, *, more: bytes = b"") -> None:
+def create(
+    path: Path, body: bytes, bundle: BundleHash, thread: ThreadId, *, more: bytes = b""
+) -> None:
     """Make a new journal with its start record durable, under its final name only when it is whole.
 
     Args:
@@ -206,7 +224,9 @@ def create(path: Path, body: bytes, bundle: BundleHash, thread: ThreadId, *, mor
         if is_new:  # whoever put something in there has done this before
             sync_directory(path.parent.parent)
     except OSError as exc:
-        raise JournalBroken(f"{path.parent}: cannot be made ({exc.strerror or exc}); nothing was started") from exc
+        raise JournalBroken(
+            f"{path.parent}: cannot be made ({exc.strerror or exc}); nothing was started"
+        ) from exc
     write_atomically(path, line + more)
 
 
@@ -219,7 +239,9 @@ def _read_all(fd: int, start: int = 0) -> bytes:
 
 
 def _rewrite(fd: int, path: Path) -> None:
-    """Write the bytes again of which a failed flush left it open whether they are on disk: their pages may count as written."""
+    """Write the bytes again of which a failed flush left it open whether they are on disk: their
+    pages may count as written.
+    """
     found = trouble.find(path)
     if found is None or found.on_disk is None:
         return
@@ -240,7 +262,9 @@ def _cut(fd: int, path: Path, thread: ThreadId, history: History) -> Path | None
         return None
     if not damage.tail:
         where = f"{path}:{damage.line}: {damage.reason}"
-        raise DamagedError(f"thread {thread} is corrupt at {where}; `fork {thread} --at {len(history.steps)}` keeps the steps before it")
+        raise DamagedError(
+            f"thread {thread} is corrupt at {where}; `fork {thread} --at {len(history.steps)}` keeps the steps before it"
+        )
     size = os.fstat(fd).st_size
     torn = os.pread(fd, size - damage.offset, damage.offset)
     aside = path.with_name(f"{path.name}.torn-{damage.offset}")

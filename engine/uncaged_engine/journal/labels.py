@@ -22,7 +22,9 @@ def effect_label(kind: str, body: object) -> str:
 
 
 def intended(intent: object) -> tuple[str, object]:
-    """Return kind and body of an intent; body None where the journal keeps only a digest of a refused effect."""
+    """Return kind and body of an intent; body None where the journal keeps only a digest of a
+    refused effect.
+    """
     if isinstance(intent, Mapping) and set(intent) == DIGESTED:
         return str(intent["kind"]), None
     if isinstance(intent, Mapping) and intent:

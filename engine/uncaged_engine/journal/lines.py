@@ -1,15 +1,15 @@
 """The shapes of a journal's lines: the only place that knows their keys.
 
-Each builder returns an *open* record: UTF-8 JSON without the closing brace, to be sealed by the chain. The first keys tell the
-shapes apart, so that a reader can sort lines by their first bytes:
+Each builder returns an *open* record: UTF-8 JSON without the closing brace, to be sealed by the
+chain. The first keys tell the shapes apart, so that a reader can sort lines by their first bytes:
 
     {"format":1,…            start        {"seq":n,"void":…      void
     {"seq":n,"intent":…      intent       {"control":…           control
     {"seq":n,"attempt":…     attempt      {"end":…               end
     {"seq":n,"role":… | "outcome":… | "error":… | "sub":…        step
 
-A field too large for a line stands in a blob; the line then has null in its place, and ``"blob":{"field","hash","bytes"}`` before its
-timestamp.
+A field too large for a line stands in a blob; the line then has null in its place, and
+``"blob":{"field","hash","bytes"}`` before its timestamp.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ SPILL_BYTES = 512 << 10
 """A field whose JSON is longer than this goes to a blob."""
 
 MARK_BYTES = 4 << 10
-"""An effect that is longer is compared by its hash; if it is refused, too, the journal keeps no more of it than that."""
+"""An effect that is longer is compared by its hash; if it is refused, too, the journal keeps no
+more of it than that.
+"""
 SHOWN_BYTES = 200
 DIGESTED = frozenset(("kind", "digest", "bytes", "head"))
 """The keys of an intent that holds a digest. No effect has more than one key."""
@@ -79,11 +81,30 @@ def step(seq: int, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
 
 
 def void(
-    seq: int, word: str, message: str, more: Mapping[str, object], timestamp_ms: int, *, begun: bool, parts: Sequence[int] = ()
+    seq: int,
+    word: str,
+    message: str,
+    more: Mapping[str, object],
+    timestamp_ms: int,
+    *,
+    begun: bool,
+    parts: Sequence[int] = (),
 ) -> bytes:
-    """*begun*: the effect may have been performed since a person last decided about it; *parts*: which parts of it, if not all."""
+    """*begun*: the effect may have been performed since a person last decided about it; *parts*:
+    which parts of it, if not all.
+    """
     which = {"parts": list(parts)} if parts else {}
-    return _open({"seq": seq, "void": word, "begun": begun, **which, "message": message, **more, "timestamp": timestamp_ms})
+    return _open(
+        {
+            "seq": seq,
+            "void": word,
+            "begun": begun,
+            **which,
+            "message": message,
+            **more,
+            "timestamp": timestamp_ms,
+        }
+    )
 
 
 def control(word: str, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
@@ -94,14 +115,21 @@ def end(word: EndWord, fields: Mapping[str, object], timestamp_ms: int) -> bytes
     return _open({"end": word, **fields, "timestamp": timestamp_ms})
 
 
-def spill(fields: Mapping[str, object], field: str, blob_hash: str, size_bytes: int) -> dict[str, object]:
+def spill(
+    fields: Mapping[str, object], field: str, blob_hash: str, size_bytes: int
+) -> dict[str, object]:
     """The same fields with *field* replaced by a note of the blob that holds its JSON."""
     return {**fields, field: None, "blob": {"field": field, "hash": blob_hash, "bytes": size_bytes}}
 
 
 def digested(kind: str, effect: bytes, digest: str) -> dict[str, object]:
     """What an intent holds instead of a large effect that is refused."""
-    return {"kind": kind, "digest": digest, "bytes": len(effect), "head": effect[:SHOWN_BYTES].decode("utf-8", "ignore")}
+    return {
+        "kind": kind,
+        "digest": digest,
+        "bytes": len(effect),
+        "head": effect[:SHOWN_BYTES].decode("utf-8", "ignore"),
+    }
 
 
 def digest_of(effect: bytes) -> Mapping[str, object] | None:
@@ -161,7 +189,9 @@ def shape_of(line: bytes) -> tuple[Shape, int]:
 
 
 def flow_in(head: bytes) -> str | None:
-    """The flow's name in the first bytes of a start record, which may be cut off; None if it does not stand there."""
+    """The flow's name in the first bytes of a start record, which may be cut off; None if it does
+    not stand there.
+    """
     found = _FLOW.search(head)
     return found[1].decode() if found is not None else None
 
@@ -176,7 +206,9 @@ def is_sub_step(line: bytes) -> bool:
 
 
 def with_running_time(body: bytes, ran_ms: int) -> bytes:
-    """An open record of a thread whose time is limited: how long it has run, by a clock that is never set."""
+    """An open record of a thread whose time is limited: how long it has run, by a clock that is
+    never set.
+    """
     return b'%b,"ranMs":%d' % (body, ran_ms)
 
 

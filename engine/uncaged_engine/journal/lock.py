@@ -1,7 +1,8 @@
 """A thread is alive exactly while somebody holds the lock on its journal.
 
-The lock belongs to the open file description (`F_OFD_SETLK`), not to a process: it ends with the last descriptor, whatever kills its
-owner, and no recycled pid can look like one. Observers ask with `F_OFD_GETLK` and never take it.
+The lock belongs to the open file description (`F_OFD_SETLK`), not to a process: it ends with the
+last descriptor, whatever kills its owner, and no recycled pid can look like one. Observers ask with
+`F_OFD_GETLK` and never take it.
 """
 
 from __future__ import annotations
@@ -50,13 +51,17 @@ def is_live(path: Path | str) -> bool:
 
 
 def is_named(fd: int) -> bool:
-    """Whether the open file still has a name; one that was packed or removed after it was opened has none, and what it takes is lost."""
+    """Whether the open file still has a name; one that was packed or removed after it was opened
+    has none, and what it takes is lost.
+    """
     return os.fstat(fd).st_nlink > 0
 
 
 @contextmanager
 def taken(path: Path) -> Iterator[bool]:
-    """Hold the lock of the journal at *path*, plain or packed; False if somebody else holds it, or if it is not there (any more)."""
+    """Hold the lock of the journal at *path*, plain or packed; False if somebody else holds it, or
+    if it is not there (any more).
+    """
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

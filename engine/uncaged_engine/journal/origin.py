@@ -1,8 +1,10 @@
-"""Origin of a thread: a file beside its journal says how much of it was written on another machine, and what of that is used here.
+"""Origin of a thread: a file beside its journal says how much of it was written on another machine,
+and what of that is used here.
 
-The journal cannot say so, since a stranger wrote it. The file (``ID.imported``) is on disk before the journal has its name, stays with it
-in the archive, and is copied to forks. A resume control with a ``binding`` that this machine appended behind the imported lines replaces
-the agents, workspace, test command and limits of the start record. Without one the thread is not driven.
+The journal cannot say so, since a stranger wrote it. The file (``ID.imported``) is on disk before
+the journal has its name, stays with it in the archive, and is copied to forks. A resume control
+with a ``binding`` that this machine appended behind the imported lines replaces the agents,
+workspace, test command and limits of the start record. Without one the thread is not driven.
 """
 
 from __future__ import annotations
@@ -20,15 +22,31 @@ from .archive import plain_of
 from .recover import History
 
 SUFFIX = ".imported"
-USED = frozenset(("format", "engine", "python", "name", "hash", "threadId", "parameters", "forkFrom", "timestamp"))
-"""The keys of an imported start record that are used: the bundle's input, and what identifies the thread. All others are not."""
+USED = frozenset(
+    (
+        "format",
+        "engine",
+        "python",
+        "name",
+        "hash",
+        "threadId",
+        "parameters",
+        "forkFrom",
+        "timestamp",
+    )
+)
+"""The keys of an imported start record that are used: the bundle's input, and what identifies the
+thread. All others are not.
+"""
 BOUND = ("agents", "sandbox", "testCommand", "workspace")
 """The keys of a start record that a binding brings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadOrigin:
-    """How much of a journal another machine wrote: its first *bytes* bytes, and its first *steps* steps."""
+    """How much of a journal another machine wrote: its first *bytes* bytes, and its first *steps*
+    steps.
+    """
 
     bytes: int
     steps: int
@@ -36,7 +54,8 @@ class ThreadOrigin:
 
     @classmethod
     def of(cls, journal: Path) -> Self | None:
-        """Return the origin of the thread with this journal, plain or archived; None for a thread that this machine started.
+        """Return the origin of the thread with this journal, plain or archived; None for a thread
+        that this machine started.
 
         Raises:
             DamagedError: the file is there and cannot be read; the thread is not believed then.
@@ -52,32 +71,46 @@ class ThreadOrigin:
                 raise ValueError("its numbers are none")
             return cls(**values)
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
-            raise DamagedError(f"{path}: cannot be read ({exc}); remove the thread, then import it again") from exc
+            raise DamagedError(
+                f"{path}: cannot be read ({exc}); remove the thread, then import it again"
+            ) from exc
 
     def write(self, journal: Path) -> None:
         """Make the file durable; call it before the journal has its name."""
         write_atomically(path_beside(journal), json.dumps(asdict(self)).encode() + b"\n")
 
     def binding(self, history: History) -> Mapping[str, Any] | None:
-        """Return the last binding that this machine appended, or None. Bindings inside the imported lines are a stranger's."""
+        """Return the last binding that this machine appended, or None. Bindings inside the imported
+        lines are a stranger's.
+        """
         return history.binding if history.binding_at >= self.bytes else None
 
     def start(self, record: Mapping[str, Any], history: History) -> dict[str, Any]:
-        """Return the start record as it is used: a stranger's input, this machine's agents, workspace and test command."""
+        """Return the start record as it is used: a stranger's input, this machine's agents,
+        workspace and test command.
+        """
         binding = self.binding(history)
         used = {key: value for key, value in record.items() if key in USED}
-        bound = {key: binding[key] for key in BOUND if key in binding} if binding is not None else {}
+        bound = (
+            {key: binding[key] for key in BOUND if key in binding} if binding is not None else {}
+        )
         return {**used, **bound, "imported": {"steps": self.steps, "bound": binding is not None}}
 
     def step(self, record: dict[str, Any], history: History) -> dict[str, Any]:
-        """Return a finished step without a stranger's session, and without a snapshot unless the binding names that commit."""
+        """Return a finished step without a stranger's session, and without a snapshot unless the
+        binding names that commit.
+        """
         seq = record.get("seq")
         if not isinstance(seq, int) or seq > self.steps:
             return record
         binding = self.binding(history) or {}
         error = record.get("error")
         kept = _without_places(record, binding.get("snapshot"))
-        return {**kept, "error": _without_places(error, binding.get("snapshot"))} if isinstance(error, Mapping) else kept
+        return (
+            {**kept, "error": _without_places(error, binding.get("snapshot"))}
+            if isinstance(error, Mapping)
+            else kept
+        )
 
 
 def path_beside(journal: Path) -> Path:
@@ -93,7 +126,11 @@ def start_of(journal: Path, record: Mapping[str, Any], history: History) -> Mapp
 
 
 def _without_places(record: Mapping[str, Any], snapshot: object) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if key != "session" and (key != "snapshot" or value == snapshot)}
+    return {
+        key: value
+        for key, value in record.items()
+        if key != "session" and (key != "snapshot" or value == snapshot)
+    }
 
 
 def unbound(thread: str) -> str:

@@ -1,7 +1,9 @@
-"""A journal's bytes become the history of its thread: what was performed, what is open, how it ended, and how far the file is whole.
+"""A journal's bytes become the history of its thread: what was performed, what is open, how it
+ended, and how far the file is whole.
 
-Two readers give the same history. `recover` trusts the chain (only our writer makes a line that follows it) and cuts lines by position;
-`recover_strictly` parses every line. The first is for going on, the second for proving.
+Two readers give the same history. `recover` trusts the chain (only our writer makes a line that
+follows it) and cuts lines by position; `recover_strictly` parses every line. The first is for going
+on, the second for proving.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from .codec import decode, encode
 from .usage import NOTHING, Spent, usage_of
 
 EFFECTS_DIGEST_BYTES = 16
-LIMITS = ("maxRounds", "maxSteps", "maxCost", "maxTokens", "maxSeconds", "maxJournalBytes", "bundleSeconds")
+LIMITS = (
+    "maxRounds",
+    "maxSteps",
+    "maxCost",
+    "maxTokens",
+    "maxSeconds",
+    "maxJournalBytes",
+    "bundleSeconds",
+)
 _STRANGE = "a line that stands where its kind cannot stand"
 
 
@@ -28,12 +38,16 @@ _STRANGE = "a line that stands where its kind cannot stand"
 class Pending:
     """The last intent that no step closed.
 
-    effect: its canonical bytes, or None if they are in a blob or only their digest was kept. mark: what the effects' digest takes of it.
-    tries: how often it was asked so far. voided: the void that closed it, if one did (then it is not open, only unanswered).
+    effect: its canonical bytes, or None if they are in a blob or only their digest was kept. mark:
+    what the effects' digest takes of it.
+    tries: how often it was asked so far. voided: the void that closed it, if one did (then it is
+    not open, only unanswered).
     first: its first intent; a later one follows a void.
     attempts: sealed attempt lines. subs: sealed sub-step lines, by their place.
-    decided: what a person said last with ``resume --redo`` or ``--skip``. tried: a try may have begun since then (or at all).
-    begun: a try that a void closed had begun, and no decision followed. parts: which parts of it had; None: any of them.
+    decided: what a person said last with ``resume --redo`` or ``--skip``. tried: a try may have
+    begun since then (or at all).
+    begun: a try that a void closed had begun, and no decision followed. parts: which parts of it
+    had; None: any of them.
     """
 
     seq: int
@@ -57,12 +71,16 @@ class Pending:
 
     @property
     def doubtful(self) -> bool:
-        """Whether it may have been performed, with no outcome, and no person decided about it since."""
+        """Whether it may have been performed, with no outcome, and no person decided about it
+        since.
+        """
         return self.begun or self._in_flight
 
     @property
     def doubtful_parts(self) -> frozenset[int] | None:
-        """The parts of which the same is true; None: any part without an outcome. A crash does not tell which had begun."""
+        """The parts of which the same is true; None: any part without an outcome. A crash does not
+        tell which had begun.
+        """
         return None if self._in_flight else self.parts
 
     @property
@@ -90,17 +108,25 @@ class Pending:
         self.tried = self.decided != "skip"
 
     def close(self, record: Mapping[str, Any]) -> None:
-        """Take in a void. One that says nothing about it counts as begun; one that had not begun hides no earlier one that had."""
+        """Take in a void. One that says nothing about it counts as begun; one that had not begun
+        hides no earlier one that had.
+        """
         self.voided = str(record["void"])
         if record.get("begun") is False:
             return
         parts = record.get("parts")
-        had = frozenset(parts) if isinstance(parts, list) and all(type(part) is int for part in parts) else None
+        had = (
+            frozenset(parts)
+            if isinstance(parts, list) and all(type(part) is int for part in parts)
+            else None
+        )
         self.parts = None if had is None or self.parts is None else self.parts | had
         self.begun = True
 
     def decide(self, word: Literal["redo", "skip"]) -> None:
-        """Take in a person's decision. It holds until a try begins, however often the thread is interrupted before."""
+        """Take in a person's decision. It holds until a try begins, however often the thread is
+        interrupted before.
+        """
         self.decided, self.tried, self.begun, self.parts = word, False, False, frozenset()
 
 
@@ -108,7 +134,8 @@ class Pending:
 class Damage:
     """Where and why a journal stops being whole.
 
-    tail: nothing valid follows, so the rest may be cut. sealed: the line follows the chain, so it was written like this.
+    tail: nothing valid follows, so the rest may be cut. sealed: the line follows the chain, so it
+    was written like this.
     """
 
     offset: int
@@ -124,13 +151,17 @@ class History:
 
     steps: the sealed lines of finished steps, step 1 first.
     inherited: how many of the first steps were copied from another thread.
-    handed_over: how many of the first steps the bundle gets as ``input.steps`` instead of replaying them (a fork onto another hash).
+    handed_over: how many of the first steps the bundle gets as ``input.steps`` instead of replaying
+    them (a fork onto another hash).
     effects: running hash over the effects that the other steps answered.
     limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
-    spent: what agents used up, voids included; inherited_spent: the part of it that was copied. idle_ms: how long nobody ran it.
+    spent: what agents used up, voids included; inherited_spent: the part of it that was copied.
+    idle_ms: how long nobody ran it.
     paths: what each granted path was when the thread first used it.
-    stated_ms: the running time that a line stated last, stated_at: that line's timestamp less idle_ms by then.
-    binding: what the last resume control with one bound an imported thread to; binding_at: the offset of that line (see `origin`).
+    stated_ms: the running time that a line stated last, stated_at: that line's timestamp less
+    idle_ms by then.
+    binding: what the last resume control with one bound an imported thread to; binding_at: the
+    offset of that line (see `origin`).
     """
 
     start: Mapping[str, Any]
@@ -165,16 +196,24 @@ class History:
     @property
     def open(self) -> Pending | None:
         """The intent of which nobody knows what became."""
-        return self.pending if self.pending is not None and self.pending.voided is None and self.end is None else None
+        return (
+            self.pending
+            if self.pending is not None and self.pending.voided is None and self.end is None
+            else None
+        )
 
     @property
     def ran_ms(self) -> int:
-        """How long the thread has run: what it stated itself, and from there the clock's word, which may have been set meanwhile."""
+        """How long the thread has run: what it stated itself, and from there the clock's word,
+        which may have been set meanwhile.
+        """
         return self.stated_ms + max(0, _timestamp(self.last_line) - self.stated_at - self.idle_ms)
 
     @property
     def lacking(self) -> bool:
-        return self.pending is not None and self.pending.voided == "environment" and self.end is None
+        return (
+            self.pending is not None and self.pending.voided == "environment" and self.end is None
+        )
 
     @property
     def corrupt(self) -> bool:
@@ -218,7 +257,11 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
         line = data[position:after] if after else data[position:]
         digest = chain.check(previous, line) if after else None
         if digest is None:
-            reason = "the line does not follow the line before it" if after else "the last line has no end"
+            reason = (
+                "the line does not follow the line before it"
+                if after
+                else "the last line has no end"
+            )
             break
         try:
             if strict:
@@ -237,18 +280,26 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
         position = after
         number += 1
     if history is None:
-        raise DamagedError(f"thread {thread}: the journal has no start record; nothing of it can be used, `thread rm {thread}` deletes it")
+        raise DamagedError(
+            f"thread {thread}: the journal has no start record; nothing of it can be used, `thread rm {thread}` deletes it"
+        )
     history.good_bytes, history.lines, history.digest = position, number, previous
     if position < size:
         tail = _only_repeats(data, position) or not _something_follows(data, position, previous)
-        history.damage = Damage(offset=position, line=number + 1, reason=reason, tail=tail, sealed=digest is not None)
+        history.damage = Damage(
+            offset=position, line=number + 1, reason=reason, tail=tail, sealed=digest is not None
+        )
     return history
 
 
 def _begin(line: bytes, digest: bytes) -> History:
     record = decode(line[:-1])
     source = (record.get("forkFrom") or {}) if isinstance(record, dict) else None
-    if not isinstance(record, dict) or record.get("format") != lines.FORMAT or not isinstance(source, dict):
+    if (
+        not isinstance(record, dict)
+        or record.get("format") != lines.FORMAT
+        or not isinstance(source, dict)
+    ):
         raise ValueError("the first line is no start record of format 1")
     handed_over, inherited = int(source.get("handedOver", 0)), int(source.get("seq", 0))
     return History(
@@ -276,7 +327,9 @@ def _take(history: History, line: bytes) -> None:
             if b'"because":' in line and "because" in (record := _parsed(line)):
                 pending.tries += 1
                 pending.try_again()
-                history.spent = history.spent.plus(usage_of(record))  # of a try that failed; a step's own answers are summed up in it
+                history.spent = history.spent.plus(
+                    usage_of(record)
+                )  # of a try that failed; a step's own answers are summed up in it
         case "void":
             record = _parsed(line)
             _pending(history, seq).close(record)
@@ -305,7 +358,9 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
     if pending is not None and pending.voided is not None:
         raise ValueError(f"step {seq} after a void, without a new intent")
     if seq > history.handed_over:
-        history.effects.update((effect_mark(output_effect(_parsed(line))) if pending is None else pending.mark) + b"\n")
+        history.effects.update(
+            (effect_mark(output_effect(_parsed(line))) if pending is None else pending.mark) + b"\n"
+        )
     history.steps.append(line)
     if key == b"role":
         history.rounds += 1
@@ -328,7 +383,9 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
     effect, mark = _effect_and_mark(line)
     tries = before.tries + 1 if before else 1
     first = before.first if before else line
-    history.pending = Pending(seq=seq, effect=effect, mark=mark, line=line, first=first, tries=tries)
+    history.pending = Pending(
+        seq=seq, effect=effect, mark=mark, line=line, first=first, tries=tries
+    )
     if before:
         pending = history.pending
         pending.attempts, pending.subs = before.attempts, before.subs
@@ -337,12 +394,18 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
 
 
 def _effect_and_mark(line: bytes) -> tuple[bytes | None, bytes]:
-    """The effect of an intent, None if the line does not hold it, and what the effects' digest takes of it."""
+    """The effect of an intent, None if the line does not hold it, and what the effects' digest
+    takes of it.
+    """
     effect, spilt = lines.effect_of_intent(line), lines.blob_of(line)
     if spilt is not None:
         return None, lines.blob_mark(str(spilt["hash"]))
     digest = lines.digest_of(effect)
-    return (effect, effect_mark(effect)) if digest is None else (None, lines.blob_mark(str(digest["digest"])))
+    return (
+        (effect, effect_mark(effect))
+        if digest is None
+        else (None, lines.blob_mark(str(digest["digest"])))
+    )
 
 
 def _take_control(history: History, record: Mapping[str, Any]) -> None:
@@ -376,7 +439,9 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
 
 
 def _take_binding(history: History, record: Mapping[str, Any]) -> None:
-    """Go on with an imported thread as if it began here: limits, money, time, paths, answer and note of before count no more."""
+    """Go on with an imported thread as if it began here: limits, money, time, paths, answer and
+    note of before count no more.
+    """
     binding = record["binding"]
     if not isinstance(binding, dict):
         raise ValueError("a binding that is no mapping")
@@ -414,7 +479,9 @@ def output_effect(record: Mapping[str, object]) -> bytes:
 
 
 def effect_marks(data: bytes, count: int) -> list[bytes]:
-    """The marks of the first *count* effects of a journal known to be whole, for showing where a replay differs."""
+    """The marks of the first *count* effects of a journal known to be whole, for showing where a
+    replay differs.
+    """
     marks: list[bytes] = []
     last = b""
     for text in data.split(b"\n")[:-1]:
@@ -431,7 +498,9 @@ def effect_marks(data: bytes, count: int) -> list[bytes]:
 
 
 def flushed_at_least(data: bytes) -> int:
-    """How many bytes of a journal were flushed for certain: an effect is performed after its intent's flush, and then a line follows."""
+    """How many bytes of a journal were flushed for certain: an effect is performed after its
+    intent's flush, and then a line follows.
+    """
     size = start = 0
     after = -1
     while (end := data.find(b"\n", start) + 1) > 0:
@@ -446,13 +515,17 @@ def flushed_at_least(data: bytes) -> int:
 
 
 def _only_repeats(data: bytes, position: int) -> bool:
-    """Whether behind *position* there are only copies of lines before it: a doubled end, of which nothing would be lost."""
+    """Whether behind *position* there are only copies of lines before it: a doubled end, of which
+    nothing would be lost.
+    """
     before = set(data[:position].split(b"\n"))
     return all(line in before for line in data[position:].split(b"\n")[:-1])
 
 
 def computed_ms(data: bytes) -> int:
-    """At most how long the bundle computed, in all: the time from each step to the line that follows it, as a journal states it."""
+    """At most how long the bundle computed, in all: the time from each step to the line that
+    follows it, as a journal states it.
+    """
     total, since = 0, None
     for text in data.split(b"\n")[:-1]:
         line = text + b"\n"
@@ -460,7 +533,11 @@ def computed_ms(data: bytes) -> int:
         now = _timestamp(line)
         if since is not None and shape in ("intent", "step", "end"):
             total += max(0, now - since)
-        since = now if shape in ("start", "control") or (shape == "step" and not lines.is_sub_step(line)) else None
+        since = (
+            now
+            if shape in ("start", "control") or (shape == "step" and not lines.is_sub_step(line))
+            else None
+        )
     return total
 
 
@@ -494,7 +571,9 @@ def _something_follows(data: bytes, position: int, previous: bytes) -> bool:
 
 
 def _claims(line: bytes, previous: bytes) -> list[bytes]:
-    """What the digest before the next line may be: the one stated, or the one that the damaged text would have had."""
+    """What the digest before the next line may be: the one stated, or the one that the damaged text
+    would have had.
+    """
     if len(line) <= chain.SEAL_BYTES:
         return []
     stated = chain.stated(line)

@@ -1,7 +1,9 @@
-"""Notes about threads that were left because of the disk or another lack, and about journals whose flush failed.
+"""Notes about threads that were left because of the disk or another lack, and about journals whose
+flush failed.
 
-A note is a small file in the user's runtime directory: the store's disk may be full. Whoever looks at the thread later reads it; the next
-owner of the journal puts the doubtful bytes in order and removes it. Without a runtime directory only live followers learn the reason.
+A note is a small file in the user's runtime directory: the store's disk may be full. Whoever looks
+at the thread later reads it; the next owner of the journal puts the doubtful bytes in order and
+removes it. Without a runtime directory only live followers learn the reason.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 class Trouble:
     """message: what failed, with the path and the reason.
 
-    on_disk: how many bytes of the journal are known to be on disk after a flush that failed; None: no flush failed.
+    on_disk: how many bytes of the journal are known to be on disk after a flush that failed; None:
+    no flush failed.
     """
 
     message: str
@@ -36,7 +39,10 @@ class Trouble:
     def of(cls, fields: Mapping[str, object]) -> Trouble:
         """The trouble that a note or a worker's event tells of."""
         on_disk = fields.get("on_disk")
-        return cls(message=str(fields.get("message") or ""), on_disk=on_disk if isinstance(on_disk, int) else None)
+        return cls(
+            message=str(fields.get("message") or ""),
+            on_disk=on_disk if isinstance(on_disk, int) else None,
+        )
 
     def document(self) -> dict[str, object]:
         return asdict(self)
@@ -66,12 +72,16 @@ def noted() -> frozenset[str]:
 
 
 def name_of(journal: str) -> str:
-    """Return the name that a note about a thread has. journal: its real path, since one store may be known by several."""
+    """Return the name that a note about a thread has. journal: its real path, since one store may
+    be known by several.
+    """
     return f"{blake2b(os.fsencode(journal), digest_size=12).hexdigest()}.json"
 
 
 def find(journal: Path) -> Trouble | None:
-    """The note about a thread, if there is one. After a reboot the journal holds what the disk kept, and nothing of it is in doubt."""
+    """The note about a thread, if there is one. After a reboot the journal holds what the disk
+    kept, and nothing of it is in doubt.
+    """
     directory = _directory(os.environ.get(runtime.VARIABLE, ""))
     if directory is None or not os.path.isdir(directory):  # noqa: PTH112 - asked for each thread of a listing
         return None

@@ -1,4 +1,6 @@
-"""Sums of usage over a thread's records, and limits on them. An unknown price is marked as such and never counted as zero."""
+"""Sums of usage over a thread's records, and limits on them. An unknown price is marked as such and
+never counted as zero.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ TOKENS = ("inputTokens", "outputTokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Sum of usages. cost: US dollars of everything that has a price. unpriced: some tokens have no known price."""
+    """Sum of usages. cost: US dollars of everything that has a price. unpriced: some tokens have no
+    known price.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -31,7 +35,8 @@ class Spent:
         """Add a usage.
 
         Args:
-            usage: ``{"inputTokens", "outputTokens", "cachedTokens", "turns", "seconds", "cost", "unpriced"}``, all optional.
+            usage: ``{"inputTokens", "outputTokens", "cachedTokens", "turns", "seconds", "cost",
+                "unpriced"}``, all optional.
         """
         if not usage or not isinstance(usage, Mapping):
             return self
@@ -61,7 +66,9 @@ class Spent:
         )
 
     def document(self) -> dict[str, object]:
-        """Convert to a usage for JSON: without zeros, except the cost of tokens that are known to be free."""
+        """Convert to a usage for JSON: without zeros, except the cost of tokens that are known to
+        be free.
+        """
         fields = {
             "inputTokens": self.input_tokens,
             "outputTokens": self.output_tokens,
@@ -95,9 +102,15 @@ def total(usages: Iterable[object]) -> Spent:
     return spent
 
 
-def exceeded(limits: Mapping[str, float], spent: Spent, running_s: float) -> dict[str, object] | None:
+def exceeded(
+    limits: Mapping[str, float], spent: Spent, running_s: float
+) -> dict[str, object] | None:
     """Return the first limit that is reached, as the fields of an end record."""
-    for name, used, unit in (("maxCost", spent.cost, "$"), ("maxTokens", spent.tokens, "token"), ("maxSeconds", running_s, "second")):
+    for name, used, unit in (
+        ("maxCost", spent.cost, "$"),
+        ("maxTokens", spent.tokens, "token"),
+        ("maxSeconds", running_s, "second"),
+    ):
         limit = limits.get(name)
         if limit is not None and used >= limit:
             return {"limit": name, "value": limit, "message": reached(limit, unit)}
@@ -107,7 +120,9 @@ def exceeded(limits: Mapping[str, float], spent: Spent, running_s: float) -> dic
 def reached(limit: float, unit: str) -> str:
     """Format the message of a reached limit: of ``$1``, of ``1 round``, of ``10 steps``."""
     amount = f"{limit:,.15g}"
-    words = f"${amount}" if unit == "$" else f"{amount} {unit}" if limit == 1 else f"{amount} {unit}s"
+    words = (
+        f"${amount}" if unit == "$" else f"{amount} {unit}" if limit == 1 else f"{amount} {unit}s"
+    )
     return f"the limit of {words} is reached"
 
 

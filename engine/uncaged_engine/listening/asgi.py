@@ -1,4 +1,6 @@
-"""ASGI middleware of listeners: authentication of each request, and an event for a client's disconnect."""
+"""ASGI middleware of listeners: authentication of each request, and an event for a client's
+disconnect.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,15 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 GONE = "uncaged.gone"
-"""Key in a request's scope of an ``anyio.Event`` that is set if the client disconnects before the response is complete."""
+"""Key in a request's scope of an ``anyio.Event`` that is set if the client disconnects before the
+response is complete.
+"""
 
 
 def guarded(app: App, guard: Guard) -> App:
-    """Return the application behind the guard. Only the server's lifespan messages pass unchecked."""
+    """Return the application behind the guard. Only the server's lifespan messages pass
+    unchecked.
+    """
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -43,7 +49,8 @@ def guarded(app: App, guard: Guard) -> App:
 async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
     """Serve a request with an event in its scope that is set at the client's disconnect.
 
-    An application may not receive while it works, so messages are read here, one ahead of it, and passed on.
+    An application may not receive while it works, so messages are read here, one ahead of it, and
+    passed on.
     """
     gone = anyio.Event()
     sender, receiver = anyio.create_memory_object_stream[Message](0)
@@ -68,7 +75,9 @@ async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
 
     async def answer(message: Message) -> None:
         nonlocal done
-        done = done or (message["type"] == "http.response.body" and not message.get("more_body", False))
+        done = done or (
+            message["type"] == "http.response.body" and not message.get("more_body", False)
+        )
         await send(message)
 
     async with sender, receiver, anyio.create_task_group() as tasks:
@@ -79,7 +88,11 @@ async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _deny(denied: Denial, send: Send) -> None:
     body = f"{denied.message}\n".encode()
-    headers = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), **denied.headers}
+    headers = {
+        "Content-Type": "text/plain; charset=utf-8",
+        "Content-Length": str(len(body)),
+        **denied.headers,
+    }
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": denied.status, "headers": encoded})
     await send({"type": "http.response.body", "body": body})

@@ -1,6 +1,8 @@
-"""Guard of listeners on loopback. A request needs the store's token and this listener as its host, and no foreign origin.
+"""Guard of listeners on loopback. A request needs the store's token and this listener as its host,
+and no foreign origin.
 
-Rule 1: the token is a file that only its owner can read, made once; a request without the token is refused.
+Rule 1: the token is a file that only its owner can read, made once; a request without the token is
+refused.
 Rule 2: the token is in no address, no log and no error; it is compared in constant time.
 Rule 3: a header that could be read in two ways (twice, or missing) is refused.
 """
@@ -43,7 +45,9 @@ class Guard:
     port: int
 
     def denial(self, headers: Iterable[tuple[bytes, bytes]]) -> Denial | None:
-        """Return the refusal of a request with these headers; None if it passes. Header names are case-insensitive."""
+        """Return the refusal of a request with these headers; None if it passes. Header names are
+        case-insensitive.
+        """
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
@@ -54,8 +58,12 @@ class Guard:
         if any(origin not in origins for origin in found.get(b"origin", ())):
             return Denial(status=403, message="web pages of other origins are not served")
         authorization = found.get(b"authorization", [])
-        if len(authorization) != 1 or not hmac.compare_digest(authorization[0], b"Bearer " + self.token.encode()):
-            message = "the token is missing or wrong; `uncaged-workflow mcp config` says where it is"
+        if len(authorization) != 1 or not hmac.compare_digest(
+            authorization[0], b"Bearer " + self.token.encode()
+        ):
+            message = (
+                "the token is missing or wrong; `uncaged-workflow mcp config` says where it is"
+            )
             return Denial(status=401, message=message, headers={"WWW-Authenticate": "Bearer"})
         return None
 
@@ -69,7 +77,8 @@ def token_of(store: Store) -> str:
     """Return the store's token; the first call makes it, once even among concurrent calls.
 
     Raises:
-        DamagedError: the file is a link, belongs to another user, can be read by others, or holds no token.
+        DamagedError: the file is a link, belongs to another user, can be read by others, or holds
+            no token.
         StorageError: it cannot be made or read.
     """
     path = token_path(store)
@@ -82,7 +91,9 @@ def token_of(store: Store) -> str:
 
 
 def _make(path: Path) -> None:
-    """Write the token to a temporary file and link it to its name; the first of several writers wins."""
+    """Write the token to a temporary file and link it to its name; the first of several writers
+    wins.
+    """
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -100,7 +111,9 @@ def _read(path: Path) -> str:
     try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            raise DamagedError(f"{path} is not a file that you alone can read; remove it, then start again")
+            raise DamagedError(
+                f"{path} is not a file that you alone can read; remove it, then start again"
+            )
         data = os.read(handle, 1024)
     finally:
         os.close(handle)

@@ -1,7 +1,8 @@
 """Network streams to checked addresses, with a deadline, closable from any thread.
 
-A name is looked up once, and the connection goes to the addresses that were checked: a name server that changes its answer between
-check and connection (DNS rebinding) has no effect. TLS and the Host header keep the name.
+A name is looked up once, and the connection goes to the addresses that were checked: a name server
+that changes its answer between check and connection (DNS rebinding) has no effect. TLS and the Host
+header keep the name.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class NetworkSession:
         self.has_connected = False
 
     def begin(self, deadline_s: float) -> Callable[[], None]:
-        """Begin an exchange and return the action that cancels it; without effect once the exchange has ended."""
+        """Begin an exchange and return the action that cancels it; without effect once the exchange
+        has ended.
+        """
         with self._lock:
             self._exchange += 1
             exchange = self._exchange
@@ -62,16 +65,22 @@ class NetworkSession:
             self._exchange += 1
 
     def left_s(self) -> float:
-        """Return the seconds until the deadline; raise if it has passed or the exchange was cancelled."""
+        """Return the seconds until the deadline; raise if it has passed or the exchange was
+        cancelled.
+        """
         if self.is_cut:
             raise RequestCancelled
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
-            raise WebProblem("timeout", "the time for the request was over before the answer was whole")
+            raise WebProblem(
+                "timeout", "the time for the request was over before the answer was whole"
+            )
         return left_s
 
     def look_up(self, lookup: Lookup, host: str, port: int) -> Sequence[str]:
-        """Look up a name before the deadline, in a thread: the system's own timeout is longer and cannot be cancelled."""
+        """Look up a name before the deadline, in a thread: the system's own timeout is longer and
+        cannot be cancelled.
+        """
         box: queue.SimpleQueue[Sequence[str] | OSError | None] = queue.SimpleQueue()
 
         def work() -> None:
@@ -143,20 +152,30 @@ class Backend(httpcore2.NetworkBackend):
             except TimeoutError:
                 problem = f"{host} ({address}, port {port}) did not answer within {share_s:.1f} s"
             except OSError as exc:
-                problem = f"{host} ({address}, port {port}) cannot be connected to: {exc.strerror or exc}"
+                problem = (
+                    f"{host} ({address}, port {port}) cannot be connected to: {exc.strerror or exc}"
+                )
         self._session.left_s()
         raise WebProblem("connect", problem)
 
     def _addresses(self, host: str, port: int) -> Sequence[Address]:
         known = literal(host)
-        found = [known] if known is not None else [_plain(text) for text in self._session.look_up(self._lookup, host, port)]
+        found = (
+            [known]
+            if known is not None
+            else [_plain(text) for text in self._session.look_up(self._lookup, host, port)]
+        )
         if self._rules is not None:
-            for address in found:  # all of them: a name with a public and a private address is refused
+            for (
+                address
+            ) in found:  # all of them: a name with a public and a private address is refused
                 self._rules.check_address(host, address)
         return found
 
     def _connect(self, address: Address, port: int, timeout_s: float) -> socket.socket:
-        connection = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
+        connection = socket.socket(
+            socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM
+        )
         self._session.add(connection)
         try:
             connection.settimeout(timeout_s)
@@ -171,7 +190,9 @@ class Backend(httpcore2.NetworkBackend):
 
 
 class Stream(httpcore2.NetworkStream):
-    """Connection whose timeouts are the time until the deadline; those of the library are ignored."""
+    """Connection whose timeouts are the time until the deadline; those of the library are
+    ignored.
+    """
 
     def __init__(self, session: NetworkSession, connection: socket.socket) -> None:
         self._session = session
@@ -185,7 +206,8 @@ class Stream(httpcore2.NetworkStream):
             self._session.left_s()
             raise httpcore2.ReadError(exc.strerror or str(exc)) from exc
         if not data:
-            self._session.left_s()  # a cancelled connection must not look like the end of the stream
+            # a cancelled connection must not look like the end of the stream
+            self._session.left_s()
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - see the class
@@ -211,18 +233,24 @@ class Stream(httpcore2.NetworkStream):
         try:
             left_s = self._session.left_s()
             self._session.drop(self._socket)
-            wrapped = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname, do_handshake_on_connect=False)
+            wrapped = ssl_context.wrap_socket(
+                self._socket, server_hostname=server_hostname, do_handshake_on_connect=False
+            )
             self._socket = wrapped
             self._session.add(wrapped)
             wrapped.settimeout(left_s)
             wrapped.do_handshake()
         except ssl.SSLCertVerificationError as exc:
             self.close()
-            raise WebProblem("tls", f"the certificate of {server_hostname} is not accepted: {exc.verify_message}") from None
+            raise WebProblem(
+                "tls", f"the certificate of {server_hostname} is not accepted: {exc.verify_message}"
+            ) from None
         except OSError as exc:
             self.close()
             self._session.left_s()
-            raise WebProblem("tls", f"no TLS with {server_hostname}: {exc.strerror or exc}") from None
+            raise WebProblem(
+                "tls", f"no TLS with {server_hostname}: {exc.strerror or exc}"
+            ) from None
         return self
 
     def get_extra_info(self, info: str) -> Any:
@@ -256,4 +284,6 @@ def _is_readable(connection: socket.socket) -> bool:
 
 def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # not the method of a TLS socket, which would forget its TLS half-way
+        socket.socket.shutdown(
+            connection, socket.SHUT_RDWR
+        )  # not the method of a TLS socket, which would forget its TLS half-way

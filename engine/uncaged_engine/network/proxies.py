@@ -1,4 +1,6 @@
-"""Choice of an HTTP proxy from the caller's environment variables, never from those of this process."""
+"""Choice of an HTTP proxy from the caller's environment variables, never from those of this
+process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Filtering HTTP proxy for scripts: connects only to hosts that the policy names, at checked addresses (`rules`).
+"""Filtering HTTP proxy for scripts: connects only to hosts that the policy names, at checked
+addresses (`rules`).
 
 The content of an encrypted connection is not inspected.
 """
@@ -50,7 +51,12 @@ class Proxy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._wake.close()
         if self._thread is not None:
             self._thread.join()
@@ -70,7 +76,9 @@ class Proxy:
                     break
                 client, _ = listening.accept()
                 self._slots.acquire()
-                thread = threading.Thread(target=self._attend, args=(client,), name="script proxy connection")
+                thread = threading.Thread(
+                    target=self._attend, args=(client,), name="script proxy connection"
+                )
                 threads.append(thread)
                 thread.start()
         with self._lock:
@@ -118,8 +126,13 @@ class Proxy:
         self._rules.check(target)
         problem = OSError("it has no address")
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        for *_, address in found:  # check all addresses before the first connection, as for requests
-            self._rules.check_address(target.host, ipaddress.ip_address(str(address[0]).partition("%")[0]))
+        for (
+            *_,
+            address,
+        ) in found:  # check all addresses before the first connection, as for requests
+            self._rules.check_address(
+                target.host, ipaddress.ip_address(str(address[0]).partition("%")[0])
+            )
         for family, kind, protocol, _, address in found:
             server = socket.socket(family, kind, protocol)
             server.settimeout(TIMEOUT_S)
@@ -156,12 +169,18 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def check_head(first: bytes, fields: Sequence[bytes]) -> None:
-    """Refuse a head that another parser could split differently, such as at a bare line feed: request smuggling."""
+    """Refuse a head that another parser could split differently, such as at a bare line feed:
+    request smuggling.
+    """
     if not _REQUEST_LINE.fullmatch(first):
         raise Denied("the request's first line is not METHOD ADDRESS HTTP/1.1")
     if any(not _FIELD.fullmatch(field) for field in fields):
         raise Denied("a header of the request is not NAME: VALUE on one line")
-    lengths = [field for field in fields if field.lower().startswith((b"content-length:", b"transfer-encoding:"))]
+    lengths = [
+        field
+        for field in fields
+        if field.lower().startswith((b"content-length:", b"transfer-encoding:"))
+    ]
     if len(lengths) > 1:
         raise Denied("the request states its length twice")
 
@@ -181,9 +200,15 @@ def _target_of(method: bytes, text: str) -> Target:
 
 def _origin_form(method: bytes, target: Target, fields: Sequence[bytes]) -> bytes:
     """Return the request in origin form, with ``Connection: close``."""
-    kept = [line for line in fields if not line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:", b"host:"))]
+    kept = [
+        line
+        for line in fields
+        if not line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:", b"host:"))
+    ]
     first = b" ".join((method, target.path.encode("ascii"), b"HTTP/1.1"))
-    return b"\r\n".join([first, f"Host: {target.authority}".encode("ascii"), *kept, b"Connection: close", b"", b""])
+    return b"\r\n".join(
+        [first, f"Host: {target.authority}".encode("ascii"), *kept, b"Connection: close", b"", b""]
+    )
 
 
 def _say(client: socket.socket, status: str, text: str) -> None:
@@ -193,7 +218,9 @@ def _say(client: socket.socket, status: str, text: str) -> None:
 
 
 def _relay(client: socket.socket, server: socket.socket) -> None:
-    """Copy in both directions until both sides have closed, or until nothing moved for `TIMEOUT_S`."""
+    """Copy in both directions until both sides have closed, or until nothing moved for
+    `TIMEOUT_S`.
+    """
     other = {client: server, server: client}
     while other:
         ready, _, _ = select.select(list(other), [], [], TIMEOUT_S)

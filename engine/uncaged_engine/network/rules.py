@@ -1,8 +1,10 @@
-"""Host rules of a granted policy: which hosts and addresses a request may reach, and with which secrets.
+"""Host rules of a granted policy: which hosts and addresses a request may reach, and with which
+secrets.
 
-The syntax of hosts is in `uncaged_bundles.hosts`. Without ``hosts`` any host is allowed, with an empty list none. Addresses that are not
-public need ``private`` besides; those next to the machine (link-local, cloud metadata) must be listed in ``hosts``, too. A secret goes
-only to the hosts that it is bound to; an entry without a port means https.
+The syntax of hosts is in `uncaged_bundles.hosts`. Without ``hosts`` any host is allowed, with an
+empty list none. Addresses that are not public need ``private`` besides; those next to the machine
+(link-local, cloud metadata) must be listed in ``hosts``, too. A secret goes only to the hosts that
+it is bound to; an entry without a port means https.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class HostPattern(HostEntry):
 
     def covers(self, target: Target, *, clear: bool = True) -> bool:
         """Whether the entry matches *target*. clear: an entry without a port means http as well."""
-        if self.port is None and (target.port != PORTS[target.scheme] or not (clear or target.scheme == "https")):
+        if self.port is None and (
+            target.port != PORTS[target.scheme] or not (clear or target.scheme == "https")
+        ):
             return False
         if self.port not in (None, ANY_PORT, target.port):
             return False
@@ -51,7 +55,9 @@ def read_patterns(entries: Iterable[str]) -> tuple[HostPattern, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRules:
-    """Rules for one effect kind of one bundle. hosts: None means any. bound: the hosts of each secret."""
+    """Rules for one effect kind of one bundle. hosts: None means any. bound: the hosts of each
+    secret.
+    """
 
     kind: str
     hosts: tuple[HostPattern, ...] | None = None
@@ -60,7 +66,10 @@ class HostRules:
 
     @classmethod
     def of(cls, kind: str, limits: Mapping[str, object]) -> HostRules:
-        hosts, bound = limits.get("hosts"), cast("Mapping[str, list[str]]", limits.get("secrets", {}))
+        hosts, bound = (
+            limits.get("hosts"),
+            cast("Mapping[str, list[str]]", limits.get("secrets", {})),
+        )
         return cls(
             kind=kind,
             hosts=None if hosts is None else read_patterns(cast("list[str]", hosts)),
@@ -91,20 +100,37 @@ class HostRules:
             self.check_address(target.host, address)
 
     def check_address(self, host: str, address: Address) -> None:
-        """Raises: WebProblem: kind *refused-address*, if the policy forbids the address of *host*."""
+        """Raises: WebProblem: kind *refused-address*, if the policy forbids the address of
+        *host*.
+        """
         verdict = judge(address)
         if verdict.reach == "public":
             return
-        what = f"{host} is {verdict.words}" if host == str(address) else f"{host} is at {address}: {verdict.words}"
+        what = (
+            f"{host} is {verdict.words}"
+            if host == str(address)
+            else f"{host} is at {address}: {verdict.words}"
+        )
         if verdict.reach == "never":
             raise WebProblem("refused-address", f"{what}, which nothing can be asked at")
         if not self.private:
-            raise WebProblem("refused-address", f'{what}; only a policy with "{self.kind}": {{"private": true}} reaches it')
-        if verdict.reach == "close" and not any(pattern.host == str(address) and not pattern.below for pattern in self.hosts or ()):
             raise WebProblem(
-                "refused-address", f'{what}; besides "private" the policy has to name "{address}" itself under {LISTS[self.kind]}'
+                "refused-address",
+                f'{what}; only a policy with "{self.kind}": {{"private": true}} reaches it',
+            )
+        if verdict.reach == "close" and not any(
+            pattern.host == str(address) and not pattern.below for pattern in self.hosts or ()
+        ):
+            raise WebProblem(
+                "refused-address",
+                f'{what}; besides "private" the policy has to name "{address}" itself under {LISTS[self.kind]}',
             )
 
     def binds(self, name: str, target: Target) -> bool:
         """Whether the secret *name* may be sent to *target*."""
-        return any(pattern.covers(target, clear=False) for bound, hosts in self.bound if bound == name for pattern in hosts)
+        return any(
+            pattern.covers(target, clear=False)
+            for bound, hosts in self.bound
+            if bound == name
+            for pattern in hosts
+        )

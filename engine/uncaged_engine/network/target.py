@@ -27,7 +27,8 @@ def canonical(host: str) -> str:
     """Return the canonical spelling of a host.
 
     Raises:
-        WebProblem: kind *effect* if it is no host, *refused-address* if it is an address in disguise.
+        WebProblem: kind *effect* if it is no host, *refused-address* if it is an address in
+            disguise.
     """
     with _problems():
         return hosts.canonical(host)

@@ -1,4 +1,6 @@
-"""Runner of git: clean environment, no hooks, no monitor, no signing. An error carries git's standard error."""
+"""Runner of git: clean environment, no hooks, no monitor, no signing. An error carries git's
+standard error.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ LOCK_PAUSE_S = 0.05
 SHOWN_CHARACTERS = 2000
 
 PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
-"""The person's git settings apply (ignored files, trusted directories); their GIT_* variables do not."""
+"""The person's git settings apply (ignored files, trusted directories); their GIT_* variables do
+not.
+"""
 
 SETTINGS = {
     "core.hooksPath": "/dev/null",
@@ -76,13 +80,20 @@ class Git:
     environment: Mapping[str, str]
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, *arguments: str, stdin: bytes = b"", more: Mapping[str, str] | None = None, accept: tuple[int, ...] = (0,)) -> bytes:
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        more: Mapping[str, str] | None = None,
+        accept: tuple[int, ...] = (0,),
+    ) -> bytes:
         """Run one command and return its standard output.
 
         Args:
             more: further variables for this command. accept: exit codes that are not errors.
         Raises:
-            GitError: another exit code, or the timeout of a quarter of an hour. The call first waits for a lock held by another git.
+            GitError: another exit code, or the timeout of a quarter of an hour. The call first
+                waits for a lock held by another git.
             WorkspaceError: there is no git, or the directory is gone.
         """
         return self.speak(*arguments, stdin=stdin, more=more, accept=accept)[0]
@@ -92,7 +103,11 @@ class Git:
         return self.run(*arguments).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def speak(
-        self, *arguments: str, stdin: bytes = b"", more: Mapping[str, str] | None = None, accept: tuple[int, ...] = (0,)
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        more: Mapping[str, str] | None = None,
+        accept: tuple[int, ...] = (0,),
     ) -> tuple[bytes, str]:
         """Run one command as ``run`` does and return its standard output and standard error."""
         deadline = time.monotonic() + LOCK_WAIT_S
@@ -107,9 +122,18 @@ class Git:
                 raise GitError(message, words=words, code=done.returncode)
             time.sleep(LOCK_PAUSE_S)
 
-    def _start(self, arguments: tuple[str, ...], stdin: bytes, more: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    def _start(
+        self, arguments: tuple[str, ...], stdin: bytes, more: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[bytes]:
         passed = {name: self.environment[name] for name in PASSED if name in self.environment}
-        environment = {**passed, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", **self.variables, **more}
+        environment = {
+            **passed,
+            "LC_ALL": "C",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_EDITOR": "true",
+            **self.variables,
+            **more,
+        }
         try:
             return subprocess.run(
                 ["git", *ARGUMENTS, *arguments],
@@ -121,8 +145,14 @@ class Git:
                 check=False,
             )
         except subprocess.TimeoutExpired as exc:
-            raise GitError(f"git {arguments[0]} in {self.directory} took longer than {TIMEOUT_S:.0f} s", words="", code=None) from exc
+            raise GitError(
+                f"git {arguments[0]} in {self.directory} took longer than {TIMEOUT_S:.0f} s",
+                words="",
+                code=None,
+            ) from exc
         except FileNotFoundError as exc:
             if not self.directory.is_dir():
-                raise WorkspaceError(f"the directory {self.directory} is gone; bring it back, then resume") from exc
+                raise WorkspaceError(
+                    f"the directory {self.directory} is gone; bring it back, then resume"
+                ) from exc
             raise WorkspaceError("there is no git on PATH; install git, then resume") from exc

@@ -1,7 +1,7 @@
 """Ledger of the processes of agents, to end after a crash those that a killed worker left running.
 
-A process is ours if the ledger has its process id and its start time, or if its environment carries the thread's mark; so a process
-that reuses an id gets no signal.
+A process is ours if the ledger has its process id and its start time, or if its environment carries
+the thread's mark; so a process that reuses an id gets no signal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import psutil
 
 MARK = "UNCAGED_WORKFLOW_STEP"
-"""Environment variable of all processes that an agent starts; its value is the key of the step, ``threadId/seq``."""
+"""Environment variable of all processes that an agent starts; its value is the key of the step,
+``threadId/seq``.
+"""
 
 SAME_START_S = 1.0
 """Tolerance of start times, which are computed from the clock at boot."""
@@ -35,10 +37,12 @@ def ledger_of(scratch: Path, key: str) -> Path:
 def start_recorded(
     argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], scratch: Path, key: str
 ) -> subprocess.Popen[bytes]:
-    """Start *argv* without a shell, as the leader of a session of its own, with three pipes, and record it in the ledger.
+    """Start *argv* without a shell, as the leader of a session of its own, with three pipes, and
+    record it in the ledger.
 
     Args:
-        environment: all of it, the mark included. scratch, key: where and for which step it is recorded.
+        environment: all of it, the mark included. scratch, key: where and for which step it is
+            recorded.
     Raises:
         OSError: it cannot be started.
     """
@@ -77,7 +81,8 @@ def record_process(ledger: Path, pid: int) -> None:
 
 
 def kill_leftovers(scratch: Path, owner: str, *, grace_s: float = 2.0) -> int:
-    """End the recorded and marked processes with TERM, after *grace_s* with KILL. Return their number.
+    """End the recorded and marked processes with TERM, after *grace_s* with KILL. Return their
+    number.
 
     Args:
         owner: a step's key, or a thread's id for all of its steps.
@@ -85,7 +90,13 @@ def kill_leftovers(scratch: Path, owner: str, *, grace_s: float = 2.0) -> int:
     import psutil
 
     ledgers = [ledger_of(scratch, owner)] if "/" in owner else sorted(scratch.glob("processes-*"))
-    found = {process.pid: process for process in (*(process for ledger in ledgers for process in recorded(ledger)), *marked(owner))}
+    found = {
+        process.pid: process
+        for process in (
+            *(process for ledger in ledgers for process in recorded(ledger)),
+            *marked(owner),
+        )
+    }
     for process in found.values():
         with suppress(psutil.Error):
             process.terminate()  # psutil checks the start time again
@@ -109,7 +120,9 @@ def still_running(processes: Iterable[psutil.Process], timeout_s: float) -> list
             return False
 
     deadline = time.monotonic() + timeout_s
-    while (alive := [process for process in processes if runs(process)]) and time.monotonic() < deadline:
+    while (
+        alive := [process for process in processes if runs(process)]
+    ) and time.monotonic() < deadline:
         time.sleep(POLL_S)
     return alive
 
@@ -128,7 +141,9 @@ def recorded(ledger: Path) -> Iterator[psutil.Process]:
 
 
 def marked(owner: str) -> Iterator[psutil.Process]:
-    """Yield the processes of this machine that carry the mark, except this process and its ancestors."""
+    """Yield the processes of this machine that carry the mark, except this process and its
+    ancestors.
+    """
     import psutil
 
     own = psutil.Process(os.getpid())

@@ -23,7 +23,8 @@ class LoopThread:
         """Run *work* in the loop and return its result.
 
         Args:
-            work: gets an event that is set on cancellation; it must then end by itself, and in time.
+            work: gets an event that is set on cancellation; it must then end by itself, and in
+                time.
         """
         loop, stopped = self._running(), asyncio.Event()
         with cancel.on_request(lambda: _set(stopped, loop)):
@@ -33,7 +34,9 @@ class LoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="event-loop", daemon=True).start()
+                threading.Thread(
+                    target=self._loop.run_forever, name="event-loop", daemon=True
+                ).start()
             return self._loop
 
 

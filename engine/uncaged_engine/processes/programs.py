@@ -1,6 +1,7 @@
 """Runner of programs with a timeout. Ends the program's process group with it.
 
-Each program leads a session of its own. Its group is killed after its exit and before it is reaped, so its process id is still its own.
+Each program leads a session of its own. Its group is killed after its exit and before it is reaped,
+so its process id is still its own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ DRAIN_S = 1.0
 class Finished:
     """Result of a program.
 
-    exit_code: negative for a signal. stdout: up to the cap; stderr: its last part. overlong: stdout exceeded its cap.
+    exit_code: negative for a signal. stdout: up to the cap; stderr: its last part. overlong: stdout
+    exceeded its cap.
     """
 
     exit_code: int
@@ -86,15 +88,20 @@ def run_program(
 ) -> Finished:
     """Run *argv* without a shell, write *stdin* to it, and return its result.
 
-    At the timeout or on cancellation its group gets TERM, after *grace_s* KILL. Every process with the step's mark is ended, too.
+    At the timeout or on cancellation its group gets TERM, after *grace_s* KILL. Every process with
+    the step's mark is ended, too.
 
     Args:
-        environment: all of it, the mark included. scratch, key: directory of the ledger, and the step.
-        on_stdout, on_stderr: called with each chunk of that stream; must not block. An exception from them ends the program.
+        environment: all of it, the mark included. scratch, key: directory of the ledger, and the
+            step.
+        on_stdout, on_stderr: called with each chunk of that stream; must not block. An exception
+            from them ends the program.
     Raises:
         OSError: the program cannot be started.
     """
-    process = start_recorded(argv, directory=directory, environment=environment, scratch=scratch, key=key)
+    process = start_recorded(
+        argv, directory=directory, environment=environment, scratch=scratch, key=key
+    )
     streams = Streams(
         stdin=memoryview(stdin),
         max_stdout_bytes=max_stdout_bytes,
@@ -102,9 +109,13 @@ def run_program(
         on_stdout=on_stdout,
         on_stderr=on_stderr,
     )
-    exit_code, timed_out = _see_it_through(process, streams, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s)
+    exit_code, timed_out = _see_it_through(
+        process, streams, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s
+    )
     cancelled = cancel.requested
-    kill_leftovers(scratch, key)  # a process that left the group would write into the worktree during its snapshot
+    kill_leftovers(
+        scratch, key
+    )  # a process that left the group would write into the worktree during its snapshot
     return Finished(
         exit_code=exit_code,
         stdout=bytes(streams.stdout),
@@ -116,7 +127,12 @@ def run_program(
 
 
 def _see_it_through(
-    process: subprocess.Popen[bytes], streams: Streams, *, cancel: Cancel, timeout_s: float, grace_s: float
+    process: subprocess.Popen[bytes],
+    streams: Streams,
+    *,
+    cancel: Cancel,
+    timeout_s: float,
+    grace_s: float,
 ) -> tuple[int, bool]:
     """Serve the program's pipes until it and its group have ended.
 
@@ -127,8 +143,18 @@ def _see_it_through(
     wake_read, wake_write = os.pipe()
     try:
         with cancel.on_request(lambda: _wake(wake_write)), selectors.DefaultSelector() as selector:
-            timed_out = _attend(process, selector, streams, wake_read=wake_read, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s)
-            signal_group(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the id is its own
+            timed_out = _attend(
+                process,
+                selector,
+                streams,
+                wake_read=wake_read,
+                cancel=cancel,
+                timeout_s=timeout_s,
+                grace_s=grace_s,
+            )
+            signal_group(
+                process.pid, signal.SIGKILL
+            )  # the leader is not reaped yet, so the id is its own
             _drain(selector, streams)
     finally:
         signal_group(process.pid, signal.SIGKILL)
@@ -180,9 +206,19 @@ def _attend(
     return timed_out
 
 
-def _register(selector: selectors.BaseSelector, process: subprocess.Popen[bytes], streams: Streams) -> None:
-    events = {"stdin": selectors.EVENT_WRITE, "stdout": selectors.EVENT_READ, "stderr": selectors.EVENT_READ}
-    for name, pipe in (("stdin", process.stdin), ("stdout", process.stdout), ("stderr", process.stderr)):
+def _register(
+    selector: selectors.BaseSelector, process: subprocess.Popen[bytes], streams: Streams
+) -> None:
+    events = {
+        "stdin": selectors.EVENT_WRITE,
+        "stdout": selectors.EVENT_READ,
+        "stderr": selectors.EVENT_READ,
+    }
+    for name, pipe in (
+        ("stdin", process.stdin),
+        ("stdout", process.stdout),
+        ("stderr", process.stderr),
+    ):
         if pipe is None:
             continue
         if name == "stdin" and not streams.stdin:
@@ -231,7 +267,9 @@ def has_ended(pid: int) -> bool:
 
 
 def _exit_handle(pid: int) -> int | None:
-    """Return a file descriptor that becomes readable at the program's exit (pidfd); None if the system has none."""
+    """Return a file descriptor that becomes readable at the program's exit (pidfd); None if the
+    system has none.
+    """
     if not hasattr(os, "pidfd_open"):
         return None
     try:

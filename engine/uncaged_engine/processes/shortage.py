@@ -1,4 +1,6 @@
-"""Detection of failures by a full or broken disk, from a program's output and from the file system."""
+"""Detection of failures by a full or broken disk, from a program's output and from the file
+system.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ LEAST_BYTES = 16 << 10
 
 
 def named_in(*texts: str) -> str | None:
-    """Return the line of a program's output that names a full or broken disk; None if there is none."""
+    """Return the line of a program's output that names a full or broken disk; None if there is
+    none.
+    """
     for text in texts:
         for line in text.splitlines():
             if any(sign in line for sign in SIGNS):
@@ -28,6 +32,8 @@ def full_disk(places: Iterable[Path]) -> str | None:
     for place in places:
         with suppress(OSError):
             found = os.statvfs(place)
-            if found.f_bavail * found.f_frsize < LEAST_BYTES or (found.f_files and not found.f_favail):
+            if found.f_bavail * found.f_frsize < LEAST_BYTES or (
+                found.f_files and not found.f_favail
+            ):
                 return f"the disk of {place} is full"
     return None

@@ -1,7 +1,9 @@
-"""Replacement, inside the sandbox, of clock, random numbers and fresh ids by errors that name what to use instead: replay is deterministic.
+"""Replacement, inside the sandbox, of clock, random numbers and fresh ids by errors that name what
+to use instead: replay is deterministic.
 
-This serves determinism and clear errors; the boundary is the kernel. Modules are patched when the bundle imports them, so an unused one
-costs nothing. Runs as compiled code sent by the parent; imports nothing of ours.
+This serves determinism and clear errors; the boundary is the kernel. Modules are patched when the
+bundle imports them, so an unused one costs nothing. Runs as compiled code sent by the parent;
+imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -25,11 +27,39 @@ USE_SLEEP = "yield {'sleep': {...}}"
 
 CLOCKS = (
     *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
-    *("process_time", "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns"),
+    *(
+        "process_time",
+        "process_time_ns",
+        "thread_time",
+        "thread_time_ns",
+        "clock_gettime",
+        "clock_gettime_ns",
+    ),
 )
 MODULE_LEVEL_RANDOM = (
-    *("seed", "random", "uniform", "triangular", "randint", "choice", "randrange", "sample", "shuffle", "choices", "normalvariate"),
-    *("lognormvariate", "expovariate", "vonmisesvariate", "gammavariate", "gauss", "betavariate", "binomialvariate", "paretovariate"),
+    *(
+        "seed",
+        "random",
+        "uniform",
+        "triangular",
+        "randint",
+        "choice",
+        "randrange",
+        "sample",
+        "shuffle",
+        "choices",
+        "normalvariate",
+    ),
+    *(
+        "lognormvariate",
+        "expovariate",
+        "vonmisesvariate",
+        "gammavariate",
+        "gauss",
+        "betavariate",
+        "binomialvariate",
+        "paretovariate",
+    ),
     *("weibullvariate", "getstate", "setstate", "getrandbits", "randbytes"),
 )
 
@@ -40,11 +70,19 @@ def replace() -> None:
         if hasattr(time, name):
             setattr(time, name, refusing(f"time.{name}", USE_TIME))
     time.sleep = refusing("time.sleep", USE_SLEEP)
-    for name, position in (("localtime", 0), ("gmtime", 0), ("ctime", 0), ("asctime", 0), ("strftime", 1)):
+    for name, position in (
+        ("localtime", 0),
+        ("gmtime", 0),
+        ("ctime", 0),
+        ("asctime", 0),
+        ("strftime", 1),
+    ):
         setattr(time, name, needing(f"time.{name}", getattr(time, name), position))
     for name in ("urandom", "getrandom"):
         if hasattr(posix, name):
-            setattr(posix, name, refusing(f"os.{name}", USE_SEED))  # before any module imports os, which copies it
+            setattr(
+                posix, name, refusing(f"os.{name}", USE_SEED)
+            )  # before any module imports os, which copies it
     for name, change in CHANGES.items():
         if name in sys.modules:
             change(sys.modules[name])
@@ -74,7 +112,9 @@ class Changing:
 
 def refusing(name: str, instead: str) -> Callable[..., NoReturn]:
     def refused(*_arguments: object, **_named: object) -> NoReturn:
-        raise RuntimeError(f"{name}() differs from run to run, so a bundle cannot call it: {instead}")
+        raise RuntimeError(
+            f"{name}() differs from run to run, so a bundle cannot call it: {instead}"
+        )
 
     return refused
 
@@ -84,7 +124,9 @@ def needing(name: str, original: Callable[..., Any], position: int) -> Callable[
 
     def checked(*arguments: object) -> Any:
         if len(arguments) <= position or arguments[position] is None:
-            raise RuntimeError(f"{name}() without a time reads the clock, so a bundle cannot call it: {USE_TIME}")
+            raise RuntimeError(
+                f"{name}() without a time reads the clock, so a bundle cannot call it: {USE_TIME}"
+            )
         return original(*arguments)
 
     return checked
@@ -98,7 +140,9 @@ def change_random(module: Any) -> None:
 
     def seeded(self: object, a: object = None, version: int = 2) -> None:
         if a is None:
-            raise RuntimeError(f"random.Random() without a seed differs from run to run: {USE_SEED}")
+            raise RuntimeError(
+                f"random.Random() without a seed differs from run to run: {USE_SEED}"
+            )
         seed(self, a, version)
 
     module.Random.seed = seeded
@@ -128,13 +172,26 @@ def change_datetime(module: Any) -> None:
             text: str = real.__repr__(self)  # type: ignore[call-arg]  # typed as `object`, bound by hand
             return f"datetime.{text}" if type(self) is kind else text
 
-        members: dict[str, object] = {name: classmethod(refusing(title, USE_TIME)) for name, title in refused.items()}
+        members: dict[str, object] = {
+            name: classmethod(refusing(title, USE_TIME)) for name, title in refused.items()
+        }
         members["__repr__"] = show
-        kind: type = passes_for(real)(real.__name__, (real,), {"__module__": "datetime", "__slots__": (), **members})
+        kind: type = passes_for(real)(
+            real.__name__, (real,), {"__module__": "datetime", "__slots__": (), **members}
+        )
         return kind
 
     module.date = same(module.date, today="datetime.date.today")
-    module.datetime = same(module.datetime, now="datetime.datetime.now", utcnow="datetime.datetime.utcnow", today="datetime.datetime.today")
+    module.datetime = same(
+        module.datetime,
+        now="datetime.datetime.now",
+        utcnow="datetime.datetime.utcnow",
+        today="datetime.datetime.today",
+    )
 
 
-CHANGES: dict[str, Callable[[Any], None]] = {"random": change_random, "uuid": change_uuid, "datetime": change_datetime}
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "random": change_random,
+    "uuid": change_uuid,
+    "datetime": change_datetime,
+}

@@ -10,11 +10,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SYSTEM_DIRECTORIES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-LIBRARY_DIRECTORIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/usr/share", "/nix/store")
+LIBRARY_DIRECTORIES = (
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/usr/share",
+    "/nix/store",
+)
 PROGRAM_LINKS = ("/bin", "/sbin")
 """Links into ``/usr`` on most distributions; as directories they hold declared programs only."""
 SYSTEM_FILES = (
-    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/nsswitch.conf"),
+    *(
+        "/etc/ld.so.cache",
+        "/etc/ld.so.conf",
+        "/etc/ld.so.conf.d",
+        "/etc/alternatives",
+        "/etc/localtime",
+        "/etc/nsswitch.conf",
+    ),
     *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/mime.types", "/etc/gitconfig"),
 )
 NETWORK_FILES = (
@@ -36,10 +52,14 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 class ScriptBounds:
     """Bounds of a script.
 
-    read, write: files and directories. executables: allowed programs; None: those of the system and the script's own.
-    shell: the program at ``/bin/sh`` where executables are listed; None: no such program, unless it is one of them.
-    hidden: directories that are excluded from those for reading and writing. identities: the expected identity of some of these paths.
-    timeout_s: for the whole run. scratch_bytes: in the private directory. cpu_s, memory_bytes, file_bytes: for each process.
+    read, write: files and directories. executables: allowed programs; None: those of the system and
+    the script's own.
+    shell: the program at ``/bin/sh`` where executables are listed; None: no such program, unless it
+    is one of them.
+    hidden: directories that are excluded from those for reading and writing. identities: the
+    expected identity of some of these paths.
+    timeout_s: for the whole run. scratch_bytes: in the private directory. cpu_s, memory_bytes,
+    file_bytes: for each process.
     processes: at once. output_bytes: kept of each stream.
     """
 
@@ -63,8 +83,10 @@ class ScriptBounds:
 class ScriptView:
     """File system of a script. links: symbolic links in the root directory, with their targets.
 
-    hidden: directories that are covered. listed: directories that are shown by their entries. entry_links: links among those entries.
-    shell: the place of ``/bin/sh``, links resolved, and the program that it leads to; None: the place is empty or as on the machine.
+    hidden: directories that are covered. listed: directories that are shown by their entries.
+    entry_links: links among those entries.
+    shell: the place of ``/bin/sh``, links resolved, and the program that it leads to; None: the
+    place is empty or as on the machine.
     """
 
     read: tuple[Path, ...]
@@ -83,25 +105,47 @@ def view_of(bounds: ScriptBounds, program: Path) -> ScriptView:
     prefixes = [prefix for item in programs for prefix in python_prefixes(item)]
     if bounds.executables is None:
         system = [*SYSTEM_DIRECTORIES, *SYSTEM_FILES]
-        execute = [*(Path(name) for name in SYSTEM_DIRECTORIES), *bounds.read, *bounds.write, *prefixes, program]
+        execute = [
+            *(Path(name) for name in SYSTEM_DIRECTORIES),
+            *bounds.read,
+            *bounds.write,
+            *prefixes,
+            program,
+        ]
     else:
         system = [*LIBRARY_DIRECTORIES, *PROGRAM_LINKS, *SYSTEM_FILES]
         execute = [*programs, *_loaders()]
     if bounds.network:
         system += NETWORK_FILES
-    links = tuple((Path(name), str(Path(name).readlink())) for name in system if name.count("/") == 1 and Path(name).is_symlink())
+    links = tuple(
+        (Path(name), str(Path(name).readlink()))
+        for name in system
+        if name.count("/") == 1 and Path(name).is_symlink()
+    )
     system = [name for name in system if name not in PROGRAM_LINKS or bounds.executables is None]
     linked = {link for link, _ in links}
     real = [place for item in programs for place in ways_to(item)]
-    read = [*(Path(name) for name in system if Path(name) not in linked), *bounds.read, *prefixes, *programs, *real]
+    read = [
+        *(Path(name) for name in system if Path(name) not in linked),
+        *bounds.read,
+        *prefixes,
+        *programs,
+        *real,
+    ]
     write = _uncovered(_existing(bounds.write), ())
     return ScriptView(
-        read=_uncovered(_existing(path for path in read if path.parents and path.parent not in linked), write),
+        read=_uncovered(
+            _existing(path for path in read if path.parents and path.parent not in linked), write
+        ),
         write=write,
         execute=_uncovered(_existing([*execute, *real]), ()),
         links=links,
         shell=_shell(bounds, {*programs, *real}),
-        hidden=tuple(path for path in bounds.hidden if any(place in path.parents for place in (*bounds.read, *bounds.write))),
+        hidden=tuple(
+            path
+            for path in bounds.hidden
+            if any(place in path.parents for place in (*bounds.read, *bounds.write))
+        ),
     )
 
 
@@ -114,7 +158,9 @@ def _shell(bounds: ScriptBounds, programs: Collection[Path]) -> tuple[Path, Path
 
 
 def find_program(name: str, environment: Mapping[str, str], directory: Path) -> Path | None:
-    """Return the program for *name*: a path as it is (relative to *directory*), else the first on PATH; None if there is none."""
+    """Return the program for *name*: a path as it is (relative to *directory*), else the first on
+    PATH; None if there is none.
+    """
     if "/" in name:
         path = directory / name
         return Path(os.path.abspath(path)) if path.is_file() else None  # noqa: PTH100 - links stay: a venv is known by its own path
@@ -123,19 +169,27 @@ def find_program(name: str, environment: Mapping[str, str], directory: Path) -> 
 
 
 def ways_to(program: Path) -> list[Path]:
-    """Return each place that a program's symbolic links lead over, and where they end: a venv's Python may take two steps.
+    """Return each place that a program's symbolic links lead over, and where they end: a venv's
+    Python may take two steps.
 
-    Each place is named with the links of its directory resolved, too: ``/bin/sh`` lies in ``/usr/bin`` on most distributions.
+    Each place is named with the links of its directory resolved, too: ``/bin/sh`` lies in
+    ``/usr/bin`` on most distributions.
     """
     places = [program]
     while places[-1].is_symlink() and len(places) < MAX_LINKS:
         places.append(places[-1].parent / places[-1].readlink())
-    found = [*places[1:], *(Path(os.path.realpath(place.parent), place.name) for place in places), Path(os.path.realpath(program))]
+    found = [
+        *places[1:],
+        *(Path(os.path.realpath(place.parent), place.name) for place in places),
+        Path(os.path.realpath(program)),
+    ]
     return list(dict.fromkeys(found))
 
 
 def python_prefixes(program: Path) -> list[Path]:
-    """Return the library directories of a Python outside the system; of a virtual environment also those of its base interpreter."""
+    """Return the library directories of a Python outside the system; of a virtual environment also
+    those of its base interpreter.
+    """
     found = []
     home = program.parent.parent
     settings = home / "pyvenv.cfg"
@@ -163,13 +217,19 @@ def _homes(settings: Path) -> list[Path]:
     except OSError:
         return []
     pairs = (line.partition("=") for line in lines)
-    return [Path(os.path.realpath(Path(value.strip(), "python3"))) for key, _, value in pairs if key.strip() == "home"]
+    return [
+        Path(os.path.realpath(Path(value.strip(), "python3")))
+        for key, _, value in pairs
+        if key.strip() == "home"
+    ]
 
 
 @functools.cache
 def _loaders() -> tuple[Path, ...]:
     return tuple(
-        path for name in ("/lib64", "/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu") for path in Path(name).glob("ld-*")
+        path
+        for name in ("/lib64", "/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu")
+        for path in Path(name).glob("ld-*")
     )
 
 
@@ -179,11 +239,20 @@ def _existing(paths: Iterable[Path]) -> list[Path]:
 
 
 def _uncovered(paths: Sequence[Path], writable: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the paths sorted, without duplicates and without those inside of another, unless a writable one lies between."""
+    """Return the paths sorted, without duplicates and without those inside of another, unless a
+    writable one lies between.
+    """
     walls = {str(path) for path in writable}
     kept: dict[str, Path] = {}
     for path in sorted(set(paths) - set(writable), key=lambda item: item.parts):
-        nearest = next((directory for directory in (*above(path), "/") if directory in kept or directory in walls), None)
+        nearest = next(
+            (
+                directory
+                for directory in (*above(path), "/")
+                if directory in kept or directory in walls
+            ),
+            None,
+        )
         if nearest is None or nearest in walls:
             kept[str(path)] = path
     return tuple(kept.values())

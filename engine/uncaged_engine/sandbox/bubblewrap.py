@@ -19,7 +19,16 @@ PYTHON_FLAGS = ("-s", "-P", "-S", "-B")
 SCRATCH = "/tmp/scratch"  # noqa: S108 - in a private file system in memory
 """Working directory of a script without another; empty, and of the same size as /tmp."""
 
-ISOLATION = ("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL")
+ISOLATION = (
+    "--unshare-all",
+    "--unshare-user",
+    "--die-with-parent",
+    "--new-session",
+    "--as-pid-1",
+    "--clearenv",
+    "--cap-drop",
+    "ALL",
+)
 
 
 def isolation(*, disable_userns: bool) -> list[str]:
@@ -36,7 +45,8 @@ def cell_command(
     environment: Mapping[str, str],
     arguments: Sequence[str],
 ) -> list[str]:
-    """Return the command that starts the interpreter, with a read-only file system of its own files only.
+    """Return the command that starts the interpreter, with a read-only file system of its own files
+    only.
 
     Args:
         filter_fd: an inherited descriptor from which bubblewrap reads the seccomp program.
@@ -51,7 +61,9 @@ def cell_command(
 
 
 def mounts(interpreter: Interpreter) -> list[str]:
-    """Return read-only binds at the same absolute paths: a relocated interpreter finds its library relative to itself."""
+    """Return read-only binds at the same absolute paths: a relocated interpreter finds its library
+    relative to itself.
+    """
     options: list[str] = []
     for link, target in interpreter.links:
         options += ["--symlink", target, str(link)]
@@ -79,18 +91,33 @@ def script_command(
     places: Mapping[str, str],
     arguments: Sequence[str],
 ) -> list[str]:
-    """Return the command that starts the stage, which becomes the script, in the file system of *view*.
+    """Return the command that starts the stage, which becomes the script, in the file system of
+    *view*.
 
     Args:
-        root: this process is root: bubblewrap mounts with real rights, since in a user namespace of root every user is root outside;
-            the stage drops them.
+        root: this process is root: bubblewrap mounts with real rights, since in a user namespace of
+            root every user is root outside; the stage drops them.
         temporary_bytes: size of the private directory, which is in memory.
         accounts_fd: an inherited descriptor with the script's /etc/passwd, which is mounted last.
         info_fd: one to which bubblewrap writes its process 1.
         places: as from `places_of`. arguments: the stage's command.
     """
-    command = [str(program), "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    command += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--info-fd", str(info_fd)]
+    command = [
+        str(program),
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]
+    command += [
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+        "--cap-drop",
+        "ALL",
+        "--info-fd",
+        str(info_fd),
+    ]
     if root:
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
@@ -102,7 +129,18 @@ def script_command(
     for link, target in view.links:
         command += ["--symlink", target, str(link)]
     shared = ["--size", str(temporary_bytes // 4), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - private
-    temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs", "/tmp", "--perms", "1777", "--dir", SCRATCH]  # noqa: S108 - private
+    temporary = [
+        "--size",
+        str(temporary_bytes),
+        "--perms",
+        "1777",
+        "--tmpfs",
+        "/tmp",  # noqa: S108 - private
+        "--perms",
+        "1777",
+        "--dir",
+        SCRATCH,
+    ]
     command += ["--dev", "/dev", *shared, "--remount-ro", "/dev", "--proc", "/proc", *temporary]
     command += _file_system(view, places)
     if accounts_fd is not None:
@@ -113,14 +151,19 @@ def script_command(
 def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
     """Return what is mounted where, as bubblewrap's options.
 
-    On the way from a directory that may be written to a place in it, each directory is mounted on itself: a mount cannot be renamed, so the
-    place keeps its name.
+    On the way from a directory that may be written to a place in it, each directory is mounted on
+    itself: a mount cannot be renamed, so the place keeps its name.
     """
     from .bounds import above  # not needed by a bundle's process, which starts with every worker
 
     read = {str(path) for path in view.read}
     places = {str(path): "--bind" for path in view.write} | dict.fromkeys(read, "--ro-bind")
-    for path in (interpreter.executable, *interpreter.libraries, *interpreter.stdlib, *interpreter.files):
+    for path in (
+        interpreter.executable,
+        *interpreter.libraries,
+        *interpreter.stdlib,
+        *interpreter.files,
+    ):
         if read.isdisjoint((str(path), *above(path), "/")):
             places[str(path)] = "--ro-bind"
     places |= {str(path): "--tmpfs" for path in view.hidden if str(path) not in places}
@@ -128,13 +171,19 @@ def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
 
 
 def _way_to(place: str, places: Mapping[str, str]) -> list[str]:
-    """Return the directories between a place and the nearest mount around it, if that is writable; links stay links."""
+    """Return the directories between a place and the nearest mount around it, if that is writable;
+    links stay links.
+    """
     from .bounds import above
 
     between: list[str] = []
     for directory in (*above(Path(place)), "/"):
         if directory in places:
-            return [way for way in between if not os.path.islink(way)] if places[directory] == "--bind" else []  # noqa: PTH114 - as text
+            return (
+                [way for way in between if not os.path.islink(way)]  # noqa: PTH114 - texts
+                if places[directory] == "--bind"
+                else []
+            )
         between.append(directory)
     return []
 
@@ -145,24 +194,42 @@ def _file_system(view: ScriptView, places: Mapping[str, str]) -> list[str]:
 
     options: list[str] = []
     shell = [] if view.shell is None else [str(view.shell[0])]
-    around = {directory for place in (*places, *shell) for directory in above(Path(place))} | {str(path) for path in view.listed}
+    around = {directory for place in (*places, *shell) for directory in above(Path(place))} | {
+        str(path) for path in view.listed
+    }
     for directory in sorted(around, key=lambda text: text.split("/")):
-        options += ["--perms", "0755", "--dir", directory]  # bubblewrap's default closes them to other users, such as the script's
+        options += [
+            "--perms",
+            "0755",
+            "--dir",
+            directory,
+        ]  # bubblewrap's default closes them to other users, such as the script's
     for link, target in view.entry_links:
         options += ["--symlink", target, str(link)]
     for place in sorted(places, key=lambda text: text.split("/")):
-        options += [places[place], place, place] if places[place] != "--tmpfs" else _cover(place, places)
-    options += [word for path in view.hidden if places[str(path)] == "--tmpfs" for word in ("--remount-ro", str(path))]
+        options += (
+            [places[place], place, place] if places[place] != "--tmpfs" else _cover(place, places)
+        )
+    options += [
+        word
+        for path in view.hidden
+        if places[str(path)] == "--tmpfs"
+        for word in ("--remount-ro", str(path))
+    ]
     if view.shell is not None:
         options += ["--symlink", str(view.shell[1]), str(view.shell[0])]
     return options
 
 
 def _cover(directory: str, places: Collection[str]) -> list[str]:
-    """Mount an empty directory over another; directories on the way to places below it are open to every user."""
+    """Mount an empty directory over another; directories on the way to places below it are open to
+    every user.
+    """
     from .bounds import above
 
-    within = {way for place in places for way in above(Path(place)) if way.startswith(f"{directory}/")}
+    within = {
+        way for place in places for way in above(Path(place)) if way.startswith(f"{directory}/")
+    }
     options = ["--perms", "0755", "--tmpfs", directory]
     for way in sorted(within, key=lambda text: text.split("/")):
         options += ["--perms", "0755", "--dir", way]

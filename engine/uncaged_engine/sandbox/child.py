@@ -1,10 +1,12 @@
-"""Bundle server inside the sandbox: one bundle, compiled once, and one generator per slot, driven by frames.
+"""Bundle server inside the sandbox: one bundle, compiled once, and one generator per slot, driven
+by frames.
 
-Imports nothing of ours and almost nothing of the standard library, because a cold start pays for every import. The parent sends
-this file as compiled code before anything else, with the code of the other files that run inside.
+Imports nothing of ours and almost nothing of the standard library, because a cold start pays for
+every import. The parent sends this file as compiled code before anything else, with the code of the
+other files that run inside.
 
-A request is ``LETTER SLOT SEQ BODY\\n``, an answer ``SLOT SEQ WORD DIGEST BODY\\n``. Exactly one answer follows a request; the
-outcomes after a ``P`` are part of that request.
+A request is ``LETTER SLOT SEQ BODY\\n``, an answer ``SLOT SEQ WORD DIGEST BODY\\n``. Exactly one
+answer follows a request; the outcomes after a ``P`` are part of that request.
 """
 
 from __future__ import annotations
@@ -101,7 +103,9 @@ class Speaker:
 class BundleServer:
     """Request loop over the compiled bundle and its generators."""
 
-    def __init__(self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, mark_bytes: int) -> None:
+    def __init__(
+        self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, mark_bytes: int
+    ) -> None:
         self._reader = reader
         self._speaker = speaker
         self._answer_bytes = answer_bytes
@@ -112,7 +116,11 @@ class BundleServer:
         self._runs: dict[int, _Run] = {}
 
     def serve(self) -> None:
-        readline, outcome, answer_with = self._reader.readline, self._outcome, self._speaker.answer  # for every step
+        readline, outcome, answer_with = (
+            self._reader.readline,
+            self._outcome,
+            self._speaker.answer,
+        )  # for every step
         while frame := readline():
             letter, slot_text, seq_text, body = frame.split(b" ", 3)
             slot, seq = int(slot_text), int(seq_text)
@@ -160,7 +168,9 @@ class BundleServer:
         exec(self._code, namespace)  # type: ignore[arg-type]  # noqa: S102 - the bundle, compiled
         generator = namespace["run"](params, options)
         if not (hasattr(generator, "send") and hasattr(generator, "throw")):
-            raise TypeError(f"run() must be a generator function; it returned {type(generator).__name__}")
+            raise TypeError(
+                f"run() must be a generator function; it returned {type(generator).__name__}"
+            )
         return generator
 
     def _outcome(self, slot: int, body: bytes) -> tuple[bytes, bytes]:
@@ -175,7 +185,9 @@ class BundleServer:
         return self._advance(slot, run, send, record.get("outcome"))
 
     def _replay(self, slot: int, count: int, body: bytes) -> None:
-        """Answer the first *count* effects from the frames that follow; send only the position reached."""
+        """Answer the first *count* effects from the frames that follow; send only the position
+        reached.
+        """
         digest = blake2b(digest_size=DIGEST_BYTES)
         word, answer = self._start(slot, body)
         seq = 1
@@ -187,7 +199,9 @@ class BundleServer:
                 seq += 1
         self._speaker.answer(slot, seq, word, answer, digest.hexdigest().encode())
 
-    def _advance(self, slot: int, run: Callable[..., Any], method: Callable[[Any], Any], argument: object) -> tuple[bytes, bytes]:
+    def _advance(
+        self, slot: int, run: Callable[..., Any], method: Callable[[Any], Any], argument: object
+    ) -> tuple[bytes, bytes]:
         try:
             effect = run(method, argument)
         except StopIteration as stop:
@@ -201,14 +215,20 @@ class BundleServer:
             return self._refuse(slot, TypeError(problem))
         body = effect.get("output")
         if type(body) is dict and len(body) == len(_OUTPUT_KEYS) and _OUTPUT_KEYS.issuperset(body):
-            effect = {"output": {"role": body["role"], "content": body["content"], "meta": body["meta"]}}
+            effect = {
+                "output": {"role": body["role"], "content": body["content"], "meta": body["meta"]}
+            }
         return self._encoded(b"effect", effect, "the effect", slot)
 
-    def _encoded(self, word: bytes, value: object, what: str, slot: int | None) -> tuple[bytes, bytes]:
+    def _encoded(
+        self, word: bytes, value: object, what: str, slot: int | None
+    ) -> tuple[bytes, bytes]:
         try:
             body = "".join(_pieces(value, 0)).encode()
             if len(body) > self._answer_bytes:
-                raise ValueError(f"{what} is {len(body)} bytes long; at most {self._answer_bytes} are allowed")
+                raise ValueError(
+                    f"{what} is {len(body)} bytes long; at most {self._answer_bytes} are allowed"
+                )
         except BaseException as error:
             if not isinstance(error, MemoryError):
                 error.add_note(f"{what} must consist of JSON values")
@@ -236,14 +256,23 @@ class BundleServer:
         try:
             error.__traceback__, trace = None, where or self._trace(error.__traceback__)
             notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-            description = {"type": text(type(error).__name__), "message": text(f"{error}{notes}"), "trace": text(trace)}
+            description = {
+                "type": text(type(error).__name__),
+                "message": text(f"{error}{notes}"),
+                "trace": text(trace),
+            }
             return encode(description)
         except BaseException:  # an exception whose text raises, or no memory left
             kind = b"MemoryError" if isinstance(error, MemoryError) else b"Exception"
-            return b'{"type":"%b","message":"the bundle raised an error that cannot be shown","trace":""}' % kind
+            return (
+                b'{"type":"%b","message":"the bundle raised an error that cannot be shown","trace":""}'
+                % kind
+            )
 
     def _trace(self, traceback: TracebackType | None) -> str:
-        """Return the outermost and the innermost frames; there may be millions, and no memory left."""
+        """Return the outermost and the innermost frames; there may be millions, and no memory
+        left.
+        """
         first: list[str] = []
         last: list[str] = []
         count = 0
@@ -260,7 +289,11 @@ class BundleServer:
         return "\n".join([*first, *omitted, *last])
 
     def _place(self, file: str, line: int, function: str) -> str:
-        source = self._lines[line - 1].strip()[:200] if file == self._name and 0 < line <= len(self._lines) else ""
+        source = (
+            self._lines[line - 1].strip()[:200]
+            if file == self._name and 0 < line <= len(self._lines)
+            else ""
+        )
         return f"{file}:{line} in {function}" + (f": {source}" if source else "")
 
 

@@ -1,7 +1,7 @@
 """Granted directories that are closed to the user of scripts, or that contain hidden directories.
 
-A granted directory can be entered and listed, whatever its mode; its entries are read as their own modes allow. Where that takes
-more than one mount or rule, the directory is shown by its entries.
+A granted directory can be entered and listed, whatever its mode; its entries are read as their own
+modes allow. Where that takes more than one mount or rule, the directory is shown by its entries.
 """
 
 from __future__ import annotations
@@ -31,14 +31,23 @@ def allows(status: os.stat_result, user: ScratchUser, bits: int) -> bool:
 
 
 def shown_by_entries(
-    view: ScriptView, granted: Collection[Path], user: ScratchUser, identities: Mapping[Path, Identity]
+    view: ScriptView,
+    granted: Collection[Path],
+    user: ScratchUser,
+    identities: Mapping[Path, Identity],
 ) -> tuple[ScriptView, dict[Path, Identity]]:
     """Replace each granted directory that *user* may not list by its entries, for mounts.
 
     Raises:
-        RefusedError: a directory is not the object that was granted. SandboxUnavailable: one holds too much.
+        RefusedError: a directory is not the object that was granted. SandboxUnavailable: one holds
+            too much.
     """
-    read, links, listed, known = list(view.read), list(view.entry_links), list(view.listed), dict(identities)
+    read, links, listed, known = (
+        list(view.read),
+        list(view.entry_links),
+        list(view.listed),
+        dict(identities),
+    )
     for place in view.read:
         if place not in granted or not place.is_dir() or allows(place.stat(), user, 5):
             continue
@@ -61,7 +70,9 @@ def _entries(directory: Path, expected: Identity | None) -> Iterator[tuple[Path,
     try:
         found = os.fstat(fd)
         if expected is not None and expected != (found.st_dev, found.st_ino):
-            raise RefusedError(f"the granted path {str(directory)!r} was replaced by something else just now; nothing was run")
+            raise RefusedError(
+                f"the granted path {str(directory)!r} was replaced by something else just now; nothing was run"
+            )
         with os.scandir(fd) as entries:
             for count, entry in enumerate(entries, 1):
                 if count > MOST_ENTRIES:
@@ -78,14 +89,19 @@ def _entries(directory: Path, expected: Identity | None) -> Iterator[tuple[Path,
 
 
 def shown_by_rights(
-    view: ScriptView, granted: Collection[Path], user: ScratchUser | None, identities: Mapping[Path, Identity]
+    view: ScriptView,
+    granted: Collection[Path],
+    user: ScratchUser | None,
+    identities: Mapping[Path, Identity],
 ) -> tuple[ScriptView, dict[Path, Identity]]:
-    """Replace each granted directory by the trees that *user* may read in it, for Landlock rules; hidden directories are left out.
+    """Replace each granted directory by the trees that *user* may read in it, for Landlock rules;
+    hidden directories are left out.
 
     Args:
         user: a user who passes through every directory; None: the kernel enforces the modes.
     Raises:
-        SandboxUnavailable: a directory for writing holds what must stay closed, or a directory is too large to be looked through.
+        SandboxUnavailable: a directory for writing holds what must stay closed, or a directory is
+            too large to be looked through.
     """
     read, listed, known = list(view.read), list(view.listed), dict(identities)
     for place in view.write:
@@ -125,7 +141,13 @@ def _readable(place: Path, user: ScratchUser | None, hidden: Collection[Path]) -
 class _Looking:
     """Walk through a tree. user None: only hidden directories matter."""
 
-    def __init__(self, top: Path, user: ScratchUser | None, hidden: Collection[Path], above_hidden: Collection[Path]) -> None:
+    def __init__(
+        self,
+        top: Path,
+        user: ScratchUser | None,
+        hidden: Collection[Path],
+        above_hidden: Collection[Path],
+    ) -> None:
         self._top, self._user, self._hidden, self._above_hidden = top, user, hidden, above_hidden
         self._count = 0
 
@@ -136,7 +158,11 @@ class _Looking:
         if self._user is None and directory not in self._above_hidden:
             return [directory]
         try:
-            if not entered and self._user is not None and not allows(directory.lstat(), self._user, 5):
+            if (
+                not entered
+                and self._user is not None
+                and not allows(directory.lstat(), self._user, 5)
+            ):
                 return []
             entries = list(os.scandir(directory))
         except FileNotFoundError:

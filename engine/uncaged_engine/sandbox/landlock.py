@@ -1,4 +1,5 @@
-"""Landlock domain, inside the sandbox: denies the file system except for a list of paths, and signals and sockets of other processes.
+"""Landlock domain, inside the sandbox: denies the file system except for a list of paths, and
+signals and sockets of other processes.
 
 Runs as compiled code sent by the parent; imports nothing of ours.
 """
@@ -20,18 +21,30 @@ ALL_SCOPES = 0b11  # abstract unix sockets, signals
 RULE_PATH_BENEATH = 1
 QUIET_FROM_ABI = 7
 QUIET = 1  # refusals are expected here; they need no audit record
-FILE_RIGHTS_OF_ABI = (0, (1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1, (1 << 15) - 1, ALL_FILE_RIGHTS)
-"""Rights that each version can deny: 2 adds moving and linking between directories, 3 truncating, 5 device controls."""
+FILE_RIGHTS_OF_ABI = (
+    0,
+    (1 << 13) - 1,
+    (1 << 14) - 1,
+    (1 << 15) - 1,
+    (1 << 15) - 1,
+    ALL_FILE_RIGHTS,
+)
+"""Rights that each version can deny: 2 adds moving and linking between directories, 3 truncating, 5
+device controls.
+"""
 NETWORK_FROM_ABI = 4
 SCOPES_FROM_ABI = 6
 
 
-def restrict(syscall: Callable[..., int], numbers: Mapping[str, int], settings: Mapping[str, Any]) -> None:
+def restrict(
+    syscall: Callable[..., int], numbers: Mapping[str, int], settings: Mapping[str, Any]
+) -> None:
     """Allow the listed paths and deny the rest, irrevocably.
 
     Args:
-        settings: abi; files, network, scopes: the denied rights (bits that this version knows); rules: pairs of path and the rights
-            that it keeps; identities: the expected device and inode of some of the paths.
+        settings: abi; files, network, scopes: the denied rights (bits that this version knows);
+            rules: pairs of path and the rights that it keeps; identities: the expected device and
+                inode of some of the paths.
     Raises:
         LookupError: a path is another object; names the path.
     """
@@ -53,5 +66,9 @@ def restrict(syscall: Callable[..., int], numbers: Mapping[str, int], settings: 
         rule = rights.to_bytes(8, "little") + place.to_bytes(4, "little")
         syscall(numbers["landlock_add_rule"], ruleset, RULE_PATH_BENEATH, rule, 0)
         posix.close(place)
-    syscall(numbers["landlock_restrict_self"], ruleset, QUIET if settings["abi"] >= QUIET_FROM_ABI else 0)
+    syscall(
+        numbers["landlock_restrict_self"],
+        ruleset,
+        QUIET if settings["abi"] >= QUIET_FROM_ABI else 0,
+    )
     posix.close(ruleset)

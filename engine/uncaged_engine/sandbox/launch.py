@@ -29,7 +29,9 @@ EXIT_GRACE_MS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """Started child. request_fd, answer_fd, stderr_fd: our ends, the first not blocking. cpu_s: its CPU limit (None: no limit)."""
+    """Started child. request_fd, answer_fd, stderr_fd: our ends, the first not blocking. cpu_s: its
+    CPU limit (None: no limit).
+    """
 
     process: subprocess.Popen[bytes]
     request_fd: int
@@ -51,21 +53,28 @@ class Launched:
         for fd in (self.request_fd, self.answer_fd, self.stderr_fd):
             os.close(fd)
         spent_s = usage.ru_utime + usage.ru_stime
-        how = _how(self.process.returncode, spent_s, self.cpu_s) if ended else "it was ended by force"
+        how = (
+            _how(self.process.returncode, spent_s, self.cpu_s) if ended else "it was ended by force"
+        )
         return how + (f"; it wrote: {last_words}" if last_words else "")
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a child that leads its session and was not reaped yet, with its process group.
 
-    Bubblewrap's own child waits for bubblewrap before it sets its parent-death signal; if bubblewrap alone is killed then, it hangs.
+    Bubblewrap's own child waits for bubblewrap before it sets its parent-death signal; if
+    bubblewrap alone is killed then, it hangs.
     """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def launch(
-    mechanism: Mechanism | None, *, limits: list[Limit], settings: Mapping[str, object], environment: Mapping[str, str] | None = None
+    mechanism: Mechanism | None,
+    *,
+    limits: list[Limit],
+    settings: Mapping[str, object],
+    environment: Mapping[str, str] | None = None,
 ) -> Launched:
     """Start the child and send it its payload.
 
@@ -77,14 +86,20 @@ def launch(
     Raises:
         SandboxUnavailable: the sandbox program is missing.
     """
-    (request_read, request_write), (answer_read, answer_write), (stderr_read, stderr_write) = _pipes(3)
-    os.set_blocking(stderr_write, False)  # output beyond the pipe's capacity is dropped, and the writer never blocks
+    (request_read, request_write), (answer_read, answer_write), (stderr_read, stderr_write) = (
+        _pipes(3)
+    )
+    os.set_blocking(
+        stderr_write, False
+    )  # output beyond the pipe's capacity is dropped, and the writer never blocks
     os.set_blocking(stderr_read, False)
     with suppress(OSError):
         fcntl.fcntl(request_write, fcntl.F_SETPIPE_SZ, _REQUEST_PIPE_BYTES)
     try:
         with _filter_file(mechanism) as filter_fd:
-            command, variables = _command(mechanism, filter_fd, (request_read, answer_write), environment or {})
+            command, variables = _command(
+                mechanism, filter_fd, (request_read, answer_write), environment or {}
+            )
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -102,8 +117,18 @@ def launch(
     finally:
         for fd in (request_read, answer_write, stderr_write):
             os.close(fd)
-    cpu_s = next((soft for number, soft, _ in limits if number == RESOURCES["cpu"]), None) if mechanism is not None else None
-    launched = Launched(process=process, request_fd=request_write, answer_fd=answer_read, stderr_fd=stderr_read, cpu_s=cpu_s)
+    cpu_s = (
+        next((soft for number, soft, _ in limits if number == RESOURCES["cpu"]), None)
+        if mechanism is not None
+        else None
+    )
+    launched = Launched(
+        process=process,
+        request_fd=request_write,
+        answer_fd=answer_read,
+        stderr_fd=stderr_read,
+        cpu_s=cpu_s,
+    )
     _send(launched, _payload(mechanism, limits, settings))
     os.set_blocking(request_write, False)
     return launched
@@ -123,7 +148,10 @@ def _pipes(count: int) -> list[tuple[int, int]]:
 
 
 def _command(
-    mechanism: Mechanism | None, filter_fd: int | None, pipes: tuple[int, int], environment: Mapping[str, str]
+    mechanism: Mechanism | None,
+    filter_fd: int | None,
+    pipes: tuple[int, int],
+    environment: Mapping[str, str],
 ) -> tuple[list[str], dict[str, str]]:
     interpreter = find_interpreter()
     arguments = [*bubblewrap.PYTHON_FLAGS, "-c", LOADER, *map(str, pipes)]
@@ -143,7 +171,9 @@ def _command(
 
 @contextmanager
 def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
-    """Open a file with the filter under which bubblewrap starts the interpreter; the process sets the stricter one by itself."""
+    """Open a file with the filter under which bubblewrap starts the interpreter; the process sets
+    the stricter one by itself.
+    """
     if mechanism is None or mechanism.name != "bubblewrap":
         yield None
         return
@@ -153,7 +183,9 @@ def _filter_file(mechanism: Mechanism | None) -> Iterator[int | None]:
         yield file.fileno()
 
 
-def _payload(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[str, object]) -> bytes:
+def _payload(
+    mechanism: Mechanism | None, limits: list[Limit], settings: Mapping[str, object]
+) -> bytes:
     """Return the payload that the child needs before its lockdown."""
     machine = os.uname().machine if mechanism is None else mechanism.machine
     numbers = call_numbers(machine)
@@ -162,7 +194,12 @@ def _payload(mechanism: Mechanism | None, limits: list[Limit], settings: Mapping
     if mechanism is not None:
         names.append("boot")
         inside |= {"limits": limits, "filter": seccomp.assemble(seccomp.CELL, machine)}
-        closed = {"read": _foreign_files(), "write": list(_WRITE_PROBES), "socket": numbers["socket"], "calls": filtered_calls(machine)}
+        closed = {
+            "read": _foreign_files(),
+            "write": list(_WRITE_PROBES),
+            "socket": numbers["socket"],
+            "calls": filtered_calls(machine),
+        }
         inside |= {"doors": closed}
         if mechanism.name == "landlock":
             names.append("landlock")
@@ -182,7 +219,9 @@ def _send(launched: Launched, data: bytes) -> None:
         while data:
             data = data[os.write(launched.request_fd, data) :]
     except BrokenPipeError as exc:
-        raise SandboxUnavailable(f"the sandbox did not start: {launched.finish(grace_ms=EXIT_GRACE_MS)}") from exc
+        raise SandboxUnavailable(
+            f"the sandbox did not start: {launched.finish(grace_ms=EXIT_GRACE_MS)}"
+        ) from exc
 
 
 def _ends_within(pid: int, grace_ms: int) -> bool:
@@ -205,6 +244,8 @@ def _last_words(fd: int) -> str:
 def _how(code: int, spent_s: float, cpu_s: int | None) -> str:
     """Return an exit code in words; bubblewrap reports its child's signal as 128 and more."""
     number = -code if code < 0 else code - 128
-    if number == signal.SIGKILL and cpu_s is not None and spent_s > cpu_s * 0.75:  # the kernel counts in ticks
+    if (
+        number == signal.SIGKILL and cpu_s is not None and spent_s > cpu_s * 0.75
+    ):  # the kernel counts in ticks
         return f"its CPU allowance of {cpu_s} s is used up"
     return f"signal {number} ended it" if number > 0 else f"it ended with status {code}"

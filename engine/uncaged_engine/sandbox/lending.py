@@ -1,8 +1,11 @@
-"""Lending of directories: as root a script runs as a user of its own, who owns its writable directories while it runs.
+"""Lending of directories: as root a script runs as a user of its own, who owns its writable
+directories while it runs.
 
-Files of the directory's owner change hands and are given back; files of others, files with a second name and set-id files keep their
-owner. Owners are changed by descriptor, so a name that is swapped meanwhile changes nothing else. A note on disk survives a crash: the
-next run that needs the directory, or the next worker of the store, gives it back. For an ordinary user nothing changes hands.
+Files of the directory's owner change hands and are given back; files of others, files with a second
+name and set-id files keep their owner. Owners are changed by descriptor, so a name that is swapped
+meanwhile changes nothing else. A note on disk survives a crash: the next run that needs the
+directory, or the next worker of the store, gives it back. For an ordinary user nothing changes
+hands.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ class TooDeep(Refused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Record of a lent place: its identity, its owner, and the groups that differ from its own, by inode. user: the borrower."""
+    """Record of a lent place: its identity, its owner, and the groups that differ from its own, by
+    inode. user: the borrower.
+    """
 
     place: str
     device: int
@@ -55,20 +60,30 @@ class Note:
     def read(cls, path: Path) -> Self | None:
         try:
             return cls(**json.loads(path.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):  # no note, or one that a crash cut off before anything was lent
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+        ):  # no note, or one that a crash cut off before anything was lent
             return None
 
     def owner_of(self, found: os.stat_result) -> tuple[int, int] | None:
         """Return the owner to restore for an entry; None: it is not the borrower's."""
-        return (self.uid, self.groups.get(str(found.st_ino), self.gid)) if found.st_uid == self.user else None
+        return (
+            (self.uid, self.groups.get(str(found.st_ino), self.gid))
+            if found.st_uid == self.user
+            else None
+        )
 
 
 @contextmanager
 def lent(places: Mapping[Path, Identity], user: ScratchUser, notes: Path) -> Iterator[None]:
-    """Lend what is below each of *places* to *user* inside this block. A place, with all below it, is lent to one run at a time.
+    """Lend what is below each of *places* to *user* inside this block. A place, with all below it,
+    is lent to one run at a time.
 
     Args:
-        places: by their names without links. notes: the directory for notes; nothing below its parent is ever lent.
+        places: by their names without links. notes: the directory for notes; nothing below its
+            parent is ever lent.
     Raises:
         Refused: a place holds too many files, or is another object.
     """
@@ -84,8 +99,12 @@ def lent(places: Mapping[Path, Identity], user: ScratchUser, notes: Path) -> Ite
 
 @contextmanager
 def _locked(places: Iterable[Path]) -> Iterator[None]:
-    """Lock each place exclusively and its ancestors in shared mode, so that nested places are not lent at the same time."""
-    modes = {above: fcntl.LOCK_SH for place in places for above in place.parents} | dict.fromkeys(places, fcntl.LOCK_EX)
+    """Lock each place exclusively and its ancestors in shared mode, so that nested places are not
+    lent at the same time.
+    """
+    modes = {above: fcntl.LOCK_SH for place in places for above in place.parents} | dict.fromkeys(
+        places, fcntl.LOCK_EX
+    )
     with ExitStack() as stack:
         for directory in sorted(modes):  # the same order in every run
             with suppress(OSError):
@@ -117,7 +136,11 @@ def _lent(place: Path, identity: Identity, user: ScratchUser, notes: Path) -> It
         )
         note.write(path)
         try:
-            change_owners(fd, lambda entry: (user.uid, user.gid) if _is_lent(entry, found.st_uid) else None, apart)
+            change_owners(
+                fd,
+                lambda entry: (user.uid, user.gid) if _is_lent(entry, found.st_uid) else None,
+                apart,
+            )
             # crash here: the note says to whom the tree goes back
             yield
         finally:
@@ -128,7 +151,9 @@ def _lent(place: Path, identity: Identity, user: ScratchUser, notes: Path) -> It
 
 
 def _open(place: Path, identity: Identity) -> int:
-    replaced = f"the granted path {str(place)!r} was replaced by something else just now; nothing was run"
+    replaced = (
+        f"the granted path {str(place)!r} was replaced by something else just now; nothing was run"
+    )
     try:
         fd = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as exc:
@@ -165,12 +190,16 @@ def _unused(place: Path) -> Iterator[None]:
         for directory in sorted((place, *place.parents)):
             fd = os.open(directory, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             stack.callback(os.close, fd)
-            fcntl.flock(fd, (fcntl.LOCK_EX if directory == place else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            fcntl.flock(
+                fd, (fcntl.LOCK_EX if directory == place else fcntl.LOCK_SH) | fcntl.LOCK_NB
+            )
         yield
 
 
 def give_back(path: Path) -> None:
-    """Give back by a note. The caller holds the place's lock; another object at the place is left alone."""
+    """Give back by a note. The caller holds the place's lock; another object at the place is left
+    alone.
+    """
     note = Note.read(path)
     if note is None:
         return
@@ -186,11 +215,19 @@ def give_back(path: Path) -> None:
 
 def _is_lent(found: os.stat_result, owner: int) -> bool:
     """Whether an entry of a tree is lent: it has the owner, one name only, and no set-id bit."""
-    plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and not found.st_mode & (stat.S_ISUID | stat.S_ISGID)
-    return found.st_uid == owner and (plain or stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode))
+    plain = (
+        stat.S_ISREG(found.st_mode)
+        and found.st_nlink == 1
+        and not found.st_mode & (stat.S_ISUID | stat.S_ISGID)
+    )
+    return found.st_uid == owner and (
+        plain or stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
+    )
 
 
-def _other_groups(fd: int, place: Path, top: os.stat_result, apart: Collection[Identity]) -> dict[str, int]:
+def _other_groups(
+    fd: int, place: Path, top: os.stat_result, apart: Collection[Identity]
+) -> dict[str, int]:
     """Count the entries to lend, and return the groups that giving back must restore."""
     groups: dict[str, int] = {}
     for count, (_, found) in enumerate(walk(fd, apart), 1):
@@ -204,18 +241,26 @@ def _other_groups(fd: int, place: Path, top: os.stat_result, apart: Collection[I
     return groups
 
 
-def change_owners(fd: int, choose: Callable[[os.stat_result], tuple[int, int] | None], apart: Collection[Identity] = ()) -> None:
+def change_owners(
+    fd: int,
+    choose: Callable[[os.stat_result], tuple[int, int] | None],
+    apart: Collection[Identity] = (),
+) -> None:
     """Set owner and group of each entry of an open tree to those that *choose* returns, if any."""
     for entry, found in walk(fd, apart):
         owner = choose(found)
         if owner is not None:
-            os.chown(f"/proc/self/fd/{entry}", *owner)  # the object of the descriptor, whatever its name is by now
+            os.chown(
+                f"/proc/self/fd/{entry}", *owner
+            )  # the object of the descriptor, whatever its name is by now
 
 
 def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.stat_result]]:
-    """Yield a descriptor (valid until the next step) and the status of a tree's top and of all below it.
+    """Yield a descriptor (valid until the next step) and the status of a tree's top and of all
+    below it.
 
-    Every name is opened in its directory's descriptor and no link is followed; a name that vanishes is passed over.
+    Every name is opened in its directory's descriptor and no link is followed; a name that vanishes
+    is passed over.
 
     Args:
         apart: directories that are left out.
@@ -226,7 +271,12 @@ def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.s
     yield top, found
     if not stat.S_ISDIR(found.st_mode) or (found.st_dev, found.st_ino) in apart:
         return
-    levels = [(os.open(f"/proc/self/fd/{top}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), iter(os.listdir(top)))]
+    levels = [
+        (
+            os.open(f"/proc/self/fd/{top}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC),
+            iter(os.listdir(top)),
+        )
+    ]
     try:
         while levels:
             directory, names = levels[-1]
@@ -249,7 +299,9 @@ def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.s
                         raise TooDeep(
                             f"directories are nested more than {MOST_LEVELS:,} deep in {place!r}, too deep to be lent; remove some"
                         )
-                    below = os.open(f"/proc/self/fd/{entry}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                    below = os.open(
+                        f"/proc/self/fd/{entry}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+                    )
                     levels.append((below, iter(os.listdir(below))))  # noqa: PTH208 - a descriptor
             finally:
                 os.close(entry)
@@ -269,7 +321,9 @@ def identities_of(*paths: Path) -> set[Identity]:
 
 
 def user_for(places: Places, home: Path) -> ScratchUser:
-    """Return the owner of a writable place of the script, if it is one of the users for scripts; else a user for scripts."""
+    """Return the owner of a writable place of the script, if it is one of the users for scripts;
+    else a user for scripts.
+    """
     for place in places.write if os.geteuid() == 0 else ():
         if place.exists() and is_scratch(place.stat().st_uid):
             return scratch_user(place)
@@ -279,5 +333,7 @@ def user_for(places: Places, home: Path) -> ScratchUser:
 def may_enter(directory: Path, user: ScratchUser) -> bool:
     """Whether the user can work in a directory."""
     found = directory.stat()
-    bits = stat.S_IMODE(found.st_mode) >> (6 if found.st_uid == user.uid else 3 if found.st_gid == user.gid else 0)
+    bits = stat.S_IMODE(found.st_mode) >> (
+        6 if found.st_uid == user.uid else 3 if found.st_gid == user.gid else 0
+    )
     return bits & 0o5 == 0o5

@@ -1,7 +1,9 @@
-"""Lockdown, inside the sandbox: the process gives up its rights before it reads a byte of the bundle, and then verifies that they are gone.
+"""Lockdown, inside the sandbox: the process gives up its rights before it reads a byte of the
+bundle, and then verifies that they are gone.
 
-Runs as compiled code sent by the parent, imports nothing of ours, and reaches the kernel through ``_ctypes`` alone (``ctypes`` would
-cost a quarter of the interpreter's start). Filter and numbers come from the parent, which knows the machine.
+Runs as compiled code sent by the parent, imports nothing of ours, and reaches the kernel through
+``_ctypes`` alone (``ctypes`` would cost a quarter of the interpreter's start). Filter and numbers
+come from the parent, which knows the machine.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ def follow_parent(settings: Mapping[str, Any]) -> None:
 
 
 def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> int | None:
-    """Set limits, no_new_privs and non-dumpable, then the file system, then the filter; irrevocable.
+    """Set limits, no_new_privs and non-dumpable, then the file system, then the filter;
+    irrevocable.
 
     Returns:
         If the settings ask for it, the listener descriptor of the filter.
@@ -81,7 +84,9 @@ def lock_down(settings: Mapping[str, Any], landlock: Mapping[str, Any] | None) -
     if landlock is not None:
         landlock["restrict"](syscall, numbers, settings["landlock"])
         if posix.geteuid() == 0:  # bubblewrap does this for its own
-            syscall(numbers["capset"], CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4), bytes(24))
+            syscall(
+                numbers["capset"], CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4), bytes(24)
+            )
     if settings.get("watch"):
         return install_watched_filter(numbers["seccomp"], settings["filter"])
     install_filter(numbers["prctl"], settings["filter"])
@@ -96,7 +101,9 @@ def install_filter(prctl: int, program: bytes) -> None:
 def install_watched_filter(seccomp: int, program: bytes) -> int:
     """Install a seccomp program with notifications; return the listener's descriptor."""
     try:
-        return syscall(seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE, _program(program))
+        return syscall(
+            seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE, _program(program)
+        )
     except OSError as error:
         if error.errno != EINVAL:
             raise
@@ -114,14 +121,34 @@ def _address(data: bytes) -> bytes:
 def send_descriptor(sendmsg: int, to: int, word: bytes, descriptor: int) -> None:
     """Send a word with a descriptor over a local socket."""
     part = _address(word) + len(word).to_bytes(8, "little")  # struct iovec
-    rights = (20).to_bytes(8, "little") + (1).to_bytes(4, "little") * 2 + descriptor.to_bytes(8, "little")  # SOL_SOCKET, SCM_RIGHTS
-    message = bytes(16) + _address(part) + (1).to_bytes(8, "little") + _address(rights) + len(rights).to_bytes(8, "little") + bytes(8)
+    rights = (
+        (20).to_bytes(8, "little")
+        + (1).to_bytes(4, "little") * 2
+        + descriptor.to_bytes(8, "little")
+    )  # SOL_SOCKET, SCM_RIGHTS
+    message = (
+        bytes(16)
+        + _address(part)
+        + (1).to_bytes(8, "little")
+        + _address(rights)
+        + len(rights).to_bytes(8, "little")
+        + bytes(8)
+    )
     syscall(sendmsg, to, message, 0)
 
 
 def open_doors(doors: Mapping[str, Any]) -> list[str]:
-    """Try to read, write, connect, make the calls that only the filter refuses, fork and exec; return what succeeded."""
-    return [*_read(doors["read"]), *_write(doors["write"]), *_connect(doors["socket"]), *_call(doors["calls"]), *_fork(), *_exec()]
+    """Try to read, write, connect, make the calls that only the filter refuses, fork and exec;
+    return what succeeded.
+    """
+    return [
+        *_read(doors["read"]),
+        *_write(doors["write"]),
+        *_connect(doors["socket"]),
+        *_call(doors["calls"]),
+        *_fork(),
+        *_exec(),
+    ]
 
 
 def _read(paths: list[str]) -> list[str]:
@@ -162,7 +189,16 @@ def _call(numbers: Mapping[str, int]) -> list[str]:
     found = []
     for name, number in numbers.items():
         try:
-            syscall(number, -1, 0, -1, 0)  # no such descriptor, path or process: the call must fail, and its error number is the answer
+            syscall(
+                number,
+                -1,
+                0,
+                -1,
+                0,
+                # no such descriptor, path or process: the call must fail, and its error number is
+                # the
+                # answer
+            )
         except PermissionError:
             continue
         except OSError:
@@ -184,7 +220,9 @@ def _fork() -> list[str]:
 
 def _exec() -> list[str]:
     try:
-        posix.execv("/nonexistent/program", ["program"])  # the call must fail, and its error number is the answer
+        posix.execv(
+            "/nonexistent/program", ["program"]
+        )  # the call must fail, and its error number is the answer
     except PermissionError:
         return []
     except OSError:

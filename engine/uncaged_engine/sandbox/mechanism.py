@@ -16,13 +16,25 @@ from uncaged_bundles.records import dataclass
 from .bubblewrap import isolation
 from .installed import PACKAGE, SYSTEM, Program, programs
 from .interpreter import HIDDEN_NAMES, Interpreter
-from .landlock import ALL_NETWORK_RIGHTS, ALL_SCOPES, FILE_RIGHTS_OF_ABI, NETWORK_FROM_ABI, READ_DIRECTORY, READ_FILE, SCOPES_FROM_ABI
+from .landlock import (
+    ALL_NETWORK_RIGHTS,
+    ALL_SCOPES,
+    FILE_RIGHTS_OF_ABI,
+    NETWORK_FROM_ABI,
+    READ_DIRECTORY,
+    READ_FILE,
+    SCOPES_FROM_ABI,
+)
 from .syscalls import audit_arch, number_of
 
 BUNDLE_ABI = 1
-"""Landlock closes a bundle's files; the filter refuses all that later versions add: moving, truncating, sockets, devices, signals."""
+"""Landlock closes a bundle's files; the filter refuses all that later versions add: moving,
+truncating, sockets, devices, signals.
+"""
 SCRIPT_ABI = 6
-"""A script may do all that within its bounds, so Landlock has to control it; signals came with this version."""
+"""A script may do all that within its bounds, so Landlock has to control it; signals came with this
+version.
+"""
 INSTALL = f"install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; or pip install {PACKAGE})"
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 _PROBE_TIMEOUT_S = 10
@@ -32,7 +44,8 @@ _PROBE_TIMEOUT_S = 10
 class Mechanism:
     """Sandbox that a trial showed to work here, or that is assumed to work.
 
-    program: bubblewrap's path (None for Landlock), and its installer. disable_userns: this bubblewrap can forbid nested user
+    program: bubblewrap's path (None for Landlock), and its installer. disable_userns: this
+    bubblewrap can forbid nested user
     namespaces. landlock_abi: the kernel's (0 for bubblewrap).
     """
 
@@ -63,10 +76,12 @@ def choose(prefer: str = "auto", *, scripts: bool = False, owners: bool = False)
     Args:
         prefer: ``auto``, ``bubblewrap`` or ``landlock``; the latter two allow no other.
         scripts: require a mechanism for scripts, too; Landlock is one from version 6 on.
-        owners: prefer one that shows owners of the machine's processes. In the user namespace of an ordinary user's bubblewrap, the
-            kernel shows all others as one user; so Landlock comes first there, if *prefer* allows it.
+        owners: prefer one that shows owners of the machine's processes. In the user namespace of an
+            ordinary user's bubblewrap, the kernel shows all others as one user; so Landlock comes
+            first there, if *prefer* allows it.
     Raises:
-        SandboxUnavailable: no allowed mechanism works here; the message has the reason and what to install.
+        SandboxUnavailable: no allowed mechanism works here; the message has the reason and what to
+            install.
         UsageError: unknown preference.
     """
     if prefer not in ("auto", "bubblewrap", "landlock"):
@@ -78,7 +93,8 @@ def choose(prefer: str = "auto", *, scripts: bool = False, owners: bool = False)
 
 
 def assume(prefer: str = "auto") -> Mechanism | None:
-    """Return the sandbox that `choose` would try first, without a trial, for a caller that starts it at once and checks the result.
+    """Return the sandbox that `choose` would try first, without a trial, for a caller that starts
+    it at once and checks the result.
 
     Returns:
         None if the choice needs a look at the machine.
@@ -86,7 +102,13 @@ def assume(prefer: str = "auto") -> Mechanism | None:
     program = None if prefer == "landlock" else next(programs(), None)
     if program is None:
         return None
-    return Mechanism(name="bubblewrap", machine=os.uname().machine, program=program.path, origin=program.origin, disable_userns=True)
+    return Mechanism(
+        name="bubblewrap",
+        machine=os.uname().machine,
+        program=program.path,
+        origin=program.origin,
+        disable_userns=True,
+    )
 
 
 @functools.cache
@@ -118,15 +140,25 @@ def settle(bubblewrap: Unusable | None, landlock: Mechanism | None, *, scripts: 
         return landlock
     reasons = [] if bubblewrap is None else [bubblewrap.reason]
     if landlock is not None:
-        reasons.append(f"Landlock: the kernel offers version {landlock.landlock_abi}, {least} is needed (Linux {linux})")
+        reasons.append(
+            f"Landlock: the kernel offers version {landlock.landlock_abi}, {least} is needed (Linux {linux})"
+        )
     if len(reasons) > 1:
-        subject = "no sandbox on this machine holds scripts" if scripts else "no sandbox holds on this machine, so only trusted bundles run"
+        subject = (
+            "no sandbox on this machine holds scripts"
+            if scripts
+            else "no sandbox holds on this machine, so only trusted bundles run"
+        )
         reasons.insert(0, subject)
-    raise SandboxUnavailable(". ".join(reasons), remedy=INSTALL if bubblewrap is None else bubblewrap.remedy)
+    raise SandboxUnavailable(
+        ". ".join(reasons), remedy=INSTALL if bubblewrap is None else bubblewrap.remedy
+    )
 
 
 def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | Unusable:
-    """Start each program once; return the first that makes a sandbox, or the reason why none does."""
+    """Start each program once; return the first that makes a sandbox, or the reason why none
+    does.
+    """
     reasons: list[str] = []
     remedy = INSTALL
     for program in candidates:
@@ -135,14 +167,22 @@ def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | U
             complaint = _complaint([str(program.path), *isolation(disable_userns=disable_userns)])
             if not complaint:
                 return Mechanism(
-                    name="bubblewrap", machine=machine, program=program.path, origin=program.origin, disable_userns=disable_userns
+                    name="bubblewrap",
+                    machine=machine,
+                    program=program.path,
+                    origin=program.origin,
+                    disable_userns=disable_userns,
                 )
         if not reasons:
-            from .namespaces import advice  # seldom needed, and it would slow down every worker's start
+            from .namespaces import (
+                advice,
+            )  # seldom needed, and it would slow down every worker's start
 
             remedy = advice(program.path)
         reasons.append(f"{program.path} makes no sandbox here ({complaint})")
-    return Unusable(reason=f"bubblewrap: {', and '.join(reasons) or 'not installed'}", remedy=remedy)
+    return Unusable(
+        reason=f"bubblewrap: {', and '.join(reasons) or 'not installed'}", remedy=remedy
+    )
 
 
 def _complaint(command: list[str]) -> str:
@@ -160,7 +200,10 @@ def _complaint(command: list[str]) -> str:
         return str(exc)
     if tried.returncode == 0:
         return ""
-    return tried.stderr.decode(errors="replace").strip()[:300] or f"it ended with status {tried.returncode}"
+    return (
+        tried.stderr.decode(errors="replace").strip()[:300]
+        or f"it ended with status {tried.returncode}"
+    )
 
 
 def landlock_abi(machine: str) -> int:
@@ -168,7 +211,12 @@ def landlock_abi(machine: str) -> int:
     import ctypes
 
     number = number_of("landlock_create_ruleset", machine) or -1
-    version = ctypes.CDLL(None).syscall(ctypes.c_long(number), None, ctypes.c_size_t(0), ctypes.c_uint32(_LANDLOCK_CREATE_RULESET_VERSION))
+    version = ctypes.CDLL(None).syscall(
+        ctypes.c_long(number),
+        None,
+        ctypes.c_size_t(0),
+        ctypes.c_uint32(_LANDLOCK_CREATE_RULESET_VERSION),
+    )
     return max(0, int(version))
 
 
@@ -179,7 +227,9 @@ def known_landlock_abi(machine: str) -> int:
 
 
 def landlock_settings(mechanism: Mechanism, interpreter: Interpreter) -> dict[str, object]:
-    """Return the settings for `landlock.restrict` of a bundle's process, which denies all that its version can deny."""
+    """Return the settings for `landlock.restrict` of a bundle's process, which denies all that its
+    version can deny.
+    """
     abi = mechanism.landlock_abi
     rules = [(str(path), rights) for path, rights in _readable(interpreter)]
     return {

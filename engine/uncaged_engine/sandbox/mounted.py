@@ -1,7 +1,8 @@
 """Check of bubblewrap's mounts from outside, after all are made and before anything runs inside.
 
-A mount follows links. A granted path in a directory that another script writes may become a link just then, and its mount would cover a
-library of the interpreter that runs our last code. So every mount must be at its intended place.
+A mount follows links. A granted path in a directory that another script writes may become a link
+just then, and its mount would cover a library of the interpreter that runs our last code. So every
+mount must be at its intended place.
 """
 
 from __future__ import annotations
@@ -25,22 +26,33 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
 class Hold:
-    """Pipe with the script's /etc/passwd; bubblewrap reads it after all other mounts, and blocks until `release`.
+    """Pipe with the script's /etc/passwd; bubblewrap reads it after all other mounts, and blocks
+    until `release`.
 
-    read_fd: for bubblewrap; the caller closes it. places: the intended mounts, with bubblewrap's options.
+    read_fd: for bubblewrap; the caller closes it. places: the intended mounts, with bubblewrap's
+    options.
     """
 
-    def __init__(self, accounts: bytes, places: Mapping[str, str], links: Sequence[tuple[Path, str]]) -> None:
+    def __init__(
+        self, accounts: bytes, places: Mapping[str, str], links: Sequence[tuple[Path, str]]
+    ) -> None:
         self.places, self._links = places, links
         self.read_fd, write_fd = os.pipe()
         self._write_fd: int | None = write_fd
-        fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, 4096)  # one page, which is full: space in it means that bubblewrap reads
+        fcntl.fcntl(
+            write_fd, fcntl.F_SETPIPE_SZ, 4096
+        )  # one page, which is full: space in it means that bubblewrap reads
         os.write(write_fd, accounts)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.release()
 
     @property
@@ -66,7 +78,9 @@ class Hold:
         except (OSError, ValueError):  # bubblewrap failed; its error is read later
             return
         if (place := misplaced(mounts, self.places, self._links)) is not None:
-            raise RefusedError(f"the granted path {place!r} was replaced by something else just now; nothing was run")
+            raise RefusedError(
+                f"the granted path {place!r} was replaced by something else just now; nothing was run"
+            )
 
     def release(self) -> None:
         if self._write_fd is not None:
@@ -74,25 +88,38 @@ class Hold:
             self._write_fd = None
 
 
-def misplaced(mounts: bytes, places: Collection[str], links: Sequence[tuple[Path, str]]) -> str | None:
-    """Return a place whose mount is missing, or where an unexpected mount is; None if all are as intended.
+def misplaced(
+    mounts: bytes, places: Collection[str], links: Sequence[tuple[Path, str]]
+) -> str | None:
+    """Return a place whose mount is missing, or where an unexpected mount is; None if all are as
+    intended.
 
     Args:
-        mounts: the ``mountinfo`` of a process that bubblewrap prepares. places: the intended mounts.
+        mounts: the ``mountinfo`` of a process that bubblewrap prepares. places: the intended
+            mounts.
         links: those of the root directory, with their targets.
     """
     made = list(_read(mounts))
-    machine = [point.removeprefix(OLD_ROOT) for point, _ in made if point.startswith(f"{OLD_ROOT}/")]
+    machine = [
+        point.removeprefix(OLD_ROOT) for point, _ in made if point.startswith(f"{OLD_ROOT}/")
+    ]
     wanted = {_through(place, links): place for place in places}
     found: dict[str, str] = {}
     for point, content in made:
         if point != NEW_ROOT and not point.startswith(f"{NEW_ROOT}/"):
             continue
         where = point.removeprefix(NEW_ROOT)
-        if any(where == own or where.startswith(f"{own}/") for own in _ITS_OWN) or _came_along(where, wanted, machine):
+        if any(where == own or where.startswith(f"{own}/") for own in _ITS_OWN) or _came_along(
+            where, wanted, machine
+        ):
             continue
-        if (where not in wanted and where not in _PLACED_ONCE) or found.setdefault(where, content) != content:
-            return next((place for inside, place in wanted.items() if not _is_made(inside, made)), where or "/")
+        if (where not in wanted and where not in _PLACED_ONCE) or found.setdefault(
+            where, content
+        ) != content:
+            return next(
+                (place for inside, place in wanted.items() if not _is_made(inside, made)),
+                where or "/",
+            )
     return None
 
 
@@ -103,13 +130,18 @@ def _is_made(inside: str, made: Collection[tuple[str, str]]) -> bool:
 def _came_along(where: str, wanted: Mapping[str, str], machine: Collection[str]) -> bool:
     """Whether a mount of the machine came with a bind of a directory above it."""
     for inside, place in wanted.items():
-        if where.startswith(f"{inside}/") and f"{os.path.realpath(place)}{where.removeprefix(inside)}" in machine:
+        if (
+            where.startswith(f"{inside}/")
+            and f"{os.path.realpath(place)}{where.removeprefix(inside)}" in machine
+        ):
             return True
     return False
 
 
 def _through(place: str, links: Sequence[tuple[Path, str]]) -> str:
-    """Return a place as it is inside, through the links of the root directory; no other links are followed."""
+    """Return a place as it is inside, through the links of the root directory; no other links are
+    followed.
+    """
     for link, target in links:
         if place == str(link) or place.startswith(f"{link}/"):
             return os.path.normpath(f"/{target}{place.removeprefix(str(link))}")

@@ -1,4 +1,6 @@
-"""Resource limits of a sandboxed process, as numbers that the process can set on itself without an import."""
+"""Resource limits of a sandboxed process, as numbers that the process can set on itself without an
+import.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,16 @@ Limit = tuple[int, int, int]
 
 
 def limit(name: str, value: int) -> Limit:
-    """Return equal soft and hard limits: only the hard CPU limit's SIGKILL ends a process that is pid 1."""
+    """Return equal soft and hard limits: only the hard CPU limit's SIGKILL ends a process that is
+    pid 1.
+    """
     return RESOURCES[name], value, value
 
 
 def cell_limits(*, memory_bytes: int, cpu_s: int) -> list[Limit]:
-    """Return the limits of a bundle's process: no file can grow, no process can start, no core dump is written."""
+    """Return the limits of a bundle's process: no file can grow, no process can start, no core dump
+    is written.
+    """
     return [
         limit("as", memory_bytes),
         limit("cpu", cpu_s),
@@ -39,7 +45,9 @@ def cell_limits(*, memory_bytes: int, cpu_s: int) -> list[Limit]:
     ]
 
 
-def script_limits(*, memory_bytes: int, cpu_s: int | None, file_bytes: int, tasks: int) -> list[Limit]:
+def script_limits(
+    *, memory_bytes: int, cpu_s: int | None, file_bytes: int, tasks: int
+) -> list[Limit]:
     """Return the limits of each process of a script; *tasks* counts all threads of its user."""
     limits = [
         limit("as", memory_bytes),
@@ -53,7 +61,9 @@ def script_limits(*, memory_bytes: int, cpu_s: int | None, file_bytes: int, task
 
 
 def count_tasks(uid: int) -> int:
-    """Return the number of a user's threads in all processes: the kernel's process limit counts them together."""
+    """Return the number of a user's threads in all processes: the kernel's process limit counts
+    them together.
+    """
     total = 0
     with os.scandir("/proc") as entries:
         for entry in entries:

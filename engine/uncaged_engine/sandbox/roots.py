@@ -1,7 +1,9 @@
-"""Granted paths as objects: each is opened by descriptor, starting at the root directory, and identified by device and inode.
+"""Granted paths as objects: each is opened by descriptor, starting at the root directory, and
+identified by device and inode.
 
-Rule 1: a symbolic link in a place that scripts may write never leads out of that place. Rule 2: within a thread, a granted path is the
-object that it was at its first use. The places that scripts of a store may write are kept in the store, so both hold between flows.
+Rule 1: a symbolic link in a place that scripts may write never leads out of that place. Rule 2:
+within a thread, a granted path is the object that it was at its first use. The places that scripts
+of a store may write are kept in the store, so both hold between flows.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """Granted path. entry: key and text of the policy. path: absolute, as written. real: without links. identity: None if missing."""
+    """Granted path. entry: key and text of the policy. path: absolute, as written. real: without
+    links. identity: None if missing.
+    """
 
     entry: str
     path: Path
@@ -47,11 +51,14 @@ class Root:
         return {"path": str(self.path), "device": self.identity[0], "inode": self.identity[1]}
 
 
-def find_roots(entries: Iterable[tuple[str, Path]], written: Mapping[Identity, Path], *, make: bool = False) -> list[Root]:
+def find_roots(
+    entries: Iterable[tuple[str, Path]], written: Mapping[Identity, Path], *, make: bool = False
+) -> list[Root]:
     """Open granted paths and return their identities.
 
     Args:
-        entries: policy entries with their absolute paths. written: directories that scripts may write, by identity.
+        entries: policy entries with their absolute paths. written: directories that scripts may
+            write, by identity.
         make: make a missing path, as a directory, if the one above it exists.
     Raises:
         Refused: a link in a written directory leads out of it, or a path cannot be made.
@@ -68,7 +75,9 @@ def find_roots(entries: Iterable[tuple[str, Path]], written: Mapping[Identity, P
 
 
 @contextmanager
-def opened_path(path: Path, written: Mapping[Identity, Path], *, make: bool = False) -> Iterator[int | None]:
+def opened_path(
+    path: Path, written: Mapping[Identity, Path], *, make: bool = False
+) -> Iterator[int | None]:
     """Yield a descriptor (O_PATH) of an absolute path; None if it does not exist."""
     fd = _walk(path, written, make=make)
     try:
@@ -99,14 +108,20 @@ def _walk(path: Path, written: Mapping[Identity, Path], *, make: bool) -> int | 
                 if links > MAX_LINKS:
                     raise Refused(f"the path {str(path)!r} leads over too many links")
                 names += [part for part in reversed(target.split("/")) if part]
-                there = os.open("/", os.O_PATH | os.O_CLOEXEC) if target.startswith("/") else os.dup(here)
+                there = (
+                    os.open("/", os.O_PATH | os.O_CLOEXEC)
+                    if target.startswith("/")
+                    else os.dup(here)
+                )
             os.close(here)
             here = there
         return os.dup(here)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         if make:
             above = str(path.parent)
-            raise Refused(f"the policy lets the script write to {str(path)!r}, but neither that nor {above!r} exists; make it") from None
+            raise Refused(
+                f"the policy lets the script write to {str(path)!r}, but neither that nor {above!r} exists; make it"
+            ) from None
         return None
     finally:
         os.close(here)
@@ -135,12 +150,16 @@ def _within(directory: int, names: list[str], path: Path, place: Path, *, make: 
 def open_beneath(directory: int, rest: str) -> int:
     """Open a path below *directory* with O_PATH; no link leads out of it.
 
-    Without ``openat2`` no link is followed at all, so nothing is opened that ``openat2`` would refuse.
+    Without ``openat2`` no link is followed at all, so nothing is opened that ``openat2`` would
+    refuse.
 
     Raises:
         OSError: EXDEV or ELOOP: a link leads out, or is not followed.
     """
-    how = b"".join(word.to_bytes(8, "little") for word in (os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS))
+    how = b"".join(
+        word.to_bytes(8, "little")
+        for word in (os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
+    )
     number = number_of("openat2", os.uname().machine)
     if number is not None:
         try:
@@ -177,7 +196,8 @@ def check_unchanged(roots: Iterable[Root], recorded: Mapping[str, object]) -> No
     """Refuse a granted path that is another object than at the thread's first use.
 
     Raises:
-        Refused: device or inode differ. EnvironmentLacks: the entry resolves to another path (another directory or variable of the caller).
+        Refused: device or inode differ. EnvironmentLacks: the entry resolves to another path
+            (another directory or variable of the caller).
     """
     for root in roots:
         first = recorded.get(root.entry)
@@ -199,7 +219,9 @@ def check_unchanged(roots: Iterable[Root], recorded: Mapping[str, object]) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Paths of one run, as they are mounted: as written, and without links. roots: the same, one for each entry."""
+    """Paths of one run, as they are mounted: as written, and without links. roots: the same, one
+    for each entry.
+    """
 
     read: tuple[Path, ...]
     write: tuple[Path, ...]
@@ -208,15 +230,26 @@ class Places:
     @property
     def identities(self) -> dict[Path, Identity]:
         """Return device and inode of each path that exists, under both names."""
-        return {path: root.identity for root in self.roots if root.identity is not None for path in (root.path, root.real)}
+        return {
+            path: root.identity
+            for root in self.roots
+            if root.identity is not None
+            for path in (root.path, root.real)
+        }
 
     @property
     def lendable(self) -> dict[Path, Identity]:
         """Return the writable paths of the script, each by its name without links."""
-        return {root.real: root.identity for root in self.roots if root.identity is not None and root.real in self.write}
+        return {
+            root.real: root.identity
+            for root in self.roots
+            if root.identity is not None and root.real in self.write
+        }
 
     def covers(self, path: Path) -> bool:
-        """Whether a path is inside one of them, links resolved, by path components: ``/data`` does not contain ``/data2``."""
+        """Whether a path is inside one of them, links resolved, by path components: ``/data`` does
+        not contain ``/data2``.
+        """
         return _lies_in(path, (*self.read, *self.write))
 
     def opens(self, path: Path) -> bool:
@@ -230,7 +263,9 @@ def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
 
 
 class WrittenPlaces:
-    """Directories that scripts of a store may write, one JSON string a line; entries are never removed."""
+    """Directories that scripts of a store may write, one JSON string a line; entries are never
+    removed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,6 @@
-"""Working copies for scripts: links stay links, devices are skipped, and as root the copy belongs to a user that owns nothing else."""
+"""Working copies for scripts: links stay links, devices are skipped, and as root the copy belongs
+to a user that owns nothing else.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,14 @@ from uncaged_bundles.errors import RefusedError
 FIRST_UID = 64000
 UIDS = 500
 MAX_BYTES = 2 << 30
-ANY_OWNER = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
-"""Variables for git, which as root runs as a user who does not own the repository; it sees the granted repositories only."""
+ANY_OWNER = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.directory",
+    "GIT_CONFIG_VALUE_0": "*",
+}
+"""Variables for git, which as root runs as a user who does not own the repository; it sees the
+granted repositories only.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +37,11 @@ class ScratchUser:
 
 
 def scratch_user(place: Path) -> ScratchUser:
-    """Return the user for scripts that work in *place*: the own user, or as root one without an account.
+    """Return the user for scripts that work in *place*: the own user, or as root one without an
+    account.
 
-    A place that such a user owns already keeps its owner; else the user is derived from the path, so that scripts of different places
-    do not share a process count.
+    A place that such a user owns already keeps its owner; else the user is derived from the path,
+    so that scripts of different places do not share a process count.
     """
     if os.geteuid() != 0:
         return ScratchUser(uid=os.geteuid(), gid=os.getegid())
@@ -45,7 +54,9 @@ def scratch_user(place: Path) -> ScratchUser:
             return ScratchUser(uid=owner.st_uid, gid=owner.st_uid)
     used = {account.pw_uid for account in pwd.getpwall()}
     first = zlib.crc32(os.fsencode(place)) % UIDS
-    uid = next(number for step in range(UIDS) if (number := FIRST_UID + (first + step) % UIDS) not in used)
+    uid = next(
+        number for step in range(UIDS) if (number := FIRST_UID + (first + step) % UIDS) not in used
+    )
     return ScratchUser(uid=uid, gid=uid)
 
 
@@ -54,7 +65,9 @@ def is_scratch(uid: int) -> bool:
     return FIRST_UID <= uid < FIRST_UID + UIDS
 
 
-def scratch_copy(source: Path, destination: Path, *, max_bytes: int = MAX_BYTES, skip: Collection[str] = ()) -> ScratchUser:
+def scratch_copy(
+    source: Path, destination: Path, *, max_bytes: int = MAX_BYTES, skip: Collection[str] = ()
+) -> ScratchUser:
     """Copy a tree for a script to work on.
 
     Args:
@@ -67,14 +80,18 @@ def scratch_copy(source: Path, destination: Path, *, max_bytes: int = MAX_BYTES,
     """
     user = scratch_user(destination)
     try:
-        _copy_directory(source, destination, user if os.geteuid() == 0 else None, frozenset(skip), max_bytes)
+        _copy_directory(
+            source, destination, user if os.geteuid() == 0 else None, frozenset(skip), max_bytes
+        )
     except RefusedError:
         shutil.rmtree(destination)
         raise
     return user
 
 
-def _copy_directory(source: Path, destination: Path, owner: ScratchUser | None, skip: frozenset[str], allowance: int) -> int:
+def _copy_directory(
+    source: Path, destination: Path, owner: ScratchUser | None, skip: frozenset[str], allowance: int
+) -> int:
     """Copy the entries of one directory; return the rest of the allowance."""
     destination.mkdir(mode=0o700)
     with os.scandir(source) as entries:
@@ -101,7 +118,9 @@ def _copy_file(source: str, place: Path, owner: ScratchUser | None, allowance: i
         status = os.fstat(reading)
         allowance -= status.st_size
         if allowance < 0:
-            raise RefusedError(f"{source!r}: the tree is too large to be copied for a script; leave out what it does not need")
+            raise RefusedError(
+                f"{source!r}: the tree is too large to be copied for a script; leave out what it does not need"
+            )
         sent = 0
         while sent < status.st_size:
             count = os.sendfile(copy.fileno(), reading, sent, status.st_size - sent)

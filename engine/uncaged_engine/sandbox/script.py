@@ -1,4 +1,6 @@
-"""Runner of operating-system scripts within bounds: feeds and drains the pipes, ends the whole process tree, caps the output."""
+"""Runner of operating-system scripts within bounds: feeds and drains the pipes, ends the whole
+process tree, caps the output.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ __all__ = [
 CHUNK_BYTES = 1 << 16
 
 Stop = Callable[[Callable[[], None]], AbstractContextManager[None]]
-"""Context in which a callback is registered, such as `Cancel.on_request`: any thread may call it."""
+"""Context in which a callback is registered, such as `Cancel.on_request`: any thread may call
+it.
+"""
 
 
 def never(_action: Callable[[], None]) -> AbstractContextManager[None]:
@@ -73,25 +77,37 @@ def run_script(
     """Run a script until it ends, is stopped, or reaches its timeout.
 
     Args:
-        argv: the program (a path, or a name on the PATH of *environment*) and its arguments; no shell is involved.
+        argv: the program (a path, or a name on the PATH of *environment*) and its arguments; no
+            shell is involved.
         environment: the script's whole environment, but for HOME and TMPDIR if they are missing.
-        cwd: None: the private directory. user: the script's user if this process is root; by default the owner of *cwd*, if that is a user
-            for scripts, else another of these users.
-        stop: registers the function that ends the script early; its exit code is then that of a signal.
+        cwd: None: the private directory. user: the script's user if this process is root; by
+            default the owner of *cwd*, if that is a user for scripts, else another of these users.
+        stop: registers the function that ends the script early; its exit code is then that of a
+            signal.
         prepare, watch_path: as in `start_script`.
     Raises:
         SandboxUnavailable: no sandbox for scripts works here; the script was not started.
-        FileNotFoundError: the program does not exist. RefusedError: a path is not the object that *bounds* name.
+        FileNotFoundError: the program does not exist. RefusedError: a path is not the object that
+            *bounds* name.
     """
     begin = time.monotonic()
     with (
         start_script(
-            argv, bounds, mechanism=mechanism, cwd=cwd, environment=environment, user=user, prepare=prepare, watch_path=watch_path
+            argv,
+            bounds,
+            mechanism=mechanism,
+            cwd=cwd,
+            environment=environment,
+            user=user,
+            prepare=prepare,
+            watch_path=watch_path,
         ) as script,
         stop(script.interrupt),
         script.within(bounds.scratch_bytes) as quota,
     ):
-        streams, truncated, timed_out = _converse(script, stdin, begin + bounds.timeout_s, bounds.output_bytes)
+        streams, truncated, timed_out = _converse(
+            script, stdin, begin + bounds.timeout_s, bounds.output_bytes
+        )
         exit_code = None
         if not timed_out:
             try:
@@ -109,8 +125,12 @@ def run_script(
     )
 
 
-def _converse(script: ScriptProcess, stdin: bytes, end: float, output_bytes: int) -> tuple[tuple[bytes, bytes], bool, bool]:
-    """Write input and read output until both outputs are closed or the time is over; output above the limit is dropped."""
+def _converse(
+    script: ScriptProcess, stdin: bytes, end: float, output_bytes: int
+) -> tuple[tuple[bytes, bytes], bool, bool]:
+    """Write input and read output until both outputs are closed or the time is over; output above
+    the limit is dropped.
+    """
     kept = {script.stdout.fileno(): bytearray(), script.stderr.fileno(): bytearray()}
     open_ends = set(kept)
     truncated = timed_out = False

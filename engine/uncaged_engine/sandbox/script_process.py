@@ -39,11 +39,15 @@ class Quota:
         """Return the message that is appended to the script's standard error."""
         if not self._exceeded:
             return b""
-        return b"\nthe private directory held more than %d MiB; the script was ended\n" % (self._most_bytes >> 20)
+        return b"\nthe private directory held more than %d MiB; the script was ended\n" % (
+            self._most_bytes >> 20
+        )
 
 
 def used_bytes(directory: Path) -> int:
-    """Return the size of a tree on disk, with removed files that visible processes still hold open."""
+    """Return the size of a tree on disk, with removed files that visible processes still hold
+    open.
+    """
     total = 0
     for where, names, files in os.walk(directory):
         for name in (*names, *files):
@@ -64,17 +68,24 @@ def used_bytes(directory: Path) -> int:
 class ScriptProcess:
     """Running script; its ``with`` block, or `kill`, ends the whole process tree.
 
-    refused: the script's refusals on this machine; complete after the kill, empty if it was not watched.
+    refused: the script's refusals on this machine; complete after the kill, empty if it was not
+    watched.
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], *, tree_fd: int | None, private: Path | None, refusals: Refusals | None = None
+        self,
+        process: subprocess.Popen[bytes],
+        *,
+        tree_fd: int | None,
+        private: Path | None,
+        refusals: Refusals | None = None,
     ) -> None:
         """Take ownership of a started script.
 
         Args:
             process: bubblewrap, or the supervisor.
-            tree_fd: of bubblewrap's process 1, whose end ends all others; None: the supervisor ends them.
+            tree_fd: of bubblewrap's process 1, whose end ends all others; None: the supervisor ends
+                them.
             private: a directory that is removed at the end.
             refusals: ends the watch, after the last process, and returns the refusals.
         """
@@ -92,7 +103,12 @@ class ScriptProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.kill()
 
     @property
@@ -106,7 +122,8 @@ class ScriptProcess:
         return None if code is None else self._ended(code)
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for the script's end, end its remaining processes, and return its exit code; 128 and more for a signal.
+        """Wait for the script's end, end its remaining processes, and return its exit code; 128 and
+        more for a signal.
 
         Raises:
             subprocess.TimeoutExpired: the script still runs.
@@ -114,18 +131,24 @@ class ScriptProcess:
         return self._ended(self._process.wait(timeout_s))
 
     def interrupt(self) -> None:
-        """Make the script end soon, from any thread; readers of its output and waiters see that, and must still call `kill`."""
+        """Make the script end soon, from any thread; readers of its output and waiters see that,
+        and must still call `kill`.
+        """
         self._process.send_signal(signal.SIGTERM)
 
     @contextmanager
     def within(self, scratch_bytes: int) -> Iterator[Quota]:
-        """Watch the private directory's size inside this block, and interrupt the script above the limit; bubblewrap's has a fixed size."""
+        """Watch the private directory's size inside this block, and interrupt the script above the
+        limit; bubblewrap's has a fixed size.
+        """
         quota = Quota(scratch_bytes)
         if self._private is None:
             yield quota
             return
         done = threading.Event()
-        watch = threading.Thread(target=quota.watch, args=(self._private, done, self.interrupt), daemon=True)
+        watch = threading.Thread(
+            target=quota.watch, args=(self._private, done, self.interrupt), daemon=True
+        )
         watch.start()
         try:
             yield quota
@@ -140,7 +163,9 @@ class ScriptProcess:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(self._tree_fd, signal.SIGKILL)
             else:
-                self._process.send_signal(signal.SIGTERM)  # the supervisor ends the rest; it cannot if it is killed itself
+                self._process.send_signal(
+                    signal.SIGTERM
+                )  # the supervisor ends the rest; it cannot if it is killed itself
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(KILL_TIMEOUT_S)
             self._process.kill()

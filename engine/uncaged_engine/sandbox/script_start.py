@@ -1,4 +1,6 @@
-"""Start of a script: gathers what its sandbox needs, starts the stage in it, and returns when the script begins."""
+"""Start of a script: gathers what its sandbox needs, starts the stage in it, and returns when the
+script begins.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +48,15 @@ def start_script(
     prepare: Callable[[int], None] | None = None,
     watch_path: str | None = None,
 ) -> ScriptProcess:
-    """Start a script and return when its sandbox is in force. Its time limit is not watched here; all other bounds are.
+    """Start a script and return when its sandbox is in force. Its time limit is not watched here;
+    all other bounds are.
 
     Args:
         cwd: None: the private directory.
-        watch_path: report the script's refusals on this machine, with programs on this PATH; None: its calls are not watched.
-        prepare: called with bubblewrap's process 1, whose namespaces exist, before it gets its command; never called for Landlock.
+        watch_path: report the script's refusals on this machine, with programs on this PATH; None:
+            its calls are not watched.
+        prepare: called with bubblewrap's process 1, whose namespaces exist, before it gets its
+            command; never called for Landlock.
     Raises:
         SandboxUnavailable, FileNotFoundError, RefusedError: as in `run_script`.
     """
@@ -60,7 +65,9 @@ def start_script(
         raise SandboxUnavailable(reason, remedy=INSTALL)
     program = find_program(argv[0], environment, cwd or Path("/"))
     if program is None:
-        raise FileNotFoundError(f"no program {argv[0]!r} on PATH {environment.get('PATH', DEFAULT_PATH)!r}")
+        raise FileNotFoundError(
+            f"no program {argv[0]!r} on PATH {environment.get('PATH', DEFAULT_PATH)!r}"
+        )
     view = view_of(bounds, program)
     private = private_directory() if mechanism.name == "landlock" else None
     user = user or scratch_user(cwd or Path("/"))
@@ -79,8 +86,12 @@ def start_script(
             private=private,
             watch=watch_path is not None,
         )
-        with Hold(_accounts(user), bubblewrap.places_of(shown, find_interpreter()), shown.links) as hold:
-            process, tree_fd, listener = _start(mechanism, shown, bounds, hold=hold, payload=payload, prepare=prepare)
+        with Hold(
+            _accounts(user), bubblewrap.places_of(shown, find_interpreter()), shown.links
+        ) as hold:
+            process, tree_fd, listener = _start(
+                mechanism, shown, bounds, hold=hold, payload=payload, prepare=prepare
+            )
     except BaseException:
         if private is not None:
             shutil.rmtree(private, ignore_errors=True)  # the supervisor removes it, too
@@ -88,7 +99,11 @@ def start_script(
     if listener is None or watch_path is None:
         return ScriptProcess(process, tree_fd=tree_fd, private=private)
     stage = find_interpreter()
-    own = (*OWN, *map(str, (stage.executable, *stage.libraries, *stage.stdlib, *stage.files))) if private is None else (str(private),)
+    own = (
+        (*OWN, *map(str, (stage.executable, *stage.libraries, *stage.stdlib, *stage.files)))
+        if private is None
+        else (str(private),)
+    )
     walls = Walls(
         view=view,
         own=own,
@@ -99,8 +114,12 @@ def start_script(
         machine_path=watch_path,
     )
     sockets = private is None or bounds.network
-    watch = Watch(listener, machine=mechanism.machine, user=user, interest=walls.interest(), sockets=sockets)
-    return ScriptProcess(process, tree_fd=tree_fd, private=private, refusals=lambda: walls.refusals(watch.finish()))
+    watch = Watch(
+        listener, machine=mechanism.machine, user=user, interest=walls.interest(), sockets=sockets
+    )
+    return ScriptProcess(
+        process, tree_fd=tree_fd, private=private, refusals=lambda: walls.refusals(watch.finish())
+    )
 
 
 def private_directory() -> Path:
@@ -121,10 +140,16 @@ def _payload(
     private: Path | None,
     watch: bool,
 ) -> tuple[ScriptView, bytes]:
-    """Return the view with closed directories opened, and the stage's payload: program, user, and sandbox settings."""
+    """Return the view with closed directories opened, and the stage's payload: program, user, and
+    sandbox settings.
+    """
     root = os.geteuid() == 0
     home = str(private or "/tmp")  # noqa: S108 - a private one, inside
-    directory = cwd or private or Path(home if {*view.read, *view.write} & {Path(home), Path("/")} else bubblewrap.SCRATCH)
+    directory = (
+        cwd
+        or private
+        or Path(home if {*view.read, *view.write} & {Path(home), Path("/")} else bubblewrap.SCRATCH)
+    )
     others = 0 if root or mechanism.name == "bubblewrap" else count_tasks(user.uid)
     carry = root and private is not None and carries(view, program, directory, bounds.read, user)
     known = dict(bounds.identities)
@@ -146,10 +171,16 @@ def _payload(
         "supervise": private is not None,
         "watch": watch,
         "filter": seccomp.script_filter(
-            network=bounds.network, mounted=mechanism.name == "bubblewrap", watch=watch, machine=mechanism.machine
+            network=bounds.network,
+            mounted=mechanism.name == "bubblewrap",
+            watch=watch,
+            machine=mechanism.machine,
         ),
         "limits": script_limits(
-            memory_bytes=bounds.memory_bytes, cpu_s=bounds.cpu_s, file_bytes=bounds.file_bytes, tasks=bounds.processes + others + 1
+            memory_bytes=bounds.memory_bytes,
+            cpu_s=bounds.cpu_s,
+            file_bytes=bounds.file_bytes,
+            tasks=bounds.processes + others + 1,
         ),
     }
     modules = ["lockdown"]
@@ -176,8 +207,8 @@ def _start(
     """Start the stage and wait until it reports that the sandbox is in force.
 
     Returns:
-        The process, for bubblewrap a descriptor of the process whose end ends all others, and if the script is watched, the
-        listener descriptor of its filter.
+        The process, for bubblewrap a descriptor of the process whose end ends all others, and if
+        the script is watched, the listener descriptor of its filter.
     """
     payload_read, payload_write = os.pipe()
     status_read, status_write = (end.detach() for end in socket.socketpair())
@@ -192,8 +223,13 @@ def _start(
     finally:
         for fd in passed:
             os.close(fd)
-    with socket.socket(fileno=status_read) as status, os.fdopen(info_read, "rb", buffering=0) as info:
-        first = _process_1(info.fileno()) if mechanism.program is not None else None  # before the payload, so that it cannot have ended yet
+    with (
+        socket.socket(fileno=status_read) as status,
+        os.fdopen(info_read, "rb", buffering=0) as info,
+    ):
+        first = (
+            _process_1(info.fileno()) if mechanism.program is not None else None
+        )  # before the payload, so that it cannot have ended yet
         tree_fd = None
         if first is not None:
             with suppress(ProcessLookupError):  # the process has ended; its error is read below
@@ -220,8 +256,14 @@ def _start(
     kill_group(process)
     _, complaint = process.communicate()
     if word.startswith(b"at"):
-        raise RefusedError(f"the granted path {os.fsdecode(word[2:])!r} was replaced by something else just now; nothing was run")
-    why = word[2:].decode(errors="replace") or complaint.decode(errors="replace").strip()[:1000] or "it did not start in time"
+        raise RefusedError(
+            f"the granted path {os.fsdecode(word[2:])!r} was replaced by something else just now; nothing was run"
+        )
+    why = (
+        word[2:].decode(errors="replace")
+        or complaint.decode(errors="replace").strip()[:1000]
+        or "it did not start in time"
+    )
     raise SandboxUnavailable(f"the {mechanism.name} sandbox for scripts does not work here: {why}")
 
 
@@ -242,10 +284,24 @@ def _begin(command: list[str], passed: tuple[int, ...]) -> subprocess.Popen[byte
         raise SandboxUnavailable(f"a script's sandbox cannot be started: {exc}") from exc
 
 
-def _command(mechanism: Mechanism, view: ScriptView, bounds: ScriptBounds, passed: tuple[int, ...], *, hold: Hold) -> list[str]:
+def _command(
+    mechanism: Mechanism,
+    view: ScriptView,
+    bounds: ScriptBounds,
+    passed: tuple[int, ...],
+    *,
+    hold: Hold,
+) -> list[str]:
     payload, status, info, accounts = passed
     interpreter = find_interpreter()
-    stage = [str(interpreter.executable), *bubblewrap.PYTHON_FLAGS, "-c", LOADER, str(payload), str(status)]
+    stage = [
+        str(interpreter.executable),
+        *bubblewrap.PYTHON_FLAGS,
+        "-c",
+        LOADER,
+        str(payload),
+        str(status),
+    ]
     if mechanism.program is None:
         return stage
     return bubblewrap.script_command(
@@ -294,8 +350,8 @@ def _receive_within(status: socket.socket, timeout_s: float) -> tuple[bytes, int
 def _accounts(user: ScratchUser) -> bytes:
     """Return an /etc/passwd of one user; as an ordinary user with the name that person has.
 
-    In the user namespace of an ordinary user's bubblewrap the kernel shows every other owner as the overflow user, so that one is named
-    for what it means.
+    In the user namespace of an ordinary user's bubblewrap the kernel shows every other owner as the
+    overflow user, so that one is named for what it means.
     """
     name, others = "script", ""
     if os.geteuid() != 0:

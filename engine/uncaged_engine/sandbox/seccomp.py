@@ -1,7 +1,9 @@
-"""Seccomp filters: lists of system calls, assembled to BPF without a library, for x86_64 and aarch64.
+"""Seccomp filters: lists of system calls, assembled to BPF without a library, for x86_64 and
+aarch64.
 
-A bundle's process gets an allow-list: the calls that the interpreter needs to compute, to import from the standard library and to use two
-open pipes. Everything else fails with EPERM; another architecture's calls kill the process.
+A bundle's process gets an allow-list: the calls that the interpreter needs to compute, to import
+from the standard library and to use two open pipes. Everything else fails with EPERM; another
+architecture's calls kill the process.
 """
 
 from __future__ import annotations
@@ -33,9 +35,36 @@ WRITING_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
 COMPUTING = (
     *("read", "write", "pread64", "readv", "writev", "lseek", "close"),
     *("mmap", "munmap", "mprotect", "mremap", "madvise", "brk"),
-    *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "sigaltstack", "restart_syscall"),
-    *("futex", "sched_yield", "sched_getaffinity", "membarrier", "set_tid_address", "set_robust_list", "rseq", "arch_prctl"),
-    *("getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getcwd", "uname", "sysinfo"),
+    *(
+        "rt_sigaction",
+        "rt_sigprocmask",
+        "rt_sigreturn",
+        "rt_sigpending",
+        "sigaltstack",
+        "restart_syscall",
+    ),
+    *(
+        "futex",
+        "sched_yield",
+        "sched_getaffinity",
+        "membarrier",
+        "set_tid_address",
+        "set_robust_list",
+        "rseq",
+        "arch_prctl",
+    ),
+    *(
+        "getpid",
+        "getppid",
+        "gettid",
+        "getuid",
+        "geteuid",
+        "getgid",
+        "getegid",
+        "getcwd",
+        "uname",
+        "sysinfo",
+    ),
     *("clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getrusage", "getrlimit"),
     *("exit", "exit_group", "poll", "ppoll"),
 )
@@ -44,14 +73,17 @@ LOOKING = (
     *("readlink", "readlinkat", "getdents", "getdents64"),
 )
 STARTING = ("execve", "prctl", "seccomp")
-"""Calls between bubblewrap's filter and the process's own, stricter one: bubblewrap execs the interpreter under the first."""
+"""Calls between bubblewrap's filter and the process's own, stricter one: bubblewrap execs the
+interpreter under the first.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentCheck:
     """Condition on the low 32 bits of one argument; the checked arguments have no more.
 
-    values: the argument is one of these. other_than: not one of these. none_of: none of these bits is set.
+    values: the argument is one of these. other_than: not one of these. none_of: none of these bits
+    is set.
     """
 
     argument: int
@@ -63,7 +95,9 @@ class ArgumentCheck:
 READING_ONLY: Mapping[str, ArgumentCheck] = {
     "open": ArgumentCheck(argument=1, none_of=WRITING_FLAGS),
     "openat": ArgumentCheck(argument=2, none_of=WRITING_FLAGS),
-    "fcntl": ArgumentCheck(argument=1, values=(1, 2, 3, 1030)),  # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+    "fcntl": ArgumentCheck(
+        argument=1, values=(1, 2, 3, 1030)
+    ),  # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
 }
 
 
@@ -71,7 +105,8 @@ READING_ONLY: Mapping[str, ArgumentCheck] = {
 class FilterRules:
     """Rules of a filter: calls that pass, calls with conditions, and the result of all others.
 
-    allowed: pass always. checked: pass if the condition holds, else EPERM. refused: always EPERM. absent: ENOSYS.
+    allowed: pass always. checked: pass if the condition holds, else EPERM. refused: always EPERM.
+    absent: ENOSYS.
     watched: calls that are reported to the engine before they pass, where the condition holds.
     rest: the result of all others.
     """
@@ -86,7 +121,8 @@ class FilterRules:
 
 CELL = FilterRules(allowed=(*COMPUTING, *LOOKING), checked=READING_ONLY)
 CELL_STARTING = FilterRules(
-    allowed=(*COMPUTING, *LOOKING, *STARTING), checked={**READING_ONLY, "prlimit64": ArgumentCheck(argument=0, values=(0,))}
+    allowed=(*COMPUTING, *LOOKING, *STARTING),
+    checked={**READING_ONLY, "prlimit64": ArgumentCheck(argument=0, values=(0,))},
 )
 
 NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
@@ -107,7 +143,16 @@ SCRIPT = FilterRules(
             "open_tree",
             "mount_setattr",
         ),
-        *("unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp"),
+        *(
+            "unshare",
+            "setns",
+            "ptrace",
+            "process_vm_readv",
+            "process_vm_writev",
+            "process_madvise",
+            "pidfd_getfd",
+            "kcmp",
+        ),
         *(
             "bpf",
             "perf_event_open",
@@ -118,10 +163,49 @@ SCRIPT = FilterRules(
             "memfd_secret",
             "fanotify_init",
         ),
-        *("keyctl", "add_key", "request_key", "open_by_handle_at", "name_to_handle_at", "lookup_dcookie", "nfsservctl", "vmsplice"),
-        *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon", "swapoff", "acct"),
-        *("quotactl", "quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname"),
-        *("syslog", "iopl", "ioperm", "modify_ldt", "vhangup", "personality", "uselib", "ustat", "sysfs", "_sysctl"),
+        *(
+            "keyctl",
+            "add_key",
+            "request_key",
+            "open_by_handle_at",
+            "name_to_handle_at",
+            "lookup_dcookie",
+            "nfsservctl",
+            "vmsplice",
+        ),
+        *(
+            "kexec_load",
+            "kexec_file_load",
+            "init_module",
+            "finit_module",
+            "delete_module",
+            "reboot",
+            "swapon",
+            "swapoff",
+            "acct",
+        ),
+        *(
+            "quotactl",
+            "quotactl_fd",
+            "settimeofday",
+            "clock_settime",
+            "clock_adjtime",
+            "adjtimex",
+            "sethostname",
+            "setdomainname",
+        ),
+        *(
+            "syslog",
+            "iopl",
+            "ioperm",
+            "modify_ldt",
+            "vhangup",
+            "personality",
+            "uselib",
+            "ustat",
+            "sysfs",
+            "_sysctl",
+        ),
     ),
     absent=("clone3", "openat2"),
     checked={
@@ -139,20 +223,33 @@ SCRIPT = FilterRules(
     },
     rest=ALLOW,
 )
-"""A script may make the calls of ordinary programs, but none that affects things outside of its sandbox, and no set-id file."""
+"""A script may make the calls of ordinary programs, but none that affects things outside of its
+sandbox, and no set-id file.
+"""
 
 AF_INET, AF_INET6 = 2, 10
 
 
 _FROM_HERE = ArgumentCheck(argument=0, values=(0xFFFFFF9C,))
 """AT_FDCWD: paths relative to an open directory, as in a walk of a tree, are not reported."""
-_OPENING = {"open": None, "openat": _FROM_HERE, "creat": None, "truncate": None, "mkdir": None, "mkdirat": _FROM_HERE}
+_OPENING = {
+    "open": None,
+    "openat": _FROM_HERE,
+    "creat": None,
+    "truncate": None,
+    "mkdir": None,
+    "mkdirat": _FROM_HERE,
+}
 _EXECUTING = {"execve": None, "execveat": None}
 _LOOKING_AT = {
     **dict.fromkeys(("stat", "lstat", "access", "readlink", "chdir", "statfs")),
     **dict.fromkeys(("newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), _FROM_HERE),
 }
-_REACHING = {"connect": None, "sendto": ArgumentCheck(argument=4, other_than=(0,)), "socket": ArgumentCheck(argument=2, values=(4,))}
+_REACHING = {
+    "connect": None,
+    "sendto": ArgumentCheck(argument=4, other_than=(0,)),
+    "socket": ArgumentCheck(argument=2, values=(4,)),
+}
 """``socket``: for the kernel's own tables of sockets (NETLINK_SOCK_DIAG)."""
 
 
@@ -160,8 +257,9 @@ def script_rules(*, network: bool, mounted: bool, watch: bool = False) -> Filter
     """Return the rules for a script.
 
     Args:
-        network: internet sockets are allowed. mounted: the file system and the network of others are invisible, as with
-            bubblewrap; named local sockets are allowed then. watch: calls that may be refused are reported to the engine.
+        network: internet sockets are allowed. mounted: the file system and the network of others
+            are invisible, as with bubblewrap; named local sockets are allowed then. watch: calls
+            that may be refused are reported to the engine.
     """
     watched: dict[str, ArgumentCheck | None] = {**_OPENING, **_EXECUTING} if watch else {}
     if mounted:  # without network its namespace has no peers
@@ -170,12 +268,18 @@ def script_rules(*, network: bool, mounted: bool, watch: bool = False) -> Filter
     if watch and not network:
         watched["socket"] = None  # the engine refuses it with EPERM
     families = (AF_INET, AF_INET6) if network or watch else ()
-    return replace(SCRIPT, checked={**SCRIPT.checked, "socket": ArgumentCheck(argument=0, values=families)}, watched=watched)
+    return replace(
+        SCRIPT,
+        checked={**SCRIPT.checked, "socket": ArgumentCheck(argument=0, values=families)},
+        watched=watched,
+    )
 
 
 @cache
 def script_filter(*, network: bool, mounted: bool, watch: bool, machine: str) -> bytes:
-    """Return the program for a script; see `script_rules` and `assemble`. Cached: eight on a machine, a millisecond each."""
+    """Return the program for a script; see `script_rules` and `assemble`. Cached: eight on a
+    machine, a millisecond each.
+    """
     return assemble(script_rules(network=network, mounted=mounted, watch=watch), machine)
 
 
@@ -187,7 +291,12 @@ def assemble(rules: FilterRules, machine: str) -> bytes:
     Raises:
         SandboxUnavailable: the machine's system calls are unknown.
     """
-    program = [_load(_ARCH), _jump(_JUMP_EQUAL, audit_arch(machine), 1, 0), _return(KILL_PROCESS), _load(_NUMBER)]
+    program = [
+        _load(_ARCH),
+        _jump(_JUMP_EQUAL, audit_arch(machine), 1, 0),
+        _return(KILL_PROCESS),
+        _load(_NUMBER),
+    ]
     if machine == "x86_64":
         program += [_jump(_JUMP_AT_LEAST, X32_BIT, 0, 1), _return(KILL_PROCESS)]
     for names, action in ((rules.allowed, ALLOW), (rules.refused, REFUSE), (rules.absent, ABSENT)):
@@ -206,8 +315,14 @@ def assemble(rules: FilterRules, machine: str) -> bytes:
 
 
 def _watched(condition: ArgumentCheck | None) -> list[bytes]:
-    """Return the instructions that report a call to the engine, or let it pass if the condition does not hold."""
-    return [_return(NOTIFY)] if condition is None else _decided(condition, [_return(NOTIFY)], [_return(ALLOW)])
+    """Return the instructions that report a call to the engine, or let it pass if the condition
+    does not hold.
+    """
+    return (
+        [_return(NOTIFY)]
+        if condition is None
+        else _decided(condition, [_return(NOTIFY)], [_return(ALLOW)])
+    )
 
 
 def _checked(check: ArgumentCheck, passing: list[bytes]) -> list[bytes]:

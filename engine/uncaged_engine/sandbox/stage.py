@@ -1,8 +1,9 @@
-"""Stage of a script's sandbox: the last code of ours, which gives up every right and becomes the script.
+"""Stage of a script's sandbox: the last code of ours, which gives up every right and becomes the
+script.
 
-With Landlock there is no process namespace that dies as a whole, so a supervisor stays outside the script's sandbox: it adopts orphans,
-and when the script ends, or the engine says so or dies, it ends them all. Runs as compiled code sent by the parent; imports nothing
-of ours.
+With Landlock there is no process namespace that dies as a whole, so a supervisor stays outside the
+script's sandbox: it adopts orphans, and when the script ends, or the engine says so or dies, it
+ends them all. Runs as compiled code sent by the parent; imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 PR_SET_SECUREBITS = 28
-NO_SETUID_FIXUP = 1 << 2  # capabilities stay with a change of user, and access(2), by which git looks, counts them
+NO_SETUID_FIXUP = (
+    1 << 2
+)  # capabilities stay with a change of user, and access(2), by which git looks, counts them
 PR_SET_CHILD_SUBREAPER = 36
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
@@ -30,12 +33,18 @@ class Ended(BaseException):
 
 
 def main(payload: Mapping[str, Any], reader: BufferedReader, status_fd: int) -> None:
-    """Become the script, or write the error to the status pipe; ``ok`` means that the sandbox is in force."""
+    """Become the script, or write the error to the status pipe; ``ok`` means that the sandbox is in
+    force.
+    """
     reader.close()
     posix.set_inheritable(status_fd, False)
     settings = payload["settings"]
     lockdown = _load(payload["modules"]["lockdown"], "lockdown")
-    landlock = _load(payload["modules"]["landlock"], "landlock") if "landlock" in payload["modules"] else None
+    landlock = (
+        _load(payload["modules"]["landlock"], "landlock")
+        if "landlock" in payload["modules"]
+        else None
+    )
     try:
         if landlock is not None and settings["supervise"]:
             supervise(settings, lockdown, landlock, status_fd)
@@ -65,11 +74,20 @@ def _load(code: Any, name: str) -> dict[str, Any]:
     return namespace
 
 
-def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any] | None) -> int | None:
-    """Change the user, set no_new_privs, limits, file system and filter; return the listener descriptor of the filter."""
+def confine(
+    settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any] | None
+) -> int | None:
+    """Change the user, set no_new_privs, limits, file system and filter; return the listener
+    descriptor of the filter.
+    """
     posix.umask(0o022)
     if settings["user"] is not None:
-        _become(*settings["user"], carry=settings["carry"], lockdown=lockdown, numbers=settings["numbers"])
+        _become(
+            *settings["user"],
+            carry=settings["carry"],
+            lockdown=lockdown,
+            numbers=settings["numbers"],
+        )
     posix.chdir(settings["directory"])
     for number in (SIGPIPE, SIGXFSZ, SIGTERM):
         signal(number, SIG_DFL)  # the interpreter ignores the first two, and exec would keep that
@@ -79,9 +97,11 @@ def confine(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: 
 
 
 def check_identities(identities: Mapping[str, tuple[int, int]]) -> None:
-    """Compare mounted objects with granted ones: nothing of the script runs yet, and a mount stays with its object.
+    """Compare mounted objects with granted ones: nothing of the script runs yet, and a mount stays
+    with its object.
 
-    Under Landlock, where nothing is mounted, `landlock.restrict` compares each object that it opens for a rule.
+    Under Landlock, where nothing is mounted, `landlock.restrict` compares each object that it opens
+    for a rule.
 
     Raises:
         LookupError: a path is another object; names the path.
@@ -97,11 +117,14 @@ def check_identities(identities: Mapping[str, tuple[int, int]]) -> None:
             raise LookupError(path)
 
 
-def _become(uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], numbers: Mapping[str, int]) -> None:
+def _become(
+    uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], numbers: Mapping[str, int]
+) -> None:
     """Give up root irrevocably.
 
     Args:
-        carry: keep the one capability to pass through directories that are closed to others; Landlock says which files can be read.
+        carry: keep the one capability to pass through directories that are closed to others;
+            Landlock says which files can be read.
     """
     syscall = lockdown["syscall"]
     if carry:
@@ -116,7 +139,12 @@ def _become(uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], num
         syscall(numbers["prctl"], PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH, 0, 0)
 
 
-def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock: Mapping[str, Any], status_fd: int) -> None:
+def supervise(
+    settings: Mapping[str, Any],
+    lockdown: Mapping[str, Any],
+    landlock: Mapping[str, Any],
+    status_fd: int,
+) -> None:
     """Return in a child that becomes the script; the supervisor itself never returns."""
     syscall, numbers = lockdown["syscall"], settings["numbers"]
     signal(SIGTERM, _end)
@@ -125,8 +153,13 @@ def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock
         posix._exit(NOT_STARTED)
     syscall(numbers["prctl"], PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     syscall(numbers["prctl"], lockdown["PR_SET_NO_NEW_PRIVS"], 1, 0, 0, 0)
-    # From here on signals of this process reach only its own processes: that makes the mass kill below safe.
-    landlock["restrict"](syscall, numbers, {"abi": settings["landlock"]["abi"], "files": 0, "network": 0, "scopes": 0b10, "rules": ()})
+    # From here on signals of this process reach only its own processes: that makes the mass kill
+    # below safe.
+    landlock["restrict"](
+        syscall,
+        numbers,
+        {"abi": settings["landlock"]["abi"], "files": 0, "network": 0, "scopes": 0b10, "rules": ()},
+    )
     outside = settings["parent"]
     child = posix.fork()
     if child == 0:
@@ -149,7 +182,9 @@ def supervise(settings: Mapping[str, Any], lockdown: Mapping[str, Any], landlock
 
 
 def remove(directory: str) -> None:
-    """Remove a directory of the script's with its content; links are not followed, and no process is left that could make one."""
+    """Remove a directory of the script's with its content; links are not followed, and no process
+    is left that could make one.
+    """
     for entry in list(posix.scandir(directory)):
         if entry.is_dir(follow_symlinks=False):
             posix.chmod(entry.path, 0o700)
@@ -167,7 +202,11 @@ def _wait_for(child: int) -> int:
     while True:
         pid, status = posix.waitpid(-1, 0)
         if pid == child:
-            return posix.WEXITSTATUS(status) if posix.WIFEXITED(status) else 128 + posix.WTERMSIG(status)
+            return (
+                posix.WEXITSTATUS(status)
+                if posix.WIFEXITED(status)
+                else 128 + posix.WTERMSIG(status)
+            )
 
 
 def end_all(outside: int) -> None:
@@ -192,7 +231,9 @@ def _kill(pid: int) -> None:
 
 
 def _is_walled_in(outside: int) -> bool:
-    """Whether the kernel refuses signals to processes that are not ours; tested with signal 0, which has no effect."""
+    """Whether the kernel refuses signals to processes that are not ours; tested with signal 0,
+    which has no effect.
+    """
     if posix.getppid() != outside:
         return False
     try:

@@ -189,7 +189,9 @@ def audit_arch(machine: str) -> int:
     try:
         return _ARCHITECTURES[machine]
     except KeyError:
-        raise SandboxUnavailable(f"no system call filter is known for a {machine!r} processor; x86_64 and aarch64 have one") from None
+        raise SandboxUnavailable(
+            f"no system call filter is known for a {machine!r} processor; x86_64 and aarch64 have one"
+        ) from None
 
 
 def number_of(name: str, machine: str) -> int | None:

@@ -1,8 +1,10 @@
-"""Watch on a script's calls that the sandbox may refuse, by seccomp notifications: the kernel reports each before it goes on.
+"""Watch on a script's calls that the sandbox may refuse, by seccomp notifications: the kernel
+reports each before it goes on.
 
-The report changes nothing: enforcement is elsewhere, and a script that rewrites a path while it is read here deceives only the
-report. The cost is about 10 microseconds a call, for calls that name a path from the current directory or the root; paths below an open
-directory, as in a walk of a tree, are not shown.
+The report changes nothing: enforcement is elsewhere, and a script that rewrites a path while it is
+read here deceives only the report. The cost is about 10 microseconds a call, for calls that name a
+path from the current directory or the root; paths below an open directory, as in a walk of a tree,
+are not shown.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ _CALLS: Mapping[str, tuple[Kind, int, int | None]] = {
     **dict.fromkeys(("creat", "truncate", "mkdir"), ("write", 0, None)),
     "mkdirat": ("write", 1, None),
     **dict.fromkeys(("stat", "lstat", "access", "readlink", "chdir"), ("look", 0, None)),
-    **dict.fromkeys(("newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), ("look", 1, None)),
+    **dict.fromkeys(
+        ("newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), ("look", 1, None)
+    ),
     "statfs": ("room", 0, None),
     "connect": ("reach", 1, 2),
     "sendto": ("reach", 4, 5),
@@ -61,14 +65,18 @@ SOCKET_TABLES = "the table of sockets"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Attempt of a script. what: an absolute path, an address with its port, `ANY_ADDRESS` or `SOCKET_TABLES`."""
+    """Attempt of a script. what: an absolute path, an address with its port, `ANY_ADDRESS` or
+    `SOCKET_TABLES`.
+    """
 
     kind: Kind
     what: str
 
 
 class Interest(IntEnum):
-    """Relevance of an attempt: none, only if a path leads elsewhere than it says, or certain. Of each, `MOST` are kept."""
+    """Relevance of an attempt: none, only if a path leads elsewhere than it says, or certain. Of
+    each, `MOST` are kept.
+    """
 
     NONE = 0
     LOW = 1
@@ -76,9 +84,19 @@ class Interest(IntEnum):
 
 
 class Watch:
-    """Observer of one script's calls in a thread of its own, until the script's last process has ended."""
+    """Observer of one script's calls in a thread of its own, until the script's last process has
+    ended.
+    """
 
-    def __init__(self, listener: int, *, machine: str, user: ScratchUser, interest: Callable[[Kind, str], Interest], sockets: bool) -> None:
+    def __init__(
+        self,
+        listener: int,
+        *,
+        machine: str,
+        user: ScratchUser,
+        interest: Callable[[Kind, str], Interest],
+        sockets: bool,
+    ) -> None:
         """Start the thread.
 
         Args:
@@ -87,7 +105,11 @@ class Watch:
             sockets: internet sockets are allowed; if not, this thread refuses them.
         """
         self._listener = listener
-        self._calls = {number: call for name, call in _CALLS.items() if (number := number_of(name, machine)) is not None}
+        self._calls = {
+            number: call
+            for name, call in _CALLS.items()
+            if (number := number_of(name, machine)) is not None
+        }
         self._socket_number = number_of("socket", machine)
         self._user = user
         self._interest = interest
@@ -141,7 +163,11 @@ class Watch:
         try:
             self._note(_Call(number=number, pid=pid, arguments=tuple(arguments), read=read))
         finally:
-            reply = _REPLY.pack(identity, 0, -errno.EPERM, 0) if refused else _REPLY.pack(identity, 0, 0, _CONTINUE)
+            reply = (
+                _REPLY.pack(identity, 0, -errno.EPERM, 0)
+                if refused
+                else _REPLY.pack(identity, 0, 0, _CONTINUE)
+            )
             with suppress(FileNotFoundError):  # the process was killed meanwhile
                 fcntl.ioctl(self._listener, _SEND, bytearray(reply))
 
@@ -159,24 +185,40 @@ class Watch:
                 kind = "write" if flags & _WRITING else "look" if flags & os.O_PATH else kind
         if path is not None:
             what = _absolute(call.pid, kind, path)
-        interest = Interest.NONE if what is None else self._interest(kind, what) if path is not None else Interest.HIGH
-        if what is not None and self._room[interest] and (attempt := Attempt(kind=kind, what=what)) not in self._attempts:
+        interest = (
+            Interest.NONE
+            if what is None
+            else self._interest(kind, what)
+            if path is not None
+            else Interest.HIGH
+        )
+        if (
+            what is not None
+            and self._room[interest]
+            and (attempt := Attempt(kind=kind, what=what)) not in self._attempts
+        ):
             self._attempts[attempt] = None
             self._room[interest] -= 1
 
     def _address(self, call: _Call, place: int, more: int | None) -> str | None:
-        """Return the target of a socket: an address with its port, or a path; None if it cannot be refused."""
+        """Return the target of a socket: an address with its port, or a path; None if it cannot be
+        refused.
+        """
         if more is None:
             return SOCKET_TABLES if self._sockets else ANY_ADDRESS
         data = call.read(call.pid, call.arguments[place], min(call.arguments[more], 128))
         family = int.from_bytes(data[:2], sys.byteorder)
         if family == socket.AF_UNIX:
             return os.fsdecode(data[2:].partition(b"\0")[0]) or None
-        if family not in (socket.AF_INET, socket.AF_INET6) or len(data) < (8 if family == socket.AF_INET else 24):
+        if family not in (socket.AF_INET, socket.AF_INET6) or len(data) < (
+            8 if family == socket.AF_INET else 24
+        ):
             return None
         port = int.from_bytes(data[2:4], "big")
         address = ipaddress.ip_address(data[4:8] if family == socket.AF_INET else data[8:24])
-        if (address.is_loopback or address.is_unspecified) and port in listening_ports(f"/proc/{call.pid}/net"):
+        if (address.is_loopback or address.is_unspecified) and port in listening_ports(
+            f"/proc/{call.pid}/net"
+        ):
             return None  # the script's own, or the proxy
         return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
 
@@ -199,7 +241,9 @@ class _Call:
         address, found = self.arguments[place], b""
         while len(found) < PATH_BYTES:
             start = address + len(found)
-            chunk = self.read(self.pid, start, min(256, PAGE_BYTES - start % PAGE_BYTES))  # the next page may not be mapped
+            chunk = self.read(
+                self.pid, start, min(256, PAGE_BYTES - start % PAGE_BYTES)
+            )  # the next page may not be mapped
             text, end, _ = chunk.partition(b"\0")
             found += text
             if end:
@@ -222,7 +266,9 @@ def _absolute(pid: int, kind: Kind, path: str) -> str | None:
 
 
 def listening_ports(tables: str) -> frozenset[int]:
-    """Return the ports with a listener, from the kernel's tables in a directory such as ``/proc/net``."""
+    """Return the ports with a listener, from the kernel's tables in a directory such as
+    ``/proc/net``.
+    """
     return frozenset(_ports(tables))
 
 
@@ -239,7 +285,9 @@ def _ports(tables: str) -> Iterator[int]:
 
 
 def _reader() -> Read:
-    """Return the function that reads memory; its bytes are empty if the process has ended or access is refused."""
+    """Return the function that reads memory; its bytes are empty if the process has ended or access
+    is refused.
+    """
     import ctypes  # only for scripts
 
     buffer = ctypes.create_string_buffer(PATH_BYTES)
@@ -259,16 +307,23 @@ def _reader() -> Read:
 
 
 def _become_able_to_read(user: ScratchUser) -> None:
-    """Change this thread to the script's user, as root without the capability to inspect processes, as in many containers."""
+    """Change this thread to the script's user, as root without the capability to inspect processes,
+    as in many containers.
+    """
     if os.geteuid() != 0:
         return
     status = Path("/proc/self/status").read_text()
-    effective = int(next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1], 16)
+    effective = int(
+        next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1], 16
+    )
     if effective >> _CAP_SYS_PTRACE & 1:
         return
     import ctypes
 
     library, machine = ctypes.CDLL(None, use_errno=True), os.uname().machine
-    for name, number in (("setresgid", user.gid), ("setresuid", user.uid)):  # by number: the C library would change all threads
+    for name, number in (
+        ("setresgid", user.gid),
+        ("setresuid", user.uid),
+    ):  # by number: the C library would change all threads
         if library.syscall(number_of(name, machine), number, number, number):
             raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")

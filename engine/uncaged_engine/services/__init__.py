@@ -1,1 +1,3 @@
-"""Services of the core for its parts and for other distributions: public names, and nothing else of the core, beside the door."""
+"""Services of the core for its parts and for other distributions: public names, and nothing else of
+the core, beside the door.
+"""

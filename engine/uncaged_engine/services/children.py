@@ -1,6 +1,8 @@
-"""Child threads: flows that an effect or a tool starts, follows to their end, and finds again after a crash.
+"""Child threads: flows that an effect or a tool starts, follows to their end, and finds again after
+a crash.
 
-A child's id is derived from the key of the effect that starts it, so its journal is the record of whether it was started.
+A child's id is derived from the key of the effect that starts it, so its journal is the record of
+whether it was started.
 """
 
 from __future__ import annotations
@@ -31,14 +33,25 @@ def child_id(context: EffectContext) -> ThreadId:
 
 def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:
     options = replace(options_of(context), max_rounds=body.get("maxRounds"))
-    parent = {"threadId": context.thread_id, "seq": context.seq, "depth": depth_of(context.start) + 1}
+    parent = {
+        "threadId": context.thread_id,
+        "seq": context.seq,
+        "depth": depth_of(context.start) + 1,
+    }
     engine.run(
-        body["name"], prompt=body.get("prompt", ""), params=dict(body.get("params", {})), options=options, thread=child, parent=parent
+        body["name"],
+        prompt=body.get("prompt", ""),
+        params=dict(body.get("params", {})),
+        options=options,
+        thread=child,
+        parent=parent,
     )
 
 
 def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
-    """What is left of the parent's limits. ran_s: how long the child ran before, which its own limit of time counts, too."""
+    """What is left of the parent's limits. ran_s: how long the child ran before, which its own
+    limit of time counts, too.
+    """
     left = context.left()
     tokens, seconds = left.get("maxTokens"), left.get("maxSeconds")
     return RunOptions(
@@ -58,33 +71,53 @@ def stop(engine: Engine, child: ThreadId) -> None:
 
 
 def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcome:
-    """Wait until the child has ended; a child that lost its worker is taken up again, one that waits for a person is waited for."""
-    if engine.thread(child).summary.imported:  # its id can be computed by whoever has the parent's journal
+    """Wait until the child has ended; a child that lost its worker is taken up again, one that
+    waits for a person is waited for.
+    """
+    if engine.thread(
+        child
+    ).summary.imported:  # its id can be computed by whoever has the parent's journal
         raise EnvironmentLacks(
-            f"the thread {child} was imported, so it is not the one that this step started", remedy=f"remove it: `thread rm {child}`"
+            f"the thread {child} was imported, so it is not the one that this step started",
+            remedy=f"remove it: `thread rm {child}`",
         )
     again = context.attempt > 1
     while True:
         status = heard(engine, child, context)
         if context.cancel.requested:
             return Void(word="killed", message=f"killed, and its child {child} with it")
-        if status == "unknown" or (status in ("killed", "limit") and again and engine.thread(child).summary.undecided):
+        if status == "unknown" or (
+            status in ("killed", "limit") and again and engine.thread(child).summary.undecided
+        ):
             doubt = doubt_about(engine.thread(child).summary.undecided)
-            context.progress({"child": child, "text": f"{child} needs `resume --redo` or `--skip`: {doubt}"})
+            context.progress(
+                {"child": child, "text": f"{child} needs `resume --redo` or `--skip`: {doubt}"}
+            )
             if context.cancel.wait(POLL_S):
-                return Void(word="killed", message=f"killed while its child {child} needed a decision")
+                return Void(
+                    word="killed", message=f"killed while its child {child} needed a decision"
+                )
         elif status == "interrupted" or (again and is_stopped(engine, child, status)):
             again = False
             try:
-                engine.resume(child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000))
+                engine.resume(
+                    child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000)
+                )
             except RefusedError:
-                if engine.thread(child).summary.status == status:  # its limit is not higher than before
+                if (
+                    engine.thread(child).summary.status == status
+                ):  # its limit is not higher than before
                     return outcome_of(engine, child, status)
         elif is_stopped(engine, child, status) and status == "limit":
-            return Void(word="limit", message=f"its child {child} reached {engine.thread(child).summary.message}")
+            return Void(
+                word="limit",
+                message=f"its child {child} reached {engine.thread(child).summary.message}",
+            )
         elif status in ("completed", "failed", "killed", "limit", "corrupt"):
             return outcome_of(engine, child, status)
-        elif context.cancel.wait(POLL_S):  # paused or waiting: somebody else has to do something first
+        elif context.cancel.wait(
+            POLL_S
+        ):  # paused or waiting: somebody else has to do something first
             return Void(word="killed", message=f"killed while its child {child} was {status}")
 
 
@@ -95,7 +128,12 @@ def heard(engine: Engine, child: ThreadId, context: EffectContext) -> str:
         usage = event.body.get("usage") if event.kind == "progress" else None
         if event.kind == "status":
             status = str(event.body["status"])
-        elif event.kind == "record" and (used := usage_of(event.body)) and "end" not in event.body and "attempt" not in event.body:
+        elif (
+            event.kind == "record"
+            and (used := usage_of(event.body))
+            and "end" not in event.body
+            and "attempt" not in event.body
+        ):
             spent = spent.plus(used)
             context.progress({"child": child, "usage": spent.document()})
         elif event.kind == "record" and "intent" in event.body:
@@ -106,7 +144,9 @@ def heard(engine: Engine, child: ThreadId, context: EffectContext) -> str:
 
 
 def is_stopped(engine: Engine, child: ThreadId, status: str) -> bool:
-    """Whether somebody, or a limit that it shares with its parent, stopped a child that could go on."""
+    """Whether somebody, or a limit that it shares with its parent, stopped a child that could go
+    on.
+    """
     end = engine.thread(child).end if status == "limit" else None
     return status == "killed" or (end is not None and end.get("limit") in SPENDING_LIMITS)
 
@@ -116,8 +156,17 @@ def outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
     usage = {"usage": found.spent.document()} if found.spent.document() else {}
     identity = {"threadId": child, "hash": found.summary.hash}
     if status != "completed" or found.end is None:
-        return Failure.of("flow", f"{found.summary.name} {status}: {found.summary.message or 'no message'}", **identity, **usage)
+        return Failure.of(
+            "flow",
+            f"{found.summary.name} {status}: {found.summary.message or 'no message'}",
+            **identity,
+            **usage,
+        )
     result = found.end.get("result")
     fields = result if isinstance(result, Mapping) else {"data": result}
-    said = {"success": fields.get("success", True), "message": fields.get("message", ""), "data": fields.get("data")}
+    said = {
+        "success": fields.get("success", True),
+        "message": fields.get("message", ""),
+        "data": fields.get("data"),
+    }
     return Answer(fields={"outcome": {**identity, **said}, **usage})

@@ -7,4 +7,14 @@ from ..journal.infolog import InfoLog
 from ..journal.lines import COMMIT
 from ..journal.lock import is_live, take
 
-__all__ = ["COMMIT", "MAX_DEPTH", "CodecError", "InfoLog", "decode", "depth", "encode", "is_live", "take"]
+__all__ = [
+    "COMMIT",
+    "MAX_DEPTH",
+    "CodecError",
+    "InfoLog",
+    "decode",
+    "depth",
+    "encode",
+    "is_live",
+    "take",
+]

@@ -1,4 +1,6 @@
-"""Programs that the engine starts: runs with a limit, process groups, the ledger of what a crash may leave, the event loop at the edge."""
+"""Programs that the engine starts: runs with a limit, process groups, the ledger of what a crash
+may leave, the event loop at the edge.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sandboxed child processes for scripts: bounds, granted roots, the lending of directories, and the run itself."""
+"""Sandboxed child processes for scripts: bounds, granted roots, the lending of directories, and the
+run itself.
+"""
 
 from __future__ import annotations
 

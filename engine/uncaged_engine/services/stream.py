@@ -1,4 +1,6 @@
-"""Network stream to checked addresses. It loads the HTTP library, so it is imported where a request is made."""
+"""Network stream to checked addresses. It loads the HTTP library, so it is imported where a request
+is made.
+"""
 
 from __future__ import annotations
 

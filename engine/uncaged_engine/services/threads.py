@@ -1,4 +1,6 @@
-"""Records of a thread, read from its files: the view, the open question, and effects in a few words."""
+"""Records of a thread, read from its files: the view, the open question, and effects in a few
+words.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""Settings of the person: config file, secrets, keys, and the environment variables passed on to other processes."""
+"""Settings of the person: config file, secrets, keys, and the environment variables passed on to
+other processes.
+"""

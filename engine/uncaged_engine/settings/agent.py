@@ -27,19 +27,31 @@ def text(settings: Mapping[str, object], key: str, *, kind: str) -> str:
 def seconds(settings: Mapping[str, object], key: str, default: float, *, kind: str) -> float:
     value = settings.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise UsageError(f"an agent that uses {kind!r} needs {key} in seconds above 0, not {value!r}")
+        raise UsageError(
+            f"an agent that uses {kind!r} needs {key} in seconds above 0, not {value!r}"
+        )
     return value
 
 
 def texts(settings: Mapping[str, object], key: str, *, kind: str) -> tuple[str, ...]:
     value = settings.get(key)
-    if not isinstance(value, list | tuple) or not value or not all(isinstance(item, str) for item in value):
-        raise UsageError(f"an agent that uses {kind!r} needs {key}: a list of texts such as [my-agent, --fast], not {value!r}")
+    if (
+        not isinstance(value, list | tuple)
+        or not value
+        or not all(isinstance(item, str) for item in value)
+    ):
+        raise UsageError(
+            f"an agent that uses {kind!r} needs {key}: a list of texts such as [my-agent, --fast], not {value!r}"
+        )
     return tuple(value)
 
 
 def variables(settings: Mapping[str, object], key: str, *, kind: str) -> dict[str, str]:
     value = settings.get(key, {})
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) and isinstance(item, str) for name, item in value.items()):
-        raise UsageError(f"an agent that uses {kind!r} needs {key}: a mapping of variables to texts, not {value!r}")
+    if not isinstance(value, Mapping) or not all(
+        isinstance(name, str) and isinstance(item, str) for name, item in value.items()
+    ):
+        raise UsageError(
+            f"an agent that uses {kind!r} needs {key}: a mapping of variables to texts, not {value!r}"
+        )
     return dict(value)

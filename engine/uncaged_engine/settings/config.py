@@ -22,7 +22,9 @@ KEYS = "keys"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """Entry under ``agents`` or ``models``. use: the kind. settings: of that kind, ``secret:NAME`` still unresolved."""
+    """Entry under ``agents`` or ``models``. use: the kind. settings: of that kind, ``secret:NAME``
+    still unresolved.
+    """
 
     use: str
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -43,8 +45,10 @@ class FlowSettings:
 class LimitSettings:
     """Default limits of a thread.
 
-    bundle_s: time limit of a generator's computation between two effects. agent_s: time limit of one answer of an agent.
-    agents: number of agents that work at once, over all stores of the user on this machine. max_cost: US dollars per thread.
+    bundle_s: time limit of a generator's computation between two effects. agent_s: time limit of
+    one answer of an agent.
+    agents: number of agents that work at once, over all stores of the user on this machine.
+    max_cost: US dollars per thread.
     """
 
     max_rounds: int = 10
@@ -61,7 +65,9 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """Service of the search effect. use: its kind. key: ``secret:NAME``, for a service that requires a key."""
+    """Service of the search effect. use: its kind. key: ``secret:NAME``, for a service that
+    requires a key.
+    """
 
     use: str
     url: str
@@ -70,7 +76,9 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSource:
-    """Source of a secret's value: a variable of the caller's environment, a file, or the system's keyring (service, user)."""
+    """Source of a secret's value: a variable of the caller's environment, a file, or the system's
+    keyring (service, user).
+    """
 
     env: str | None = None
     file: Path | None = None
@@ -88,10 +96,10 @@ class Config:
     """Content of ``config.yaml``; the defaults apply to a store without that file.
 
     agent: name of the default agent; None selects one. roles, flows: overrides of it.
-    models: models of the llm effect by name. model: its default. extractor: the model that extracts data from an agent's answer when the
-    agent cannot.
-    environment: further variables of the caller that agents may see. consent: coding programs on PATH that a person accepted
-    (or declined, with ``not`` before the name).
+    models: models of the llm effect by name. model: its default. extractor: the model that extracts
+    data from an agent's answer when the agent cannot.
+    environment: further variables of the caller that agents may see. consent: coding programs on
+    PATH that a person accepted (or declined, with ``not`` before the name).
     """
 
     path: Path | None = None
@@ -113,11 +121,19 @@ class Config:
     test_command: str | None = None
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables that a client sends to the worker: those of child processes, and the sources of secrets."""
+        """Return the variables that a client sends to the worker: those of child processes, and the
+        sources of secrets.
+        """
         sources = [source.env for source in self.secrets.values() if source.env is not None]
-        leading = KEYRING if any(source.keyring is not None for source in self.secrets.values()) else ()
-        return select(environment, (*CARRIED, *self.environment, *KEY_VARIABLES, *sources, *leading))
+        leading = (
+            KEYRING if any(source.keyring is not None for source in self.secrets.values()) else ()
+        )
+        return select(
+            environment, (*CARRIED, *self.environment, *KEY_VARIABLES, *sources, *leading)
+        )
 
     def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables of an agent's process; a secret only if ``environment`` names its variable too."""
+        """Return the variables of an agent's process; a secret only if ``environment`` names its
+        variable too.
+        """
         return select(environment, (*CARRIED, *self.environment))

@@ -142,11 +142,17 @@ def explain(error: ValidationError) -> Iterator[str]:
             yield f"{where}: must be a mapping of keys to values, not {item['input']!r}"
             continue
         if item["type"] != "extra_forbidden":
-            yield f"{where}: {item['msg']}, not {item['input']!r}" if item["type"] != "missing" else f"{where}: is missing"
+            yield (
+                f"{where}: {item['msg']}, not {item['input']!r}"
+                if item["type"] != "missing"
+                else f"{where}: is missing"
+            )
             continue
         known = known_keys(item["loc"])
         near = get_close_matches(str(item["loc"][-1]), known, n=1, cutoff=0.5)
-        yield f"{where}: unknown key; " + (f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}")
+        yield f"{where}: unknown key; " + (
+            f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+        )
 
 
 def known_keys(location: tuple[int | str, ...]) -> list[str]:
@@ -163,7 +169,9 @@ def known_keys(location: tuple[int | str, ...]) -> list[str]:
 
 
 def dangling(section: ConfigSection) -> Iterator[str]:
-    """Yield problems that no schema finds: secrets with no source or two, invalid variable names, unknown models."""
+    """Yield problems that no schema finds: secrets with no source or two, invalid variable names,
+    unknown models.
+    """
     for name, source in section.secrets.items():
         if [source.env, source.file, source.keyring].count(None) != 2:
             yield f"secrets.{name}: give exactly one of env (a variable's name), file (a path) and keyring (SERVICE/USER)"
@@ -180,16 +188,24 @@ def dangling(section: ConfigSection) -> Iterator[str]:
             yield f"search.url: {exc}"
     for key, chosen in (("model", section.model), ("extractor", section.extractor)):
         if chosen is not None and chosen not in section.models:
-            near = get_close_matches(chosen, section.models, n=3) or sorted(section.models) or ["none"]
+            near = (
+                get_close_matches(chosen, section.models, n=3) or sorted(section.models) or ["none"]
+            )
             yield f"{key}: there is no model {chosen!r} under models (there are: {', '.join(near)})"
 
 
 def clear_credentials(value: object, where: str) -> Iterator[str]:
-    """Yield each credential in clear text; ``secret:NAME`` is required, since config files get copied, shown and committed."""
+    """Yield each credential in clear text; ``secret:NAME`` is required, since config files get
+    copied, shown and committed.
+    """
     if not isinstance(value, Mapping):
         return
     for key, inner in value.items():
-        if isinstance(inner, str) and CREDENTIAL_KEY.search(str(key)) and not inner.startswith("secret:"):
+        if (
+            isinstance(inner, str)
+            and CREDENTIAL_KEY.search(str(key))
+            and not inner.startswith("secret:")
+        ):
             yield f"{where}.{key}: a credential does not belong here; write secret:NAME, and under secrets where NAME comes from"
         yield from clear_credentials(inner, f"{where}.{key}")
 
@@ -198,12 +214,18 @@ def settle(section: ConfigSection, path: Path) -> Config:
     limits = section.limits
     return Config(
         path=path,
-        agents={name: AgentSettings(use=agent.use, settings=agent.model_extra or {}) for name, agent in section.agents.items()},
+        agents={
+            name: AgentSettings(use=agent.use, settings=agent.model_extra or {})
+            for name, agent in section.agents.items()
+        },
         agent=section.agent,
         roles=section.roles,
         models={
             name: AgentSettings(
-                use=model.use, settings=model.model_dump(by_alias=True, exclude={"use"}, exclude_unset=True, exclude_none=True)
+                use=model.use,
+                settings=model.model_dump(
+                    by_alias=True, exclude={"use"}, exclude_unset=True, exclude_none=True
+                ),
             )
             for name, model in section.models.items()
         },
@@ -225,7 +247,9 @@ def settle(section: ConfigSection, path: Path) -> Config:
         sandbox=section.sandbox,
         search=None if section.search is None else SearchSettings(**section.search.model_dump()),
         secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
-        prices={name: price.model_dump(exclude_none=True) for name, price in section.prices.items()},
+        prices={
+            name: price.model_dump(exclude_none=True) for name, price in section.prices.items()
+        },
         environment=tuple(section.environment),
         consent=tuple(section.consent),
         test_command=section.test_command,
@@ -237,4 +261,7 @@ def source_of(section: SecretSection, directory: Path) -> SecretSource:
     if section.keyring is not None:
         service, _, user = section.keyring.rpartition("/")
         return SecretSource(keyring=(service, user))
-    return SecretSource(env=section.env, file=None if section.file is None else directory / Path(section.file).expanduser())
+    return SecretSource(
+        env=section.env,
+        file=None if section.file is None else directory / Path(section.file).expanduser(),
+    )

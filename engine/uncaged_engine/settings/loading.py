@@ -1,4 +1,6 @@
-"""Loading of a store's configuration. The YAML reader is imported only for a config file with content."""
+"""Loading of a store's configuration. The YAML reader is imported only for a config file with
+content.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ def load(store: Store) -> Config:
     """Read the store's ``config.yaml``; a missing or blank file is the default.
 
     Raises:
-        UsageError: the file is invalid; the message has the path, the dotted key and the nearest known one.
+        UsageError: the file is invalid; the message has the path, the dotted key and the nearest
+            known one.
     """
     try:
         data = store.config_path.read_bytes()

@@ -1,4 +1,6 @@
-"""Resolution of ``secret:NAME`` references, and redaction of the resolved values in everything that is written to disk."""
+"""Resolution of ``secret:NAME`` references, and redaction of the resolved values in everything that
+is written to disk.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,14 @@ from .system_keyring import read_secret
 
 PREFIX = "secret:"
 MIN_CHARACTERS = 6
-"""Shorter values are not redacted: replacing every ``1`` would destroy a text and protect nothing."""
+"""Shorter values are not redacted: replacing every ``1`` would destroy a text and protect
+nothing.
+"""
 
 
-def resolve(value: object, config: Config, environment: Mapping[str, str]) -> tuple[object, dict[str, str]]:
+def resolve(
+    value: object, config: Config, environment: Mapping[str, str]
+) -> tuple[object, dict[str, str]]:
     """Replace each text ``secret:NAME`` inside *value*.
 
     Returns:
@@ -41,7 +47,9 @@ def resolve(value: object, config: Config, environment: Mapping[str, str]) -> tu
 
 
 def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> str:
-    """Return the value of the secret *name*; EnvironmentLacks names it and its source when there is none."""
+    """Return the value of the secret *name*; EnvironmentLacks names it and its source when there is
+    none.
+    """
     source = config.secrets.get(name) or keys.source_of(name, config.keys, environment)
     if source is None:
         advice = f"`uncaged-workflow keys set {name}`, or add `secrets: {{{name}: {{env: VARIABLE}}}}` to config.yaml"
@@ -51,20 +59,30 @@ def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> s
     if source.env is not None:
         value = environment.get(source.env, "")
         if not value:
-            raise EnvironmentLacks(f"secret:{name} comes from {source}, which is not set", remedy="set it")
+            raise EnvironmentLacks(
+                f"secret:{name} comes from {source}, which is not set", remedy="set it"
+            )
         return value
     try:
         value = source.file.read_text("utf-8").strip() if source.file is not None else ""
     except (OSError, UnicodeDecodeError) as exc:
-        raise EnvironmentLacks(f"secret:{name} comes from {source}, which cannot be read ({exc})", remedy="correct it") from exc
+        raise EnvironmentLacks(
+            f"secret:{name} comes from {source}, which cannot be read ({exc})", remedy="correct it"
+        ) from exc
     if not value:
-        raise EnvironmentLacks(f"secret:{name} comes from {source}, which is empty", remedy="fill it")
+        raise EnvironmentLacks(
+            f"secret:{name} comes from {source}, which is empty", remedy="fill it"
+        )
     return value
 
 
 def redact(value: object, secrets: Mapping[str, str]) -> object:
-    """Replace every occurrence of a secret's value in the texts (keys included) of *value* by ``secret:NAME``."""
-    longest_first = sorted((text for text in secrets if len(text) >= MIN_CHARACTERS), key=len, reverse=True)
+    """Replace every occurrence of a secret's value in the texts (keys included) of *value* by
+    ``secret:NAME``.
+    """
+    longest_first = sorted(
+        (text for text in secrets if len(text) >= MIN_CHARACTERS), key=len, reverse=True
+    )
     if not longest_first:
         return value
 

@@ -1,6 +1,8 @@
-"""Reader of the system keyring, in a child process with a timeout and the environment of the thread's caller.
+"""Reader of the system keyring, in a child process with a timeout and the environment of the
+thread's caller.
 
-`python -m uncaged_engine.settings.system_keyring SERVICE USER` prints ``{"value": …}``, or ``{"problem": word, "message": …}``.
+`python -m uncaged_engine.settings.system_keyring SERVICE USER` prints ``{"value": …}``, or
+``{"problem": word, "message": …}``.
 """
 
 from __future__ import annotations
@@ -20,17 +22,27 @@ from .variables import CARRIED, INTERPRETER, KEYRING, select
 
 TIMEOUT_S = 30.0
 KNOWN_FOR_S = 10
-"""Time to live of a cached value: few processes for a flow with many requests, and a replaced value is noticed soon."""
+"""Time to live of a cached value: few processes for a flow with many requests, and a replaced value
+is noticed soon.
+"""
 MAX_MESSAGE_CHARACTERS = 300
 
 
-def read_secret(name: str, service: str, user: str, environment: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> str:
+def read_secret(
+    name: str,
+    service: str,
+    user: str,
+    environment: Mapping[str, str],
+    *,
+    timeout_s: float = TIMEOUT_S,
+) -> str:
     """Return the value of the secret *name*: the keyring's entry for *user* at *service*.
 
     Args:
         environment: the caller's variables, which lead to the caller's keyring.
     Raises:
-        EnvironmentLacks: the library, a keyring, or the entry is missing; the message has the command that adds it.
+        EnvironmentLacks: the library, a keyring, or the entry is missing; the message has the
+            command that adds it.
     """
     variables = tuple(sorted(select(environment, (*CARRIED, *KEYRING)).items()))
     try:
@@ -40,7 +52,9 @@ def read_secret(name: str, service: str, user: str, environment: Mapping[str, st
     if "value" in answer:
         return answer["value"]
     what, remedy = _explained(name, answer["problem"], answer["message"], service, user)
-    raise EnvironmentLacks(f"secret:{name} comes from the system keyring ({service}/{user}), {what}", remedy=remedy)
+    raise EnvironmentLacks(
+        f"secret:{name} comes from the system keyring ({service}/{user}), {what}", remedy=remedy
+    )
 
 
 def _explained(name: str, problem: str, message: str, service: str, user: str) -> tuple[str, str]:
@@ -48,9 +62,15 @@ def _explained(name: str, problem: str, message: str, service: str, user: str) -
     command = (sys.executable, "-m", "keyring")
     match problem:
         case "library":
-            return "but the library for it is not installed", f"run `{sys.executable} -m pip install 'uncaged-workflow[keyring]'`"
+            return (
+                "but the library for it is not installed",
+                f"run `{sys.executable} -m pip install 'uncaged-workflow[keyring]'`",
+            )
         case "none":
-            return "which holds nothing for that name", f"run `{shlex.join((*command, 'set', service, user))}`"
+            return (
+                "which holds nothing for that name",
+                f"run `{shlex.join((*command, 'set', service, user))}`",
+            )
         case "backend":
             other = f"or take {name} out of config.yaml and run `uncaged-workflow keys set {name}`"
             return (
@@ -60,7 +80,10 @@ def _explained(name: str, problem: str, message: str, service: str, user: str) -
         case "time":
             return "which does not answer", "unlock it: it may wait for you"
         case _:
-            return f"which cannot be read ({message})", f"unlock it, or try `{shlex.join((*command, 'get', service, user))}`"
+            return (
+                f"which cannot be read ({message})",
+                f"unlock it, or try `{shlex.join((*command, 'get', service, user))}`",
+            )
 
 
 class _Unanswered(Exception):
@@ -72,7 +95,13 @@ class _Unanswered(Exception):
 
 
 @lru_cache(maxsize=32)
-def _ask(service: str, user: str, environment: tuple[tuple[str, str], ...], timeout_s: float, _period: int) -> dict[str, str]:
+def _ask(
+    service: str,
+    user: str,
+    environment: tuple[tuple[str, str], ...],
+    timeout_s: float,
+    _period: int,
+) -> dict[str, str]:
     command = [sys.executable, "-P", "-B", "-m", __name__, service, user]
     try:
         done = subprocess.run(
@@ -91,10 +120,14 @@ def _ask(service: str, user: str, environment: tuple[tuple[str, str], ...], time
         value = answer.get("value")
     except (ValueError, AttributeError):
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise _Unanswered("broken", (last or [f"exit code {done.returncode}"])[0][:MAX_MESSAGE_CHARACTERS]) from None
+        raise _Unanswered(
+            "broken", (last or [f"exit code {done.returncode}"])[0][:MAX_MESSAGE_CHARACTERS]
+        ) from None
     if isinstance(value, str) and value.strip():
         return {"value": value.strip()}
-    raise _Unanswered(str(answer.get("problem", "none")), str(answer.get("message", ""))[:MAX_MESSAGE_CHARACTERS])
+    raise _Unanswered(
+        str(answer.get("problem", "none")), str(answer.get("message", ""))[:MAX_MESSAGE_CHARACTERS]
+    )
 
 
 def main(service: str, user: str) -> dict[str, str]:

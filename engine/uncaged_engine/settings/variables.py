@@ -1,4 +1,6 @@
-"""Names of the caller's variables that other processes get. Imports nothing, since workers are started before anything else is loaded."""
+"""Names of the caller's variables that other processes get. Imports nothing, since workers are
+started before anything else is loaded.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,16 @@ CARRIED = (
     *("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
     *("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"),
-    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+    *(
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+    ),
 )
 """Variables that every child process may see; none of them is a credential."""
 
@@ -32,9 +43,18 @@ KEY_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 """Credentials that are secrets of the same name without being configured."""
 
 KEYRING = ("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "PYTHON_KEYRING_BACKEND")
-"""Further variables for access to the caller's keyring; passed on only if a secret comes from there."""
+"""Further variables for access to the caller's keyring; passed on only if a secret comes from
+there.
+"""
 
-INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "PYTHONUTF8", "LD_LIBRARY_PATH")
+INTERPRETER = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONWARNINGS",
+    "PYTHONUTF8",
+    "LD_LIBRARY_PATH",
+)
 """Variables of a Python interpreter that runs our own code."""
 
 

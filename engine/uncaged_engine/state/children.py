@@ -1,6 +1,8 @@
-"""Child threads of an open effect that were removed: what they did is not known, so the effect's rule is `ask`.
+"""Child threads of an open effect that were removed: what they did is not known, so the effect's
+rule is `ask`.
 
-A child's journal says whether it was started. Without a journal, its marker (`ID.removed`) says that there was one.
+A child's journal says whether it was started. Without a journal, its marker (`ID.removed`) says
+that there was one.
 """
 
 from __future__ import annotations
@@ -28,8 +30,12 @@ class OpenEffect:
     intended_ms: int
     done: Container[int] = ()
 
-    def rule(self, handler: Handler, body: object, bundle: Bundle, *, part: int | None = None) -> Rule:
-        """Return what the handler of the effect, or of a part of it, declares; `ask` if it is a flow whose thread was removed."""
+    def rule(
+        self, handler: Handler, body: object, bundle: Bundle, *, part: int | None = None
+    ) -> Rule:
+        """Return what the handler of the effect, or of a part of it, declares; `ask` if it is a
+        flow whose thread was removed.
+        """
         key = f"{self.thread}/{self.seq}{'' if part is None else f'.{part}'}"
         child = handler.child(key, self.intended_ms)
         if child is not None and self.store.was_removed(child):
@@ -37,18 +43,28 @@ class OpenEffect:
         return handler.rule(body, bundle)
 
     def children(self, kind: str, body: object) -> Iterator[ThreadId]:
-        """Yield the ids of the threads that the effect starts, in order, whether they were started or not."""
+        """Yield the ids of the threads that the effect starts, in order, whether they were started
+        or not.
+        """
         place = f"{self.thread}/{self.seq}"
-        inner = [(f"{place}.{index}", part) for index, (part, _) in enumerate(parts_of(kind, body) or ()) if index not in self.done]
+        inner = [
+            (f"{place}.{index}", part)
+            for index, (part, _) in enumerate(parts_of(kind, body) or ())
+            if index not in self.done
+        ]
         for key, one in [(place, kind), *inner]:
-            with suppress(NotFoundError):  # nothing here performs effects of that kind, so it starts no thread here
+            with suppress(
+                NotFoundError
+            ):  # nothing here performs effects of that kind, so it starts no thread here
                 child = handler_for(one).child(key, self.intended_ms)
                 if child is not None:
                     yield child
 
 
 def parts_of(kind: str, body: object) -> Sequence[tuple[str, object]] | None:
-    """Return the effects inside a composite one; None for an effect of another kind, or of one that is not known here."""
+    """Return the effects inside a composite one; None for an effect of another kind, or of one that
+    is not known here.
+    """
     try:
         handler = handler_for(kind)
     except NotFoundError:

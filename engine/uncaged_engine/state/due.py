@@ -11,8 +11,13 @@ from ..effect_kinds import handler_for
 
 
 def is_due(records: Sequence[Mapping[str, Any]], now_ms: int) -> bool:
-    """Return whether the last thing that a thread asked for is an effect that waits for a moment, which has come."""
-    intent = next((record for record in reversed(records) if "seq" in record and "attempt" not in record), None)
+    """Return whether the last thing that a thread asked for is an effect that waits for a moment,
+    which has come.
+    """
+    intent = next(
+        (record for record in reversed(records) if "seq" in record and "attempt" not in record),
+        None,
+    )
     effect = intent.get("intent") if intent is not None else None
     if intent is None or not isinstance(effect, Mapping) or len(effect) != 1:
         return False

@@ -1,4 +1,6 @@
-"""Error that ended a bundle: its type, its trace, and the line of the bundle's source at which it was raised."""
+"""Error that ended a bundle: its type, its trace, and the line of the bundle's source at which it
+was raised.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]{1,9}) in (?P<function>[^:]+)(?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleFailure:
-    """trace: frames, the outermost first. line: the innermost one of the bundle's own file; None if no frame is in it.
+    """trace: frames, the outermost first. line: the innermost one of the bundle's own file; None if
+    no frame is in it.
 
-    source: that line as it is in the store, "" if the bundle cannot be read. function: what it is in.
+    source: that line as it is in the store, "" if the bundle cannot be read. function: what it is
+    in.
     """
 
     type: str
@@ -40,7 +44,9 @@ class BundleFailure:
         }
 
 
-def bundle_failure(end: Mapping[str, Any] | None, file: str, source: bytes | None) -> BundleFailure | None:
+def bundle_failure(
+    end: Mapping[str, Any] | None, file: str, source: bytes | None
+) -> BundleFailure | None:
     """Return why the bundle raised, from its thread's end record; None if it did not.
 
     Args:
@@ -50,7 +56,11 @@ def bundle_failure(end: Mapping[str, Any] | None, file: str, source: bytes | Non
     if not isinstance(error, Mapping) or not isinstance(error.get("type"), str):
         return None
     trace = tuple(line for line in str(error.get("trace", "")).splitlines() if line)[-MAX_FRAMES:]
-    own = [found for frame in trace if (found := PLACE.fullmatch(frame)) is not None and found["file"] == file]
+    own = [
+        found
+        for frame in trace
+        if (found := PLACE.fullmatch(frame)) is not None and found["file"] == file
+    ]
     line = int(own[-1]["line"]) if own else None
     lines = source.decode("utf-8", "replace").splitlines() if source is not None else []
     return BundleFailure(

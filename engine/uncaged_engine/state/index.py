@@ -1,17 +1,22 @@
-"""SQLite index of a store's threads (``index.db``): names, summaries of ended threads, and the journals that may be locked.
+"""SQLite index of a store's threads (``index.db``): names, summaries of ended threads, and the
+journals that may be locked.
 
 Journals are the only truth; the file may be deleted at any time.
 
-Rule 1: a summary is kept with the stamp of the journal's file (inode, size, times of change in ns) from before it was read, and
-  counts only while the file has that stamp. A resume, a cut tail, a restored backup or an edit change it, whatever a clock says.
-Rule 2: only what the journal's bytes decide alone is kept: the summary of a thread that has ended, and has no effect about which
-  a person has to decide. Of any other thread the index knows the name.
-Rule 3: a worker writes to the order log after it took a journal's lock, and before it appends. So whatever is locked is in
-  `taken_up`, or in the log after the place that the index knows. A row goes only if its lock was seen free after the log had been
-  read that far, and if it was not taken up again since.
-Rule 4: a file that is damaged, foreign or of another version is thrown away; one that cannot be used just now is done without.
-  Connections share a lock on the directory ``run``, and the process that throws the file away holds it alone: SQLite finds its
-  side files by name, and must not find those of another file.
+Rule 1: a summary is kept with the stamp of the journal's file (inode, size, times of change in ns)
+  from before it was read, and counts only while the file has that stamp. A resume, a cut tail, a
+  restored backup or an edit change it, whatever a clock says.
+Rule 2: only what the journal's bytes decide alone is kept: the summary of a thread that has ended,
+  and has no effect about which a person has to decide. Of any other thread the index knows the
+  name.
+Rule 3: a worker writes to the order log after it took a journal's lock, and before it appends. So
+  whatever is locked is in `taken_up`, or in the log after the place that the index knows. A row
+  goes only if its lock was seen free after the log had been read that far, and if it was not taken
+  up again since.
+Rule 4: a file that is damaged, foreign or of another version is thrown away; one that cannot be
+  used just now is done without. Connections share a lock on the directory ``run``, and the process
+  that throws the file away holds it alone: SQLite finds its side files by name, and must not find
+  those of another file.
 """
 
 from __future__ import annotations
@@ -82,7 +87,8 @@ T = TypeVar("T")
 class Noted:
     """Knowledge of the index and of the end of the order log together.
 
-    taken_up: journals that may be locked, with the place in the log at which the index learned of each; None: not in the index yet.
+    taken_up: journals that may be locked, with the place in the log at which the index learned of
+    each; None: not in the index yet.
     names: ids that only the log has so far.
     """
 
@@ -91,7 +97,9 @@ class Noted:
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
-    """Return what differs between any two states of a file; an inode may have a bit more than SQLite's integers."""
+    """Return what differs between any two states of a file; an inode may have a bit more than
+    SQLite's integers.
+    """
     return found.st_ino & MAX_INTEGER, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
@@ -105,8 +113,16 @@ def rows(store: Store) -> tuple[dict[str, Row], set[str]]:
     return _ask(store, work) or ({}, set())
 
 
-def remember(store: Store, fresh: Iterable[tuple[Stamp, ThreadSummary]], *, names: Iterable[str], gone: Iterable[str]) -> None:
-    """Keep summaries that were read from journals with these stamps, add names of threads without one, and drop threads that are gone."""
+def remember(
+    store: Store,
+    fresh: Iterable[tuple[Stamp, ThreadSummary]],
+    *,
+    names: Iterable[str],
+    gone: Iterable[str],
+) -> None:
+    """Keep summaries that were read from journals with these stamps, add names of threads without
+    one, and drop threads that are gone.
+    """
     kept = [row for stamp, summary in fresh if (row := _row_of(stamp, summary)) is not None]
     more, dropped = [_split(name) for name in names], [_split(name) for name in gone]
     if not (kept or more or dropped):
@@ -114,73 +130,105 @@ def remember(store: Store, fresh: Iterable[tuple[Stamp, ThreadSummary]], *, name
 
     def work(connection: sqlite3.Connection) -> None:
         with _written(connection):
-            connection.executemany("INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
-            connection.executemany("INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", more)
+            connection.executemany(
+                "INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                kept,
+            )
+            connection.executemany(
+                "INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", more
+            )
             connection.executemany("DELETE FROM threads WHERE hash = ? AND thread = ?", dropped)
 
     _ask(store, work)
 
 
 def noted(store: Store) -> Noted | None:
-    """Return what may be locked, and the names that are new, and keep both; None if the index has to be founded first."""
+    """Return what may be locked, and the names that are new, and keep both; None if the index has
+    to be founded first.
+    """
 
     def work(connection: sqlite3.Connection) -> Noted | None:
         known = connection.execute("SELECT place, witness FROM log").fetchone()
         place = None if known is None else OrderPlace(offset=known[0], witness=known[1])
-        tail = None if place is None or place.offset < len(place.witness) else store.noted_since(place)
+        tail = (
+            None if place is None or place.offset < len(place.witness) else store.noted_since(place)
+        )
         if place is None or tail is None:
             return None
         listed = connection.execute("SELECT hash, thread, place FROM taken_up").fetchall()
         taken_up: dict[Place, int | None] = {
-            (hash, thread): at for hash, thread, at in listed if is_bundle_hash(hash) and is_thread_id(thread)
+            (hash, thread): at
+            for hash, thread, at in listed
+            if is_bundle_hash(hash) and is_thread_id(thread)
         }
         taken_up.update(dict.fromkeys(tail.taken_up))
         if tail.place != place:
-            with suppress(sqlite3.OperationalError):  # it cannot be written just now: the next reader reads the same lines
+            with suppress(
+                sqlite3.OperationalError
+            ):  # it cannot be written just now: the next reader reads the same lines
                 _advance(connection, place, tail)
         whole = {thread for _, thread in tail.taken_up}
-        names = [(thread, hash) for hash, thread in tail.taken_up] + [(thread, "") for thread in tail.started if thread not in whole]
+        names = [(thread, hash) for hash, thread in tail.taken_up] + [
+            (thread, "") for thread in tail.started if thread not in whole
+        ]
         return Noted(taken_up=taken_up, names=tuple((thread, str(hash)) for thread, hash in names))
 
     return _ask(store, work)
 
 
-def found(store: Store, place: OrderPlace, *, names: Sequence[Place], locked: Sequence[Place]) -> None:
-    """Begin anew with all names, and with the journals that were *locked* after the order log had been read up to *place*."""
+def found(
+    store: Store, place: OrderPlace, *, names: Sequence[Place], locked: Sequence[Place]
+) -> None:
+    """Begin anew with all names, and with the journals that were *locked* after the order log had
+    been read up to *place*.
+    """
 
     def work(connection: sqlite3.Connection) -> None:
         with _written(connection):
             connection.execute("DELETE FROM log")
             connection.execute("DELETE FROM taken_up")
             connection.execute("INSERT INTO log VALUES (?, ?)", (place.offset, place.witness))
-            connection.executemany("INSERT INTO taken_up VALUES (?, ?, ?)", [(*one, place.offset) for one in locked])
-            connection.executemany("INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", names)
+            connection.executemany(
+                "INSERT INTO taken_up VALUES (?, ?, ?)", [(*one, place.offset) for one in locked]
+            )
+            connection.executemany(
+                "INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", names
+            )
 
     _ask(store, work)
 
 
 def release(store: Store, free: Iterable[tuple[Place, int | None]]) -> None:
-    """Drop journals whose lock was seen free, unless they were taken up again since `noted` gave their place."""
+    """Drop journals whose lock was seen free, unless they were taken up again since `noted` gave
+    their place.
+    """
     dropped = [(*one, at) for one, at in free if at is not None]
     if dropped:
 
         def work(connection: sqlite3.Connection) -> None:
             with _written(connection):
-                connection.executemany("DELETE FROM taken_up WHERE hash = ? AND thread = ? AND place = ?", dropped)
+                connection.executemany(
+                    "DELETE FROM taken_up WHERE hash = ? AND thread = ? AND place = ?", dropped
+                )
 
         _ask(store, work)
 
 
-def newest(store: Store, prefix: str, is_there: Callable[[ThreadId, str], bool], limit: int) -> list[ThreadId] | None:
+def newest(
+    store: Store, prefix: str, is_there: Callable[[ThreadId, str], bool], limit: int
+) -> list[ThreadId] | None:
     """Return the greatest ids that begin with *prefix*; None if there is no index.
 
     Args:
-        is_there: whether the store holds a thread, by id and hash; the hash is empty where it is not known.
+        is_there: whether the store holds a thread, by id and hash; the hash is empty where it is
+            not known.
     """
 
     def work(connection: sqlite3.Connection) -> list[ThreadId]:
         ids: dict[ThreadId, None] = {}
-        query = "SELECT thread, hash FROM threads WHERE thread >= ? AND thread < ? ORDER BY thread DESC"
+        query = (
+            "SELECT thread, hash FROM threads WHERE thread >= ? AND thread < ? ORDER BY thread DESC"
+        )
         for thread, hash in connection.execute(query, (prefix, f"{prefix}~")):
             if thread not in ids and is_thread_id(thread) and is_there(thread, hash):
                 ids[thread] = None
@@ -192,19 +240,32 @@ def newest(store: Store, prefix: str, is_there: Callable[[ThreadId, str], bool],
 
 
 def neighbours(store: Store, ids: Iterable[ThreadId]) -> list[str]:
-    """Return the ids that come just before and just after each of *ids*; nothing without an index."""
+    """Return the ids that come just before and just after each of *ids*; nothing without an
+    index.
+    """
 
     def work(connection: sqlite3.Connection) -> list[str]:
-        before, after = "SELECT max(thread) FROM threads WHERE thread < ?", "SELECT min(thread) FROM threads WHERE thread > ?"
-        near = [connection.execute(query, (one,)).fetchone()[0] for one in ids for query in (before, after)]
+        before, after = (
+            "SELECT max(thread) FROM threads WHERE thread < ?",
+            "SELECT min(thread) FROM threads WHERE thread > ?",
+        )
+        near = [
+            connection.execute(query, (one,)).fetchone()[0]
+            for one in ids
+            for query in (before, after)
+        ]
         return [one for one in near if isinstance(one, str)]
 
     return _ask(store, work) or []
 
 
 def _row_of(stamp: Stamp, summary: ThreadSummary) -> tuple[object, ...] | None:
-    """Return the columns of a summary; None if one of them is nothing that SQLite takes, or too long to be worth keeping."""
-    if len(summary.message) > MAX_TEXT or not all(abs(one) <= MAX_INTEGER for one in (*stamp, summary.started_ms, summary.updated_ms)):
+    """Return the columns of a summary; None if one of them is nothing that SQLite takes, or too
+    long to be worth keeping.
+    """
+    if len(summary.message) > MAX_TEXT or not all(
+        abs(one) <= MAX_INTEGER for one in (*stamp, summary.started_ms, summary.updated_ms)
+    ):
         return None
     try:
         f"{summary.name}{summary.message}".encode()
@@ -239,10 +300,21 @@ def _advance(connection: sqlite3.Connection, place: OrderPlace, tail: OrderTail)
         )
         if moved.rowcount != 1:
             return
-        connection.executemany("INSERT OR IGNORE INTO threads (hash, thread) VALUES ('', ?)", [(thread,) for thread in tail.started])
-        connection.executemany("DELETE FROM threads WHERE hash = '' AND thread = ?", [(thread,) for _, thread in tail.taken_up])
-        connection.executemany("INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", tail.taken_up)
-        connection.executemany("INSERT OR REPLACE INTO taken_up VALUES (?, ?, ?)", [(*one, tail.place.offset) for one in tail.taken_up])
+        connection.executemany(
+            "INSERT OR IGNORE INTO threads (hash, thread) VALUES ('', ?)",
+            [(thread,) for thread in tail.started],
+        )
+        connection.executemany(
+            "DELETE FROM threads WHERE hash = '' AND thread = ?",
+            [(thread,) for _, thread in tail.taken_up],
+        )
+        connection.executemany(
+            "INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", tail.taken_up
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO taken_up VALUES (?, ?, ?)",
+            [(*one, tail.place.offset) for one in tail.taken_up],
+        )
 
 
 @contextmanager
@@ -263,7 +335,9 @@ class _ForeignFile(Exception):
 
 
 def _ask(store: Store, work: Callable[[sqlite3.Connection], T]) -> T | None:
-    """Return what *work* returns; None if there is no index to be had. A file that is none is thrown away, and an empty one is asked."""
+    """Return what *work* returns; None if there is no index to be had. A file that is none is
+    thrown away, and an empty one is asked.
+    """
     path = store.root / NAME
     for _ in range(2):
         with _directory_lock(store.run, fcntl.LOCK_SH) as is_ours:
@@ -298,12 +372,22 @@ def _connect(path: Path) -> sqlite3.Connection:
         raise _ForeignFile
     if stat.S_IMODE(found.st_mode) & 0o077:
         path.chmod(0o600)
-    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=BUSY_S, isolation_level=None)
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=BUSY_S, isolation_level=None
+    )
     try:
         if not found.st_size:
             _make(connection)
-        head = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version", "journal_mode")]
-        tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"))
+        head = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "journal_mode")
+        ]
+        tables = tuple(
+            sql
+            for (sql,) in connection.execute(
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+            )
+        )
         if head != [APPLICATION, VERSION, "delete"] or tables != SCHEMA:
             raise _ForeignFile
     except BaseException:

@@ -34,10 +34,13 @@ _TIMESTAMP = b',"timestamp":'
 class ThreadSummary:
     """One line of a listing.
 
-    steps: finished ones. success: what a completed thread's result says (True if it says nothing), None for others.
-    spent: what it used up, without what a fork inherited. problem: why the thread cannot be read in full, if it cannot.
+    steps: finished ones. success: what a completed thread's result says (True if it says nothing),
+    None for others.
+    spent: what it used up, without what a fork inherited. problem: why the thread cannot be read in
+    full, if it cannot.
     imported: its first steps were recorded on another machine.
-    undecided: effects that may have been performed without an outcome; `resume` needs a decision about them, whatever the status is.
+    undecided: effects that may have been performed without an outcome; `resume` needs a decision
+    about them, whatever the status is.
     """
 
     thread_id: ThreadId
@@ -59,9 +62,11 @@ class ThreadSummary:
 class ThreadView:
     """A thread in full.
 
-    start: the start record as this machine uses it: of an imported thread without what a stranger bound (``origin``).
-    records: its journal's lines after the start record, in order, without their chains. spent: what agents and models used up in it,
-    without inherited_spent, which a fork copied from its source. failure: why its bundle raised, if that ended it.
+    start: the start record as this machine uses it: of an imported thread without what a stranger
+    bound (``origin``).
+    records: its journal's lines after the start record, in order, without their chains. spent: what
+    agents and models used up in it, without inherited_spent, which a fork copied from its source.
+    failure: why its bundle raised, if that ended it.
     ran_ms: how long it ran, up to its last line.
     """
 
@@ -81,7 +86,9 @@ class ThreadView:
         return isinstance(imported, Mapping) and not imported["bound"]
 
 
-def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> ThreadSummary:
+def summarise(
+    store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
+) -> ThreadSummary:
     """Read just enough of a journal to list it: its head, and its last lines.
 
     Raises:
@@ -90,8 +97,11 @@ def summarise(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | s
     return read_summary(store, bundle, thread, path)[0]
 
 
-def read_summary(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> tuple[ThreadSummary, bool]:
-    """Return the same, and whether the journal's bytes decide it alone: it has ended, nothing is in doubt, and no worker holds it.
+def read_summary(
+    store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
+) -> tuple[ThreadSummary, bool]:
+    """Return the same, and whether the journal's bytes decide it alone: it has ended, nothing is in
+    doubt, and no worker holds it.
 
     Raises:
         NotFoundError: it was removed since it was looked up.
@@ -103,15 +113,21 @@ def read_summary(store: Store, bundle: BundleHash, thread: ThreadId, path: Path 
     return summary, is_settled
 
 
-def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str) -> tuple[ThreadSummary, bool]:
+def _summary_of_file(
+    store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
+) -> tuple[ThreadSummary, bool]:
     try:
         fd = -1 if os.fspath(path).endswith(archive.SUFFIX) else _opened(path)
         if fd < 0:
             data = archive.contents(Path(path))
             history = recover(data, bundle, thread)
-            return summary_of(history, store, bundle, thread, data, locked=False), _is_settled(history)
+            return summary_of(history, store, bundle, thread, data, locked=False), _is_settled(
+                history
+            )
         try:
-            locked = lock.held(fd)  # before its size: a thread that ends in between is not taken for a dead one
+            locked = lock.held(
+                fd
+            )  # before its size: a thread that ends in between is not taken for a dead one
             why = None if locked else trouble.find(Path(path))
             size = os.fstat(fd).st_size
             if why is not None or size <= WINDOW_BYTES:
@@ -142,8 +158,14 @@ def _summary_of_file(store: Store, bundle: BundleHash, thread: ThreadId, path: P
 
 
 def _is_settled(history: History) -> bool:
-    """Whether a thread's end depends on nothing else. What an open effect needs depends on its handler, the bundle and other threads."""
-    return history.end is not None and history.damage is None and (history.pending is None or not history.pending.doubtful)
+    """Whether a thread's end depends on nothing else. What an open effect needs depends on its
+    handler, the bundle and other threads.
+    """
+    return (
+        history.end is not None
+        and history.damage is None
+        and (history.pending is None or not history.pending.doubtful)
+    )
 
 
 def _opened(path: Path | str) -> int:
@@ -160,25 +182,42 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     Raises:
         DamagedError: not even its start can be read.
     """
-    locked = lock.is_live(archive.plain_of(path))  # before the bytes: a thread that ends in between is not taken for a dead one
-    found = durable.Durable(data=archive.contents(path), trouble=None) if locked else durable.read(path)
-    return view_of(recover(found.data, bundle, thread), found, store, (bundle, thread, path), locked=locked)
+    locked = lock.is_live(
+        archive.plain_of(path)
+    )  # before the bytes: a thread that ends in between is not taken for a dead one
+    found = (
+        durable.Durable(data=archive.contents(path), trouble=None) if locked else durable.read(path)
+    )
+    return view_of(
+        recover(found.data, bundle, thread), found, store, (bundle, thread, path), locked=locked
+    )
 
 
 def view_of(
-    history: History, found: durable.Durable, store: Store, place: tuple[BundleHash, ThreadId, Path], *, locked: bool
+    history: History,
+    found: durable.Durable,
+    store: Store,
+    place: tuple[BundleHash, ThreadId, Path],
+    *,
+    locked: bool,
 ) -> ThreadView:
     """Return the whole of a thread whose journal was read and recovered."""
     (bundle, thread, path), data = place, found.data
     summary = summary_of(history, store, bundle, thread, data, locked=locked, why=found.trouble)
     blobs = Blobs(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
-    end = None if history.end is None else next(record for record in reversed(records) if "end" in record)
+    end = (
+        None
+        if history.end is None
+        else next(record for record in reversed(records) if "end" in record)
+    )
     elsewhere = origin.ThreadOrigin.of(path)
     return ThreadView(
         summary=summary if elsewhere is None else replace(summary, imported=True),
         start=records[0] if elsewhere is None else elsewhere.start(records[0], history),
-        records=records[1:] if elsewhere is None else [elsewhere.step(record, history) for record in records[1:]],
+        records=records[1:]
+        if elsewhere is None
+        else [elsewhere.step(record, history) for record in records[1:]],
         end=end,
         spent=history.spent.minus(history.inherited_spent),
         inherited_spent=history.inherited_spent,
@@ -187,7 +226,9 @@ def view_of(
     )
 
 
-def _failure_of(store: Store, bundle: BundleHash, end: Mapping[str, Any] | None) -> BundleFailure | None:
+def _failure_of(
+    store: Store, bundle: BundleHash, end: Mapping[str, Any] | None
+) -> BundleFailure | None:
     if end is None or end["end"] != "failed":
         return None
     path = store.bundle_path(bundle)
@@ -241,10 +282,16 @@ def summary_of(
     locked: bool,
     why: Trouble | None = None,
 ) -> ThreadSummary:
-    """Return the summary of a journal that was read. why: what its last owner, or a reader, noted about the disk."""
+    """Return the summary of a journal that was read. why: what its last owner, or a reader, noted
+    about the disk.
+    """
     names = () if locked and history.end is None else undecided(history, store, bundle)
     state = status(_facts(history, bool(names)), locked=locked)
-    problem = None if history.damage is None or history.damage.tail else f"line {history.damage.line}: {history.damage.reason}"
+    problem = (
+        None
+        if history.damage is None or history.damage.tail
+        else f"line {history.damage.line}: {history.damage.reason}"
+    )
     return ThreadSummary(
         thread_id=thread,
         hash=bundle,
@@ -253,7 +300,9 @@ def summary_of(
         steps=len(history.steps),
         started_ms=int(history.start["timestamp"]),
         updated_ms=_last_timestamp(data[: history.good_bytes]),
-        message=reason(history, state, data, undecided=names, why=why.message if why is not None else ""),
+        message=reason(
+            history, state, data, undecided=names, why=why.message if why is not None else ""
+        ),
         success=_success(history.end),
         spent=history.spent.minus(history.inherited_spent),
         problem=problem,
@@ -262,7 +311,9 @@ def summary_of(
 
 
 def _last_timestamp(data: bytes) -> int:
-    """Return when the last whole line was written; the times of the files may be another machine's."""
+    """Return when the last whole line was written; the times of the files may be another
+    machine's.
+    """
     end = data.rfind(b"\n")
     at = data.rfind(_TIMESTAMP, 0, end)
     return int(data[at + len(_TIMESTAMP) : data.index(b",", at + 1)])
@@ -275,14 +326,20 @@ def _success(end: Mapping[str, Any] | None) -> bool | None:
     return result.get("success") is not False if isinstance(result, dict) else True
 
 
-def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool) -> tuple[ThreadSummary, bool]:
+def _summary_of_tail(
+    store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool
+) -> tuple[ThreadSummary, bool]:
     """Summarise from the last lines, and from the whole file only if they are not enough."""
     tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
     last = _line_start(tail, len(tail))
     if _ends_settled(tail, last):
         end = decode(tail[last:-1])
         steps = _last_step(tail, last)
-        if isinstance(end, dict) and steps is not None and (end["end"] not in RESUMABLE or _follows_step(tail, last)):
+        if (
+            isinstance(end, dict)
+            and steps is not None
+            and (end["end"] not in RESUMABLE or _follows_step(tail, last))
+        ):
             summary = ThreadSummary(
                 thread_id=thread,
                 hash=bundle,
@@ -298,7 +355,9 @@ def _summary_of_tail(store: Store, bundle: BundleHash, thread: ThreadId, fd: int
             return summary, not locked
     data = os.pread(fd, size, 0)
     history = recover(data, bundle, thread)
-    return summary_of(history, store, bundle, thread, data, locked=locked), not locked and _is_settled(history)
+    return summary_of(
+        history, store, bundle, thread, data, locked=locked
+    ), not locked and _is_settled(history)
 
 
 def _ends_settled(tail: bytes, last: int) -> bool:
@@ -311,7 +370,9 @@ def _ends_settled(tail: bytes, last: int) -> bool:
 
 
 def _follows_step(tail: bytes, last: int) -> bool:
-    """Whether only controls are between the line at *last* and a finished step, so that no effect was left open."""
+    """Whether only controls are between the line at *last* and a finished step, so that no effect
+    was left open.
+    """
     while last := _line_start(tail, last):
         shape, _ = lines.shape_of(tail[last : last + 64])
         if shape != "control":
@@ -320,7 +381,9 @@ def _follows_step(tail: bytes, last: int) -> bool:
 
 
 def _last_step(tail: bytes, last: int) -> int | None:
-    """Return how many steps are finished before the line at *last*; None if the window does not show it."""
+    """Return how many steps are finished before the line at *last*; None if the window does not
+    show it.
+    """
     while last := _line_start(tail, last):
         shape, seq = lines.shape_of(tail[last : last + 64])
         if shape == "step":

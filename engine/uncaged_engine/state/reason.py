@@ -16,8 +16,11 @@ MAX_NAMED = 3
 """How many effects are named one by one."""
 
 
-def reason(history: History, state: State, data: bytes, *, undecided: Sequence[str] = (), why: str = "") -> str:
-    """Return what its end says, what it lacks, what it asks, or which effect was left open; nothing if there is nothing to say.
+def reason(
+    history: History, state: State, data: bytes, *, undecided: Sequence[str] = (), why: str = ""
+) -> str:
+    """Return what its end says, what it lacks, what it asks, or which effect was left open; nothing
+    if there is nothing to say.
 
     Args:
         undecided: the effects about which a person has to decide before it goes on.
@@ -31,7 +34,9 @@ def reason(history: History, state: State, data: bytes, *, undecided: Sequence[s
     if state == "waiting":
         return _text_of(_last_line(data, _WAIT), "question")
     if state == "unknown" and history.pending is not None:
-        return "; ".join(filter(None, (doubt or f"{_begun(history.pending)} and may have been performed", why)))
+        return "; ".join(
+            filter(None, (doubt or f"{_begun(history.pending)} and may have been performed", why))
+        )
     if state == "interrupted":
         begun = f"{_begun(history.open)} and has no outcome yet" if history.open is not None else ""
         return "; ".join(filter(None, (begun, why)))
@@ -42,7 +47,9 @@ def doubt_about(undecided: Sequence[str]) -> str:
     """Return the words for effects that may have been performed; nothing for none."""
     if not undecided:
         return ""
-    named = ", ".join(undecided[:MAX_NAMED]) + (f" and {len(undecided) - MAX_NAMED} more" if len(undecided) > MAX_NAMED else "")
+    named = ", ".join(undecided[:MAX_NAMED]) + (
+        f" and {len(undecided) - MAX_NAMED} more" if len(undecided) > MAX_NAMED else ""
+    )
     return f"{named} {'was' if len(undecided) == 1 else 'were'} begun and may have been performed"
 
 
@@ -57,9 +64,15 @@ def end_message(end: Mapping[str, Any]) -> str:
 
 
 def _begun(pending: Pending) -> str:
-    """Return words for an effect that was begun. A large one is in a blob, which is not read for that."""
+    """Return words for an effect that was begun. A large one is in a blob, which is not read for
+    that.
+    """
     effect = decode(pending.effect) if pending.effect is not None else None
-    label = next((f" ({effect_label(kind, body)})" for kind, body in effect.items()), "") if isinstance(effect, dict) else ""
+    label = (
+        next((f" ({effect_label(kind, body)})" for kind, body in effect.items()), "")
+        if isinstance(effect, dict)
+        else ""
+    )
     return f"step {pending.seq}{label} was begun"
 
 

@@ -1,6 +1,7 @@
 """State machine of a thread: one table from a state and an event to the next state.
 
-The state itself is never stored: `status` runs the machine over what the journal ends with and whether its lock is held.
+The state itself is never stored: `status` runs the machine over what the journal ends with and
+whether its lock is held.
 """
 
 from __future__ import annotations
@@ -10,12 +11,40 @@ from typing import Final, Literal
 
 from uncaged_bundles.records import dataclass
 
-State = Literal["running", "paused", "waiting", "interrupted", "unknown", "completed", "failed", "killed", "limit", "corrupt"]
-Event = Literal["pause", "resume", "answer", "kill", "remove", "fork", "return", "raise", "cut", "lack", "wait", "crash", "doubt", "damage"]
+State = Literal[
+    "running",
+    "paused",
+    "waiting",
+    "interrupted",
+    "unknown",
+    "completed",
+    "failed",
+    "killed",
+    "limit",
+    "corrupt",
+]
+Event = Literal[
+    "pause",
+    "resume",
+    "answer",
+    "kill",
+    "remove",
+    "fork",
+    "return",
+    "raise",
+    "cut",
+    "lack",
+    "wait",
+    "crash",
+    "doubt",
+    "damage",
+]
 Target = State | Literal["gone", "same"]
 
 COMMANDS: tuple[Event, ...] = ("pause", "resume", "kill", "answer", "remove", "fork")
-"""Events that a person causes; the others happen to a thread, or are found when its journal is read."""
+"""Events that a person causes; the others happen to a thread, or are found when its journal is
+read.
+"""
 
 GONE: Final = "gone"
 SAME: Final = "same"
@@ -33,7 +62,14 @@ TABLE: dict[State, dict[Event, Target]] = {
         "fork": SAME,
         "damage": "corrupt",
     },
-    "paused": {"resume": "running", "kill": "killed", "remove": GONE, "fork": SAME, "doubt": "unknown", "damage": "corrupt"},
+    "paused": {
+        "resume": "running",
+        "kill": "killed",
+        "remove": GONE,
+        "fork": SAME,
+        "doubt": "unknown",
+        "damage": "corrupt",
+    },
     "waiting": {
         "answer": "running",
         "pause": "paused",
@@ -53,7 +89,13 @@ TABLE: dict[State, dict[Event, Target]] = {
         "doubt": "unknown",
         "damage": "corrupt",
     },
-    "unknown": {"resume": "running", "kill": "killed", "remove": GONE, "fork": SAME, "damage": "corrupt"},
+    "unknown": {
+        "resume": "running",
+        "kill": "killed",
+        "remove": GONE,
+        "fork": SAME,
+        "damage": "corrupt",
+    },
     "completed": {"remove": GONE, "fork": SAME, "damage": "corrupt"},
     "failed": {"remove": GONE, "fork": SAME, "damage": "corrupt"},
     "killed": {"resume": "running", "remove": GONE, "fork": SAME, "damage": "corrupt"},
@@ -62,7 +104,12 @@ TABLE: dict[State, dict[Event, Target]] = {
 }
 """A command that has no cell is refused. Anything else that has none leaves the state as it is."""
 
-END_EVENTS: dict[str, Event] = {"completed": "return", "failed": "raise", "killed": "kill", "limit": "cut"}
+END_EVENTS: dict[str, Event] = {
+    "completed": "return",
+    "failed": "raise",
+    "killed": "kill",
+    "limit": "cut",
+}
 """The event for each word of an end record."""
 
 NEXT_STEP: dict[State, str] = {
@@ -83,7 +130,8 @@ NEXT_STEP: dict[State, str] = {
 class Facts:
     """Facts at the end of a journal.
 
-    end: the word of an end record that nothing followed. paused, waiting: the last control that is still in force.
+    end: the word of an end record that nothing followed. paused, waiting: the last control that is
+    still in force.
     lacking: the last line is a void of the environment.
     undecided: an effect may have been performed, and only a person can decide about it.
     unsettled: the engine itself noted that it does not know what became of an effect.
@@ -104,18 +152,24 @@ class Facts:
         elif not locked:  # a worker that holds the lock goes on, whatever stopped it before
             yield from (event for event, holds in self._stops() if holds)
             yield "crash"
-            if self.unsettled or (self.undecided and not self.lacking):  # a lack counts first; `resume` asks for the decision
+            if self.unsettled or (
+                self.undecided and not self.lacking
+            ):  # a lack counts first; `resume` asks for the decision
                 yield "doubt"
         if self.corrupt:
             yield "damage"
 
     def _stops(self) -> tuple[tuple[Event, bool], ...]:
-        """Return what stopped it, in order; a pause that came while a question was open is still in force."""
+        """Return what stopped it, in order; a pause that came while a question was open is still in
+        force.
+        """
         return ("wait", self.waiting), ("pause", self.paused), ("lack", self.lacking)
 
 
 def status(facts: Facts, *, locked: bool) -> State:
-    """Return the state of a thread, from what its journal says at its end and from whether its lock is held."""
+    """Return the state of a thread, from what its journal says at its end and from whether its lock
+    is held.
+    """
     state: State = "running"
     for event in facts.events(locked=locked):
         state = after(state, event)

@@ -10,9 +10,13 @@ from ..cells.reply import BundleReply
 from ..door.outcomes import Outcome
 
 
-@dataclass(slots=True)  # not frozen, like all here that each step makes anew: freezing triples what that costs
+@dataclass(
+    slots=True
+)  # not frozen, like all here that each step makes anew: freezing triples what that costs
 class Write:
-    """Append an open record; the answer is the sealed line. flush: bring it to disk before the answer."""
+    """Append an open record; the answer is the sealed line. flush: bring it to disk before the
+    answer.
+    """
 
     body: bytes
     flush: bool = False
@@ -25,7 +29,9 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Move the largest of some fields to a blob; the answer is the other fields and a note of the blob."""
+    """Move the largest of some fields to a blob; the answer is the other fields and a note of the
+    blob.
+    """
 
     fields: Mapping[str, object]
 
@@ -42,7 +48,8 @@ class Ask:
 class StepProgress:
     """How far a thread is after an `Ask`.
 
-    reply: the bundle's next effect, or its end. seq: the last finished step; higher than that of the `Ask` if the fast lane finished more.
+    reply: the bundle's next effect, or its end. seq: the last finished step; higher than that of
+    the `Ask` if the fast lane finished more.
     outcome: of the effect in *reply*, if its intent is on disk and it has been performed already.
     """
 

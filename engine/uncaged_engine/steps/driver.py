@@ -1,8 +1,11 @@
-"""Driver of one flow thread: an operating-system thread that executes the commands of the step loop.
+"""Driver of one flow thread: an operating-system thread that executes the commands of the step
+loop.
 
 Rule 1: the driver holds the journal's lock from before the first command until after the last.
-Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the loop early; the journal stays as it is, to be resumed.
-Rule 3: a pause or kill is obeyed, or refused because the thread was left; it is never accepted and then lost.
+Rule 2: nothing but a broken disk, a bundle at fault or an engine bug leaves the loop early; the
+journal stays as it is, to be resumed.
+Rule 3: a pause or kill is obeyed, or refused because the thread was left; it is never accepted and
+then lost.
 """
 
 from __future__ import annotations
@@ -14,7 +17,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from uncaged_bundles.errors import BundleError, EngineBug, NotFoundError, RefusedError, ReplayError, UncagedError, os_problem
+from uncaged_bundles.errors import (
+    BundleError,
+    EngineBug,
+    NotFoundError,
+    RefusedError,
+    ReplayError,
+    UncagedError,
+    os_problem,
+)
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.policy import refusal
 from uncaged_bundles.version import __version__
@@ -45,7 +56,16 @@ from .request import Request, WorkerContext
 class Driver:
     """Driver of one thread. `pause` and `kill` may be called from other threads."""
 
-    def __init__(self, *, thread: ThreadId, slot: int, journal: Journal, request: Request, config: Config, worker: WorkerContext) -> None:
+    def __init__(
+        self,
+        *,
+        thread: ThreadId,
+        slot: int,
+        journal: Journal,
+        request: Request,
+        config: Config,
+        worker: WorkerContext,
+    ) -> None:
         self.thread = thread
         self._since_s = 0.0
         self._doing: Perform | None = None
@@ -78,12 +98,18 @@ class Driver:
         """
         journal, thread, worker = self._journal, self.thread, self._worker
         journal.on_flush = lambda size: worker.publish(thread, {"flushed": size})
-        self.info.note("7WQ2NHC5", f"worker {os.getpid()} of engine {__version__} takes it up, {len(journal.history.steps)} steps done")
+        self.info.note(
+            "7WQ2NHC5",
+            f"worker {os.getpid()} of engine {__version__} takes it up, {len(journal.history.steps)} steps done",
+        )
         try:
             word = self._drive_or_fail()
             self.info.note("2KD9V4TZ", f"left: {word}")
             return word
-        except (UncagedError, OSError) as exc:  # an OSError outside of an effect: what was written before could not be read
+        except (
+            UncagedError,
+            OSError,
+        ) as exc:  # an OSError outside of an effect: what was written before could not be read
             why = os_problem(exc, journal.path) if isinstance(exc, OSError) else str(exc)
             self.info.note("4TQ8ZJ1M", f"left: {why}")
             worker.publish(thread, {"left": "interrupted", **journal.note(why).document()})
@@ -95,7 +121,8 @@ class Driver:
         """Accept the request: its resume record is on disk when this returns.
 
         Raises:
-            RefusedError: the thread's state forbids it, perhaps because of a request that came first.
+            RefusedError: the thread's state forbids it, perhaps because of a request that came
+                first.
         """
         resume, history = self._request.resume, self._journal.history
         if resume is None and history.end is None and history.paused:
@@ -112,9 +139,15 @@ class Driver:
             self._journal.flush()
 
     def _refuse_unbound(self, resume: Mapping[str, Any]) -> None:
-        """Refuse an imported thread until a person has bound it: its agents, workspace and limits are a stranger's choice."""
+        """Refuse an imported thread until a person has bound it: its agents, workspace and limits
+        are a stranger's choice.
+        """
         origin = ThreadOrigin.of(self._journal.path)
-        if origin is not None and "binding" not in resume and origin.binding(self._journal.history) is None:
+        if (
+            origin is not None
+            and "binding" not in resume
+            and origin.binding(self._journal.history) is None
+        ):
             raise RefusedError(unbound(self.thread))
 
     def close(self) -> None:
@@ -131,8 +164,12 @@ class Driver:
 
     @property
     def since_ms(self) -> int:
-        """Return when the effect under way began, computed from a monotonic clock, so that setting the clock does not matter."""
-        return self.now_ms() - round((time.monotonic() - self._since_s) * 1000) if self._doing else 0
+        """Return when the effect under way began, computed from a monotonic clock, so that setting
+        the clock does not matter.
+        """
+        return (
+            self.now_ms() - round((time.monotonic() - self._since_s) * 1000) if self._doing else 0
+        )
 
     @property
     def queued(self) -> int:
@@ -145,11 +182,14 @@ class Driver:
         return self._journal.flushed_bytes
 
     def has_same_request(self, resume: object) -> bool:
-        """Tell whether the driver was started by an equal request: a client that lost the answer repeats its request."""
+        """Tell whether the driver was started by an equal request: a client that lost the answer
+        repeats its request.
+        """
         return resume == self._request.resume
 
     def pause(self) -> None:
-        """Stop before the next effect, or in one that supports a pause; the pause is on disk when this returns.
+        """Stop before the next effect, or in one that supports a pause; the pause is on disk when
+        this returns.
 
         Raises:
             NotFoundError: the thread was left just now.
@@ -157,7 +197,11 @@ class Driver:
         with self._steering:
             self._require_driven()
             before = self._stop
-            self._stop = before or "pause"  # before its line: an effect that begins after the line would not be the one in flight
+            self._stop = (
+                before or "pause"
+                # before its line: an effect that begins after the line would not be the one in
+                # flight
+            )
             try:
                 self._journal.append(lines.control("pause", {}, self.now_ms()))
                 self._journal.flush()
@@ -169,7 +213,9 @@ class Driver:
         self._cancel.pause()
 
     def kill(self) -> None:
-        """Stop now and cancel the effect under way. Raises: NotFoundError: the thread was left just now."""
+        """Stop now and cancel the effect under way. Raises: NotFoundError: the thread was left just
+        now.
+        """
         with self._steering:
             self._require_driven()
             self._stop = "kill"
@@ -180,7 +226,9 @@ class Driver:
             raise NotFoundError(f"thread {self.thread} was left just now")
 
     def _leave(self, word: str) -> str:
-        """Refuse pauses and kills from here on. A kill that arrived after the loop's last check is executed here."""
+        """Refuse pauses and kills from here on. A kill that arrived after the loop's last check is
+        executed here.
+        """
         with self._steering:
             self._left = True
         if self._stop != "kill" or word in lines.ENDS:
@@ -190,7 +238,11 @@ class Driver:
             pending = journal.reread(self._bundle.hash, self.thread).open
             if pending is not None:
                 message = "killed as it was being left"
-                journal.append(lines.void(pending.seq, "killed", message, {}, self.now_ms(), begun=pending.doubtful))
+                journal.append(
+                    lines.void(
+                        pending.seq, "killed", message, {}, self.now_ms(), begun=pending.doubtful
+                    )
+                )
             usage = self.usage()
             journal.append(lines.end("killed", {"usage": usage} if usage else {}, self.now_ms()))
             journal.flush()
@@ -230,7 +282,11 @@ class Driver:
         except BundleTooSlow as exc:
             return self._end_too_slow(exc)
         except (ReplayError, BundleError) as exc:
-            journal.append(lines.end("failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()))
+            journal.append(
+                lines.end(
+                    "failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()
+                )
+            )
             journal.flush()
             return "failed"
 
@@ -239,8 +295,17 @@ class Driver:
         journal = self._journal
         pending = journal.reread(self._bundle.hash, self.thread).open
         if pending is not None:
-            journal.append(lines.void(pending.seq, "limit", str(slow), {}, self.now_ms(), begun=pending.doubtful))
-        fields = {"limit": "bundleSeconds", "value": slow.limit_s, "message": str(slow), "usage": self.usage()}
+            journal.append(
+                lines.void(
+                    pending.seq, "limit", str(slow), {}, self.now_ms(), begun=pending.doubtful
+                )
+            )
+        fields = {
+            "limit": "bundleSeconds",
+            "value": slow.limit_s,
+            "message": str(slow),
+            "usage": self.usage(),
+        }
         journal.append(lines.end("limit", fields, self.now_ms()))
         journal.flush()
         return "limit"
@@ -249,10 +314,20 @@ class Driver:
         journal, bundle = self._journal, self._bundle
         history = journal.history
         start = start_of(journal.path, self._blobs.expand_record(history.start), history)
-        options = {} if "imported" in start else start["parameters"]["options"]  # limits of another machine do not apply
-        own = {"maxJournalBytes": self._config.limits.max_journal_bytes, "bundleSeconds": self._config.limits.bundle_s}
-        self._limits = own | {name: options[name] for name in LIMITS if name in options} | history.limits
-        self._max_rounds, self._max_steps = int(self._limits["maxRounds"]), int(self._limits["maxSteps"])
+        options = (
+            {} if "imported" in start else start["parameters"]["options"]
+        )  # limits of another machine do not apply
+        own = {
+            "maxJournalBytes": self._config.limits.max_journal_bytes,
+            "bundleSeconds": self._config.limits.bundle_s,
+        }
+        self._limits = (
+            own | {name: options[name] for name in LIMITS if name in options} | history.limits
+        )
+        self._max_rounds, self._max_steps = (
+            int(self._limits["maxRounds"]),
+            int(self._limits["maxSteps"]),
+        )
         self._spending = Spending(
             limits=self._limits,
             before=history.spent.minus(history.inherited_spent),
@@ -260,8 +335,14 @@ class Driver:
             cancel=self._cancel,
             written=journal.kept_bytes,
         )
-        if history.steps and (bundle.trusted or history.handed_over) and not bundle.descriptor.continues:
-            raise RefusedError(f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`")
+        if (
+            history.steps
+            and (bundle.trusted or history.handed_over)
+            and not bundle.descriptor.continues
+        ):
+            raise RefusedError(
+                f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`"
+            )
         self._performer = self._new_performer(start, self._spending)
         self._performer.restore(history)
         session = self._new_session(start)
@@ -289,7 +370,9 @@ class Driver:
         )
 
     def _report_progress(self, fields: Mapping[str, object]) -> None:
-        """Publish the progress of an effect and count its queued agents. Parts of one effect report in parallel."""
+        """Publish the progress of an effect and count its queued agents. Parts of one effect report
+        in parallel.
+        """
         if isinstance(fields.get("queued"), bool):
             with self._counting:
                 self._queued += 1 if fields["queued"] else -1
@@ -334,7 +417,13 @@ class Driver:
         )
         loop = run_loop(position, reply, self)
         journal = self._journal
-        lane = FastLane(context=self, journal=journal, ask=session.ask, perform=self._perform, clock_ms=self._worker.clock_ms)
+        lane = FastLane(
+            context=self,
+            journal=journal,
+            ask=session.ask,
+            perform=self._perform,
+            clock_ms=self._worker.clock_ms,
+        )
         answer: object = None
         while True:
             try:

@@ -1,11 +1,15 @@
-"""Shortcut for ordinary steps: one function call per command instead of one trip through the loop's generator.
+"""Shortcut for ordinary steps: one function call per command instead of one trip through the loop's
+generator.
 
-The loop is the specification. For a step that it takes, the lane writes the same bytes, flushes, performs and asks at the same points; a
-property test drives random histories through both and compares. Any other effect, and any other outcome than a plain answer, is left to
+The loop is the specification. For a step that it takes, the lane writes the same bytes, flushes,
+performs and asks at the same points; a property test drives random histories through both and
+compares. Any other effect, and any other outcome than a plain answer, is left to
 the loop: untouched, or performed and not yet written.
 
-Rule 1: a step is ordinary if the loop would write a plain intent for it and perform it at once: no stop, limit, refusal, role or output.
-Rule 2: the lane decides nothing. A check that fails hands the effect over, and the loop finds the reason.
+Rule 1: a step is ordinary if the loop would write a plain intent for it and perform it at once: no
+stop, limit, refusal, role or output.
+Rule 2: the lane decides nothing. A check that fails hands the effect over, and the loop finds the
+reason.
 """
 
 from __future__ import annotations
@@ -44,7 +48,9 @@ class FastLane:
         self._clock_ms = clock_ms
 
     def ask(self, seq: int, line: bytes) -> StepProgress:
-        """Send the outcome of step *seq*, and finish the next steps as long as they are ordinary."""
+        """Send the outcome of step *seq*, and finish the next steps as long as they are
+        ordinary.
+        """
         append, send, clock_ms = self._journal.append, self._ask, self._clock_ms
         while True:
             # crash here: the fast lane's outcome on disk, not yet sent; replay sends it
@@ -56,7 +62,11 @@ class FastLane:
             append(lines.intent(seq + 1, reply.body, intended_ms), flush=True)
             # crash here: the fast lane's intent is open, and whether it was performed is unknown
             outcome = self._perform(Perform(seq + 1, *effect, 1, intended_ms))
-            if type(outcome) is not Answer or len(outcome.fields) != 1 or "outcome" not in outcome.fields:
+            if (
+                type(outcome) is not Answer
+                or len(outcome.fields) != 1
+                or "outcome" not in outcome.fields
+            ):
                 return StepProgress(reply, seq, outcome)
             body = lines.step(seq + 1, outcome.fields, clock_ms())
             if len(body) > lines.SPILL_BYTES:
@@ -66,7 +76,11 @@ class FastLane:
     def _ordinary(self, reply: BundleReply, steps: int) -> tuple[str, object] | None:
         """Return kind and body of an effect that may be performed at once, or None."""
         context = self._desk
-        if reply.word != "effect" or context.stop_word() is not None or len(reply.body) > lines.SPILL_BYTES:
+        if (
+            reply.word != "effect"
+            or context.stop_word() is not None
+            or len(reply.body) > lines.SPILL_BYTES
+        ):
             return None
         try:
             effect = decode(reply.body)
@@ -75,6 +89,10 @@ class FastLane:
         if type(effect) is not dict or len(effect) != 1:
             return None
         [(kind, body)] = effect.items()
-        if kind in BY_LOOP or context.refusal(kind) is not None or limit_reached(context, kind, steps=steps, rounds=0) is not None:
+        if (
+            kind in BY_LOOP
+            or context.refusal(kind) is not None
+            or limit_reached(context, kind, steps=steps, rounds=0) is not None
+        ):
             return None
         return kind, body

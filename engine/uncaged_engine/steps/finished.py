@@ -32,7 +32,11 @@ class FinishedSteps:
             steps = [line + b"\n" for line in whole.split(b"\n")[:-1] if is_finished_step(line)]
             found = parse_records(b"".join(steps), self._blobs)
             origin = self._origin
-            self._records += found if origin is None else [origin.step(record, self._journal.history) for record in found]
+            self._records += (
+                found
+                if origin is None
+                else [origin.step(record, self._journal.history) for record in found]
+            )
             self._known_bytes += len(whole)
             return tuple(self._records)
 

@@ -1,6 +1,8 @@
-"""The step loop: a generator of commands that fixes the order of writes, flushes and effects, without any I/O.
+"""The step loop: a generator of commands that fixes the order of writes, flushes and effects,
+without any I/O.
 
-Rule 1: the bundle sees an outcome only after its line was written; the world sees the next effect only after the flush.
+Rule 1: the bundle sees an outcome only after its line was written; the world sees the next effect
+only after the flush.
 Rule 2: outcome n is a plain write; intent n+1 follows it, and one flush covers both.
 Rule 3: a failed effect is an outcome like any other: written, then thrown in.
 Rule 4: an intent is closed by exactly one step or one void; a void is never shown to the bundle.
@@ -55,7 +57,9 @@ class BadYield(Exception):
     """The bundle yielded something that is not an effect; its author has to fix it."""
 
 
-def run_loop(position: Position, reply: BundleReply, context: LoopContext) -> Generator[Command, Any, str]:
+def run_loop(
+    position: Position, reply: BundleReply, context: LoopContext
+) -> Generator[Command, Any, str]:
     """Advance one thread until it ends or must be left.
 
     Returns:
@@ -69,7 +73,13 @@ def run_loop(position: Position, reply: BundleReply, context: LoopContext) -> Ge
             stop = context.stop_word()
             if stop is not None:
                 return (yield from _stop(stop, pending, context))
-            turn = _Turn(seq=seq, rounds=rounds, raw=at.reply.body, pending=pending, answered=position.answered)
+            turn = _Turn(
+                seq=seq,
+                rounds=rounds,
+                raw=at.reply.body,
+                pending=pending,
+                answered=position.answered,
+            )
             line = yield from _take(turn, context)
         else:
             line = yield from _settle(seq, at.outcome, context)
@@ -109,12 +119,21 @@ def _take(turn: _Turn, context: LoopContext) -> Generator[Command, Any, bytes | 
     except BadYield as exc:
         return (yield from _fail(context, {"kind": "yield", "message": f"step {turn.seq}: {exc}"}))
     if turn.pending is not None and turn.pending.mark != effect_mark(turn.raw):
-        return (yield from _fail(context, {"kind": "replay", "message": mismatch(turn.seq, turn.pending.shown, turn.raw)}))
+        return (
+            yield from _fail(
+                context,
+                {"kind": "replay", "message": mismatch(turn.seq, turn.pending.shown, turn.raw)},
+            )
+        )
     over = limit_reached(context, kind, steps=turn.seq - 1, rounds=turn.rounds)
     if over is not None:
         if turn.pending is not None and turn.reopened:
             message = "a limit was reached before it was asked again"
-            yield Write(lines.void(turn.seq, "limit", message, {}, context.now_ms(), begun=turn.pending.doubtful))
+            yield Write(
+                lines.void(
+                    turn.seq, "limit", message, {}, context.now_ms(), begun=turn.pending.doubtful
+                )
+            )
         yield Write(_end(context, "limit", over), flush=True)
         return "limit"
     if kind == "output":
@@ -126,7 +145,9 @@ def _take(turn: _Turn, context: LoopContext) -> Generator[Command, Any, bytes | 
     return (yield from _settle(turn.seq, outcome, context))
 
 
-def _settle(seq: int, outcome: Outcome, context: LoopContext) -> Generator[Command, Any, bytes | str]:
+def _settle(
+    seq: int, outcome: Outcome, context: LoopContext
+) -> Generator[Command, Any, bytes | str]:
     """Write the outcome of an effect; return as `_take`."""
     match outcome:
         case Answer() | Failure():
@@ -134,7 +155,9 @@ def _settle(seq: int, outcome: Outcome, context: LoopContext) -> Generator[Comma
         case Void():
             return (yield from _write_void(seq, outcome, context))
         case Wait():
-            yield Write(lines.control("wait", {"seq": seq, **outcome.details}, context.now_ms()), flush=True)
+            yield Write(
+                lines.control("wait", {"seq": seq, **outcome.details}, context.now_ms()), flush=True
+            )
             return "waiting"
         case _:
             assert_never(outcome)
@@ -146,38 +169,65 @@ def _effect(raw: bytes) -> tuple[str, object]:
     except CodecError as exc:
         raise BadYield(f"the bundle yielded what is not an effect: {exc}") from exc
     if not isinstance(effect, dict) or len(effect) != 1:
-        raise BadYield(f"an effect is a mapping with exactly one key, its kind; the bundle yielded {shown(raw)}")
+        raise BadYield(
+            f"an effect is a mapping with exactly one key, its kind; the bundle yielded {shown(raw)}"
+        )
     [(kind, body)] = effect.items()
     return kind, body
 
 
-def limit_reached(context: LoopContext, kind: str, *, steps: int, rounds: int) -> Mapping[str, object] | None:
+def limit_reached(
+    context: LoopContext, kind: str, *, steps: int, rounds: int
+) -> Mapping[str, object] | None:
     """Return the limit that forbids an effect of this kind, as the fields of an end record."""
     if context.max_rounds() == 0 or (kind in ("role", "output") and rounds >= context.max_rounds()):
-        return {"limit": "maxRounds", "value": context.max_rounds(), "message": reached(context.max_rounds(), "round")}
+        return {
+            "limit": "maxRounds",
+            "value": context.max_rounds(),
+            "message": reached(context.max_rounds(), "round"),
+        }
     overspent = context.overspent()
     if overspent is not None:
         return overspent
     if steps >= context.max_steps():
-        return {"limit": "maxSteps", "value": context.max_steps(), "message": reached(context.max_steps(), "step")}
+        return {
+            "limit": "maxSteps",
+            "value": context.max_steps(),
+            "message": reached(context.max_steps(), "step"),
+        }
     return None
 
 
-def _resolve(turn: _Turn, kind: str, body: object, context: LoopContext) -> Generator[Command, Any, Outcome | None]:
-    """Write the intent or attempt, and perform the effect; None: only a person can tell whether it was performed."""
+def _resolve(
+    turn: _Turn, kind: str, body: object, context: LoopContext
+) -> Generator[Command, Any, Outcome | None]:
+    """Write the intent or attempt, and perform the effect; None: only a person can tell whether it
+    was performed.
+    """
     seq, pending = turn.seq, turn.pending
     intended_ms = context.now_ms() if pending is None else pending.intended_ms
     refused = context.refusal(kind)
     again = pending is not None and refused is None and not turn.answered
-    rule = context.rule(kind, body) if again and pending is not None and (pending.doubtful or pending.decided == "redo") else None
+    rule = (
+        context.rule(kind, body)
+        if again and pending is not None and (pending.doubtful or pending.decided == "redo")
+        else None
+    )
     if rule == "ask" and pending is not None and pending.doubtful:
         return None  # without a further intent: the question is about the open one
     if not turn.reopened:
-        yield from _write_intent(turn, kind, intended_ms if pending is None else context.now_ms(), is_refused=refused is not None)
+        yield from _write_intent(
+            turn,
+            kind,
+            intended_ms if pending is None else context.now_ms(),
+            is_refused=refused is not None,
+        )
     if refused is not None:
         return Failure.of("policy", refused)
     if pending is not None and pending.decided == "skip":
-        return Failure.of("skipped", f"step {seq} ({kind}) was skipped by a person; it may have been performed")
+        return Failure.of(
+            "skipped", f"step {seq} ({kind}) was skipped by a person; it may have been performed"
+        )
     attempt = 1 if pending is None else pending.tries + 1
     if pending is not None and turn.reopened and not turn.answered:
         because = "redo" if pending.decided == "redo" else "interrupted"
@@ -187,11 +237,18 @@ def _resolve(turn: _Turn, kind: str, body: object, context: LoopContext) -> Gene
     return performed
 
 
-def _write_intent(turn: _Turn, kind: str, now_ms: int, *, is_refused: bool) -> Generator[Command, Any, None]:
-    """Write the effect as yielded; of a large one that is refused only its digest, so that refusals do not fill the disk."""
+def _write_intent(
+    turn: _Turn, kind: str, now_ms: int, *, is_refused: bool
+) -> Generator[Command, Any, None]:
+    """Write the effect as yielded; of a large one that is refused only its digest, so that refusals
+    do not fill the disk.
+    """
     seq, raw = turn.seq, turn.raw
     if is_refused and len(raw) > lines.MARK_BYTES:
-        yield Write(lines.step(seq, {"intent": lines.digested(kind, raw, blob_hash(raw))}, now_ms), flush=True)
+        yield Write(
+            lines.step(seq, {"intent": lines.digested(kind, raw, blob_hash(raw))}, now_ms),
+            flush=True,
+        )
     elif len(raw) > lines.SPILL_BYTES:
         spilt: Mapping[str, object] = yield Spill({"intent": decode(raw)})
         yield Write(lines.step(seq, spilt, now_ms), flush=True)
@@ -199,15 +256,29 @@ def _write_intent(turn: _Turn, kind: str, now_ms: int, *, is_refused: bool) -> G
         yield Write(lines.intent(seq, raw, now_ms), flush=True)
 
 
-def _write_output(turn: _Turn, body: object, context: LoopContext) -> Generator[Command, Any, bytes]:
-    """Write a step that the bundle made itself, without an intent; answer a malformed one with an error."""
+def _write_output(
+    turn: _Turn, body: object, context: LoopContext
+) -> Generator[Command, Any, bytes]:
+    """Write a step that the bundle made itself, without an intent; answer a malformed one with an
+    error.
+    """
     problem = _output_problem(body, len(turn.raw))
     if problem is not None or not isinstance(body, dict):
         if not turn.reopened:
             yield from _write_intent(turn, "output", context.now_ms(), is_refused=True)
-        line: bytes = yield Write(lines.step(turn.seq, {"error": {"kind": "yield", "message": problem}}, context.now_ms()), flush=True)
+        line: bytes = yield Write(
+            lines.step(
+                turn.seq, {"error": {"kind": "yield", "message": problem}}, context.now_ms()
+            ),
+            flush=True,
+        )
         return line
-    fields = {"role": body["role"], "content": body["content"], "meta": body["meta"], "by": "bundle"}
+    fields = {
+        "role": body["role"],
+        "content": body["content"],
+        "meta": body["meta"],
+        "by": "bundle",
+    }
     line = yield Write(lines.step(turn.seq, fields, context.now_ms()), flush=True)
     return line
 
@@ -215,15 +286,23 @@ def _write_output(turn: _Turn, body: object, context: LoopContext) -> Generator[
 def _output_problem(body: object, size_bytes: int) -> str | None:
     if not isinstance(body, dict) or set(body) != {"role", "content", "meta"}:
         return "an output has exactly the keys role, content and meta"
-    if not (isinstance(body["role"], str) and isinstance(body["content"], str) and isinstance(body["meta"], dict)):
+    if not (
+        isinstance(body["role"], str)
+        and isinstance(body["content"], str)
+        and isinstance(body["meta"], dict)
+    ):
         return "an output's role and content are text, its meta is a mapping"
     if size_bytes > lines.SPILL_BYTES:
         return f"an output may be {lines.SPILL_BYTES} bytes long at most; this one has {size_bytes}"
     return None
 
 
-def _write_step(seq: int, outcome: Answer | Failure, context: LoopContext) -> Generator[Command, Any, bytes]:
-    """Write the outcome; an answer waits for the next flush (rule 2), a failure is flushed at once."""
+def _write_step(
+    seq: int, outcome: Answer | Failure, context: LoopContext
+) -> Generator[Command, Any, bytes]:
+    """Write the outcome; an answer waits for the next flush (rule 2), a failure is flushed at
+    once.
+    """
     fields = outcome.fields
     body = lines.step(seq, fields, context.now_ms())
     if len(body) > lines.SPILL_BYTES:
@@ -244,9 +323,22 @@ def _spilt(fields: Mapping[str, object]) -> Generator[Command, Any, Mapping[str,
 
 def _write_void(seq: int, void: Void, context: LoopContext) -> Generator[Command, Any, str]:
     flush = void.word == "environment"
-    yield Write(lines.void(seq, void.word, void.message, void.more, context.now_ms(), begun=void.begun, parts=void.parts), flush=flush)
+    yield Write(
+        lines.void(
+            seq,
+            void.word,
+            void.message,
+            void.more,
+            context.now_ms(),
+            begun=void.begun,
+            parts=void.parts,
+        ),
+        flush=flush,
+    )
     match void.word:
-        case "environment" if context.stop_word() == "kill":  # the kill arrived while the effect returned
+        case "environment" if (
+            context.stop_word() == "kill"
+        ):  # the kill arrived while the effect returned
             yield Write(_end(context, "killed", {}), flush=True)
             return "killed"
         case "environment":
@@ -265,7 +357,11 @@ def _stop(word: str, pending: Pending | None, context: LoopContext) -> Generator
     if word == "kill":
         if pending is not None and pending.voided is None:
             message = "killed before it was asked again"
-            yield Write(lines.void(pending.seq, "killed", message, {}, context.now_ms(), begun=pending.doubtful))
+            yield Write(
+                lines.void(
+                    pending.seq, "killed", message, {}, context.now_ms(), begun=pending.doubtful
+                )
+            )
         yield Write(_end(context, "killed", {}), flush=True)
         return "killed"
     yield Flush()  # the pause line itself was flushed by `Driver.pause`
@@ -274,11 +370,18 @@ def _stop(word: str, pending: Pending | None, context: LoopContext) -> Generator
 
 def _finish(reply: BundleReply, context: LoopContext) -> Generator[Command, Any, str]:
     if reply.word == "raise":
-        return (yield from _fail(context, {"kind": "bundle"} | _raised(reply.body) | {"kind": "bundle"}))
+        return (
+            yield from _fail(context, {"kind": "bundle"} | _raised(reply.body) | {"kind": "bundle"})
+        )
     try:
         result = decode(reply.body)
     except CodecError as exc:
-        return (yield from _fail(context, {"kind": "yield", "message": f"the bundle returned what is no JSON value: {exc}"}))
+        return (
+            yield from _fail(
+                context,
+                {"kind": "yield", "message": f"the bundle returned what is no JSON value: {exc}"},
+            )
+        )
     ending: Mapping[str, object] = {"result": result}
     if len(reply.body) > lines.SPILL_BYTES:
         ending = yield from _spilt(ending)

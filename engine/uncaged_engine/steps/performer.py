@@ -1,6 +1,8 @@
-"""Execution of effects through their handlers: retries, parts, usage and prices. Every effect gets exactly one outcome.
+"""Execution of effects through their handlers: retries, parts, usage and prices. Every effect gets
+exactly one outcome.
 
-A failure that the effect's ``retry`` covers is retried after a growing pause, with an attempt line for each. Effects inside an effect are
+A failure that the effect's ``retry`` covers is retried after a growing pause, with an attempt line
+for each. Effects inside an effect are
 sub-steps: each has its own line and flush, and is not repeated when the whole effect is.
 """
 
@@ -62,30 +64,48 @@ class Retry:
             return NO_RETRY
         if not isinstance(asked, dict) or not set(asked) <= {"times", "on", "pause_s"}:
             return 'retry is a mapping with "times", and perhaps "on" and "pause_s"'
-        times, on, pause_s = asked.get("times", 1), asked.get("on", []), asked.get("pause_s", FIRST_PAUSE_S)
+        times, on, pause_s = (
+            asked.get("times", 1),
+            asked.get("on", []),
+            asked.get("pause_s", FIRST_PAUSE_S),
+        )
         if not isinstance(times, int) or isinstance(times, bool) or not 0 <= times <= MAX_TIMES:
             return f"retry.times is a whole number from 0 to {MAX_TIMES}"
         if not isinstance(on, list) or not all(isinstance(one, str) for one in on):
             return "retry.on is a list of error kinds"
-        if not isinstance(pause_s, int | float) or isinstance(pause_s, bool) or not 0 <= pause_s <= LONGEST_PAUSE_S:
+        if (
+            not isinstance(pause_s, int | float)
+            or isinstance(pause_s, bool)
+            or not 0 <= pause_s <= LONGEST_PAUSE_S
+        ):
             return f"retry.pause_s is a number of seconds from 0 to {LONGEST_PAUSE_S:.0f}"
         return cls(times=times, on=frozenset(on), pause_s=float(pause_s))
 
     def error(self, outcome: Outcome) -> Mapping[str, object] | None:
-        """Return the error for which an outcome is tried again; None if this retry does not cover it."""
+        """Return the error for which an outcome is tried again; None if this retry does not cover
+        it.
+        """
         match outcome:
             case Failure():
                 error = outcome.error
-            case Answer(later=TryLater(after_s=after_s, reason=reason)) if after_s <= LONGEST_ASKED_S:
+            case Answer(later=TryLater(after_s=after_s, reason=reason)) if (
+                after_s <= LONGEST_ASKED_S
+            ):
                 error = {"kind": "status", "message": reason}
             case _:
                 return None
         return error if not self.on or str(error.get("kind")) in self.on else None
 
     def delay_s(self, outcome: Outcome, tried: int) -> float:
-        """Return the pause before try *tried* + 1: it doubles from try to try, and is at least as long as the other side asked for."""
+        """Return the pause before try *tried* + 1: it doubles from try to try, and is at least as
+        long as the other side asked for.
+        """
         growing: float = min(self.pause_s * 2 ** (tried - 1), LONGEST_PAUSE_S)
-        return max(growing, outcome.later.after_s) if isinstance(outcome, Answer) and outcome.later is not None else growing
+        return (
+            max(growing, outcome.later.after_s)
+            if isinstance(outcome, Answer) and outcome.later is not None
+            else growing
+        )
 
 
 NO_RETRY = Retry(times=0, on=frozenset(), pause_s=0)
@@ -95,7 +115,8 @@ NO_RETRY = Retry(times=0, on=frozenset(), pause_s=0)
 class _Leftover:
     """State of the next effect as an earlier owner of the thread left it.
 
-    doubt: whether it may have been performed. answer: a person's answer to it. done: the records of its finished parts, by index.
+    doubt: whether it may have been performed. answer: a person's answer to it. done: the records of
+    its finished parts, by index.
     """
 
     doubt: Doubt
@@ -135,7 +156,9 @@ class Performer:
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
         self._leftover: _Leftover | None = None
-        self._begun_parts: set[int] = set()  # of the effect under way: begun, and without an outcome
+        self._begun_parts: set[int] = (
+            set()
+        )  # of the effect under way: begun, and without an outcome
         self._intended_ms = 0
         self._paths: dict[str, object] = {}
         self._remembering = threading.Lock()
@@ -154,19 +177,29 @@ class Performer:
         )
 
     def restore(self, history: History) -> None:
-        """Read from the history the state of the next effect: note, answer, finished parts, and the time of its first intent."""
+        """Read from the history the state of the next effect: note, answer, finished parts, and the
+        time of its first intent.
+        """
         self._note, pending = history.note, history.pending
         self._paths = dict(history.paths)
         if pending is not None:
             records = [json.loads(self._blobs.expand(line)) for line in pending.subs]
             done = {int(record["sub"]): record for record in records}
-            self._leftover = _Leftover(doubt=Doubt.about(pending, self._store, self._thread), answer=history.answer, done=done)
+            self._leftover = _Leftover(
+                doubt=Doubt.about(pending, self._store, self._thread),
+                answer=history.answer,
+                done=done,
+            )
             self._intended_ms = pending.intended_ms
 
     def rule(self, kind: str, body: object) -> Rule:
-        """Return the recovery rule of the open effect. One of an unknown kind may be tried, because nothing here can perform it."""
+        """Return the recovery rule of the open effect. One of an unknown kind may be tried, because
+        nothing here can perform it.
+        """
         try:
-            if self._leftover is not None and any(self._leftover.doubt.names(kind, body, self._bundle)):
+            if self._leftover is not None and any(
+                self._leftover.doubt.names(kind, body, self._bundle)
+            ):
                 return "ask"
             rule = self._handler(kind).rule(body, self._bundle)
         except NotFoundError:
@@ -191,15 +224,23 @@ class Performer:
         return outcome
 
     def _voided(self, void: Void) -> Void:
-        """Add the parts that had begun to a void; a pause becomes an `environment` void, so that `resume` repeats the effect."""
+        """Add the parts that had begun to a void; a pause becomes an `environment` void, so that
+        `resume` repeats the effect.
+        """
         if self._begun_parts:
             void = replace(void, begun=True, parts=tuple(sorted(self._begun_parts)))
         if void.word == "killed" and self._cancel.only_paused:
-            return replace(void, word="environment", message="paused before it was done; `resume` asks again")
+            return replace(
+                void, word="environment", message="paused before it was done; `resume` asks again"
+            )
         return void
 
-    def _try(self, kind: str, body: object, context: EffectContext, part: int | None = None) -> Outcome:
-        """Call the handler, with the effect's retries. A void counts as begun unless the handler says otherwise."""
+    def _try(
+        self, kind: str, body: object, context: EffectContext, part: int | None = None
+    ) -> Outcome:
+        """Call the handler, with the effect's retries. A void counts as begun unless the handler
+        says otherwise.
+        """
         retry, bare = NO_RETRY, body
         if isinstance(body, dict) and not OURS.isdisjoint(body):
             asked = Retry.of(body)
@@ -221,10 +262,19 @@ class Performer:
             except (EnvironmentLacks, StorageError) as exc:
                 had_begun = exc.begun if isinstance(exc, EnvironmentLacks) else True
                 outcome = Void(word="environment", message=str(exc), begun=had_begun)
-            except OSError as exc:  # a full or broken disk, no process to be had: the machine's fault, wherever the handler met it
-                place = self._store.work if exc.errno in shortage.CODES else ""  # a write says not where it failed
-                outcome = Void(word="environment", message=f"{kind}: {os_problem(exc, place)}; correct that, then resume")
-            if isinstance(outcome, Void) and tried >= context.attempt:  # an earlier attempt was sent
+            # a full or broken disk, no process to be had: the machine's fault, wherever the handler
+            # met it
+            except OSError as exc:
+                place = (
+                    self._store.work if exc.errno in shortage.CODES else ""
+                )  # a write says not where it failed
+                outcome = Void(
+                    word="environment",
+                    message=f"{kind}: {os_problem(exc, place)}; correct that, then resume",
+                )
+            if (
+                isinstance(outcome, Void) and tried >= context.attempt
+            ):  # an earlier attempt was sent
                 return replace(outcome, begun=True)
             error = retry.error(outcome) if tried < retry.times else None
             if error is None or not isinstance(outcome, (Answer, Failure)):
@@ -248,14 +298,18 @@ class Performer:
             self._spending.settle_part(index, outcome)
             body_line = lines.step(seq, {"sub": index, **outcome.fields}, self._clock_ms())
             if len(body_line) > lines.SPILL_BYTES:
-                body_line = lines.step(seq, {"sub": index, **self._blobs.spilt(outcome.fields)}, self._clock_ms())
+                body_line = lines.step(
+                    seq, {"sub": index, **self._blobs.spilt(outcome.fields)}, self._clock_ms()
+                )
             self._journal.append(body_line, flush=True)
             self._begun_parts.discard(index)
             self._spending.check()
         return outcome
 
     def _begin_part(self, kind: str, body: object, context: EffectContext, index: int) -> Outcome:
-        """Perform a part. It counts as begun until its line is on disk, unless its void says otherwise."""
+        """Perform a part. It counts as begun until its line is on disk, unless its void says
+        otherwise.
+        """
         self._begun_parts.add(index)
         outcome = self._try(kind, body, context, index)
         if isinstance(outcome, Wait) or (isinstance(outcome, Void) and not outcome.begun):
@@ -263,7 +317,11 @@ class Performer:
         return outcome
 
     def _context(self, seq: int, kind: str, attempt: int, part: int | None = None) -> EffectContext:
-        leftover = self._leftover if self._leftover is not None and self._leftover.doubt.pending.seq == seq else None
+        leftover = (
+            self._leftover
+            if self._leftover is not None and self._leftover.doubt.pending.seq == seq
+            else None
+        )
         return EffectContext(
             thread=self._thread_context,
             recorder=self,
@@ -284,8 +342,12 @@ class Performer:
         """Add the cost to an outcome's usage, where the price is known."""
         if isinstance(outcome, Answer):
             if "usage" in outcome.fields and isinstance(usage := outcome.fields["usage"], Mapping):
-                return replace(outcome, fields={**outcome.fields, "usage": priced(usage, self._config.prices)})
-        elif isinstance(outcome, Failure) and isinstance(usage := outcome.error.get("usage"), Mapping):
+                return replace(
+                    outcome, fields={**outcome.fields, "usage": priced(usage, self._config.prices)}
+                )
+        elif isinstance(outcome, Failure) and isinstance(
+            usage := outcome.error.get("usage"), Mapping
+        ):
             return Failure(error={**outcome.error, "usage": priced(usage, self._config.prices)})
         return outcome
 
@@ -315,7 +377,9 @@ class Performer:
         with self._remembering:
             fresh = {entry: first for entry, first in found.items() if entry not in self._paths}
             if fresh:
-                self._journal.append(lines.control("paths", {"paths": fresh}, self._clock_ms()), flush=True)
+                self._journal.append(
+                    lines.control("paths", {"paths": fresh}, self._clock_ms()), flush=True
+                )
                 self._paths |= fresh
             return dict(self._paths)
 

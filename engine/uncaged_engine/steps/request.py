@@ -17,7 +17,8 @@ from ..cells.shared import Cells
 class Request:
     """Request of a caller to drive a thread.
 
-    environment, directory: the caller's; kept in memory only. resume: the fields of a resume control, None for a first start.
+    environment, directory: the caller's; kept in memory only. resume: the fields of a resume
+    control, None for a first start.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -11,9 +11,11 @@ from ..effect_kinds import handler_for
 
 
 def question(records: Sequence[Mapping[str, object]]) -> Mapping[str, object] | None:
-    """Return the last wait of a journal: what it asks, and the JSON Schema of the answer, if it has one.
+    """Return the last wait of a journal: what it asks, and the JSON Schema of the answer, if it has
+    one.
 
-    A role's question has ``fields`` instead: the schema of its data, which may be given as a mapping, or as a block in a text.
+    A role's question has ``fields`` instead: the schema of its data, which may be given as a
+    mapping, or as a block in a text.
     """
     return next((record for record in reversed(records) if record.get("control") == "wait"), None)
 
@@ -21,7 +23,8 @@ def question(records: Sequence[Mapping[str, object]]) -> Mapping[str, object] | 
 def check_answer(records: Sequence[Mapping[str, object]], value: object) -> object:
     """Return the answer as it is written down.
 
-    It fits the question's JSON Schema, and the handler of the effect that waits may read it in a form of its own.
+    It fits the question's JSON Schema, and the handler of the effect that waits may read it in a
+    form of its own.
 
     Raises:
         UsageError: the answer is null, or does not fit the question; all problems are named.
@@ -32,7 +35,14 @@ def check_answer(records: Sequence[Mapping[str, object]], value: object) -> obje
     schema = asked.get("schema")
     if isinstance(schema, Mapping):
         expect_fit(schema, value)
-    effect = next((record["intent"] for record in reversed(records) if "intent" in record and record.get("seq") == asked.get("seq")), None)
+    effect = next(
+        (
+            record["intent"]
+            for record in reversed(records)
+            if "intent" in record and record.get("seq") == asked.get("seq")
+        ),
+        None,
+    )
     if not isinstance(effect, Mapping) or len(effect) != 1:
         return value
     [kind] = effect

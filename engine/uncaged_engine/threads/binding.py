@@ -1,6 +1,8 @@
-"""Binding of an imported thread to this machine: agents, workspace, test command and limits are chosen here.
+"""Binding of an imported thread to this machine: agents, workspace, test command and limits are
+chosen here.
 
-A person accepts them in words, together with what is believed of the archive: its prompt, parameters and recorded outcomes.
+A person accepts them in words, together with what is believed of the archive: its prompt,
+parameters and recorded outcomes.
 """
 
 from __future__ import annotations
@@ -47,14 +49,19 @@ def bind_here(
     accept: Accept | None,
     now_ms: int,
 ) -> dict[str, Any]:
-    """Return the ``binding`` of a resume control: whatever an imported thread needs, chosen on this machine as `run` would.
+    """Return the ``binding`` of a resume control: whatever an imported thread needs, chosen on this
+    machine as `run` would.
 
     Args:
-        bundle: the version that goes on. thread: the one that goes on: the source, or its fork, which keeps the steps of *cut*.
-        accept: is asked with one sentence for each thing that would be used, of here and of elsewhere.
+        bundle: the version that goes on. thread: the one that goes on: the source, or its fork,
+            which keeps the steps of *cut*.
+        accept: is asked with one sentence for each thing that would be used, of here and of
+            elsewhere.
     Raises:
-        UsageError: its parameters do not fit here, or the workspace cannot be used. EnvironmentLacks: no agent.
-        RefusedError: not accepted; or its parameters mean something else here; or its branch is there already.
+        UsageError: its parameters do not fit here, or the workspace cannot be used.
+            EnvironmentLacks: no agent.
+        RefusedError: not accepted; or its parameters mean something else here; or its branch is
+            there already.
     """
     source_hash, source_thread, path = source
     if accept is None:
@@ -64,7 +71,15 @@ def bind_here(
     kept = len(history.steps) if cut is None else kept_steps(history, cut, source_thread)
     if bundle.hash == source_hash:
         _check_params(bundle, start["parameters"]["params"], config, options)
-    new = NewThread(thread_id=thread, flow=str(start["name"]), bundle=bundle, store=store, config=config, options=options, now_ms=now_ms)
+    new = NewThread(
+        thread_id=thread,
+        flow=str(start["name"]),
+        bundle=bundle,
+        store=store,
+        config=config,
+        options=options,
+        now_ms=now_ms,
+    )
     fields = _chosen(new, step_records(history, Blobs(store.blobs))[:kept])
     if not accept(tuple(_sentences(new, start, history, fields, kept))):
         raise RefusedError(unbound(source_thread))
@@ -87,8 +102,12 @@ def _chosen(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> dict[st
     return {**fields, **prepared}
 
 
-def _check_params(bundle: Bundle, params: Mapping[str, object], config: Config, options: RunOptions) -> None:
-    """Refuse parameters that this machine would read differently: the bundle got them as they are, and so does its policy."""
+def _check_params(
+    bundle: Bundle, params: Mapping[str, object], config: Config, options: RunOptions
+) -> None:
+    """Refuse parameters that this machine would read differently: the bundle got them as they are,
+    and so does its policy.
+    """
     settled = checked_params(bundle, params, config, options)
     for key, value in settled.items():
         if key not in params or params[key] != value:
@@ -98,7 +117,9 @@ def _check_params(bundle: Bundle, params: Mapping[str, object], config: Config, 
             )
 
 
-def _sentences(new: NewThread, start: Mapping[str, Any], history: History, fields: Mapping[str, Any], kept: int) -> Iterator[str]:
+def _sentences(
+    new: NewThread, start: Mapping[str, Any], history: History, fields: Mapping[str, Any], kept: int
+) -> Iterator[str]:
     """Say what goes on, from what, and who and what of this machine takes part in it."""
     bundle, steps = new.bundle, f"{kept} step{'' if kept == 1 else 's'}"
     yield (
@@ -114,14 +135,24 @@ def _sentences(new: NewThread, start: Mapping[str, Any], history: History, field
     properties = bundle.descriptor.parameters.get("properties", {})
     for key, value in parameters["params"].items():
         declared = properties.get(key) if isinstance(properties, Mapping) else None
-        kind = "path" if isinstance(declared, Mapping) and declared.get("format") == PATH else "parameter"
+        kind = (
+            "path"
+            if isinstance(declared, Mapping) and declared.get("format") == PATH
+            else "parameter"
+        )
         yield f"the {kind} {key!r} from elsewhere: {_short(value)}"
     yield from describe(new, fields)
     yield "limits: " + ", ".join(f"{name} {value:.15g}" for name, value in fields["limits"].items())
-    yield from (f"by its policy: {sentence}" for sentence in widening(None, bundle.descriptor.policy, KNOWN))
+    yield from (
+        f"by its policy: {sentence}" for sentence in widening(None, bundle.descriptor.policy, KNOWN)
+    )
 
 
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    shown = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text):,} characters)"
+    shown = (
+        text
+        if len(text) <= SHOWN_CHARACTERS
+        else f"{text[:SHOWN_CHARACTERS]}… ({len(text):,} characters)"
+    )
     return json.dumps(shown, ensure_ascii=False)

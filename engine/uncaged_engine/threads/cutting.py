@@ -1,4 +1,6 @@
-"""Cut of a source thread for a fork: the kept steps, the start record, a replaced outcome. The source is only read."""
+"""Cut of a source thread for a fork: the kept steps, the start record, a replaced outcome. The
+source is only read.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from ..journal.recover import History
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Where to cut: after step *at*, or after the first (or *last*) step of *role*; neither drops the last step."""
+    """Where to cut: after step *at*, or after the first (or *last*) step of *role*; neither drops
+    the last step.
+    """
 
     at: int | None = None
     role: str | None = None
@@ -37,7 +41,8 @@ def kept_steps(history: History, cut: Cut, thread: ThreadId) -> int:
     """Return how many steps a fork keeps.
 
     Raises:
-        UsageError: more than there are. NotFoundError: no step of that role; the message lists those there are.
+        UsageError: more than there are. NotFoundError: no step of that role; the message lists
+            those there are.
     """
     count = len(history.steps)
     if cut.role is not None:
@@ -45,12 +50,16 @@ def kept_steps(history: History, cut: Cut, thread: ThreadId) -> int:
         places = [number for number, role in enumerate(roles, start=1) if role == cut.role]
         if not places:
             known = ", ".join(dict.fromkeys(role for role in roles if role)) or "none"
-            raise NotFoundError(f"thread {thread} has no step of role {cut.role!r}; it has: {known}")
+            raise NotFoundError(
+                f"thread {thread} has no step of role {cut.role!r}; it has: {known}"
+            )
         return places[-1] if cut.last else places[0]
     if cut.at is None:
         return max(count - 1, 0)
     if not 0 <= cut.at <= count:
-        raise UsageError(f"thread {thread} has {count} whole steps; --at {cut.at} is not among 0 to {count}")
+        raise UsageError(
+            f"thread {thread} has {count} whole steps; --at {cut.at} is not among 0 to {count}"
+        )
     return cut.at
 
 
@@ -61,12 +70,18 @@ def _role(line: bytes) -> str | None:
     return str(record["role"]) if isinstance(record, dict) else None
 
 
-def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread: ThreadId, target: BundleHash) -> dict[str, object]:
+def fork_start(
+    source: Mapping[str, Any], history: History, kept: int, *, thread: ThreadId, target: BundleHash
+) -> dict[str, object]:
     """Return the start record of the fork: the source's options whole, and where it came from."""
     same = target == source["hash"]
     handed_over = min(history.handed_over, kept) if same else kept
     line = history.steps[kept - 1] if kept else b""
-    start = {key: value for key, value in source.items() if key not in ("format", "timestamp", "chain", "forkFrom", "blob")}
+    start = {
+        key: value
+        for key, value in source.items()
+        if key not in ("format", "timestamp", "chain", "forkFrom", "blob")
+    }
     start["hash"] = target
     start["threadId"] = thread
     start["forkFrom"] = {
@@ -79,43 +94,67 @@ def fork_start(source: Mapping[str, Any], history: History, kept: int, *, thread
     return start
 
 
-def replacement_of(value: object, history: History, kept: int, roles: Mapping[str, RoleSpec], effect: object = None) -> dict[str, object]:
+def replacement_of(
+    value: object, history: History, kept: int, roles: Mapping[str, RoleSpec], effect: object = None
+) -> dict[str, object]:
     """Return the fields of a step whose outcome a person made up.
 
     Args:
-        value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the outcome itself.
+        value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the
+            outcome itself.
         effect: what the step's intent asked for; None for a step that the bundle made itself.
-        roles: those of the version that goes on; what an agent could not have answered is not taken from a person either.
+        roles: those of the version that goes on; what an agent could not have answered is not taken
+            from a person either.
     Raises:
         UsageError: there is no step to replace, or the value does not fit it.
     """
     if kept == 0:
-        raise UsageError("there is no step whose outcome could be replaced; keep at least one with --at N")
+        raise UsageError(
+            "there is no step whose outcome could be replaced; keep at least one with --at N"
+        )
     before = decode(history.steps[kept - 1][:-1])
     if not isinstance(before, dict) or "role" not in before:
         match effect:
             case {**asked} if len(asked) == 1:
                 [(kind, body)] = asked.items()
                 if problems := misfits(outcome_schema(str(kind), body), value, "the outcome"):
-                    raise UsageError(f"step {kept} is an effect {kind!r}, whose outcome this cannot be: {'; '.join(problems)}")
+                    raise UsageError(
+                        f"step {kept} is an effect {kind!r}, whose outcome this cannot be: {'; '.join(problems)}"
+                    )
         return {"outcome": value}
     if not isinstance(value, Mapping):
-        raise UsageError(f"step {kept} is a role's: give its meta as a mapping, or content and meta")
+        raise UsageError(
+            f"step {kept} is a role's: give its meta as a mapping, or content and meta"
+        )
     given = value if set(value) <= {"content", "meta"} else {"meta": value}
-    if not isinstance(given.get("content", ""), str) or not isinstance(given.get("meta", {}), Mapping):
+    if not isinstance(given.get("content", ""), str) or not isinstance(
+        given.get("meta", {}), Mapping
+    ):
         raise UsageError(f"step {kept} is a role's: content is text, meta is a mapping")
     role = roles.get(str(before["role"])) if before.get("by") != "bundle" else None
-    if role is not None and "meta" in given and (problems := misfits(role.schema, given["meta"], "meta")):
-        raise UsageError(f"step {kept} is one of {role.name}, whose answer this cannot be: {'; '.join(problems)}")
-    own = {key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before}
+    if (
+        role is not None
+        and "meta" in given
+        and (problems := misfits(role.schema, given["meta"], "meta"))
+    ):
+        raise UsageError(
+            f"step {kept} is one of {role.name}, whose answer this cannot be: {'; '.join(problems)}"
+        )
+    own = {
+        key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before
+    }
     return {**own, **given}
 
 
-def copied_lines(data: bytes, kept: int, start_digest: bytes, replacement: Mapping[str, object] | None = None) -> bytes:
-    """Return the lines of the source's first *kept* steps, sealed anew behind the fork's start record; their timestamps stay.
+def copied_lines(
+    data: bytes, kept: int, start_digest: bytes, replacement: Mapping[str, object] | None = None
+) -> bytes:
+    """Return the lines of the source's first *kept* steps, sealed anew behind the fork's start
+    record; their timestamps stay.
 
     Args:
-        data: the whole part of the source's journal. start_digest: the digest of the fork's start line.
+        data: the whole part of the source's journal. start_digest: the digest of the fork's start
+            line.
         replacement: what takes the place of the outcome of step *kept*.
     """
     copied = bytearray()

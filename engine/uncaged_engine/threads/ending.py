@@ -46,7 +46,9 @@ HIGHER: Mapping[str, Callable[[float], str]] = {
     "bundleSeconds": lambda value: f"--bundle-time {max(60.0, 4 * value):.0f}s",
     "maxSeconds": lambda value: f"--max-time {2 * value or 60:.0f}s",
 }
-"""For each limit, the option that raises it far enough to get on; the value is the limit, or what was used if that is more."""
+"""For each limit, the option that raises it far enough to get on; the value is the limit, or what
+was used if that is more.
+"""
 
 
 NOTHING_USED: Mapping[str, float] = MappingProxyType({})
@@ -56,7 +58,8 @@ NOTHING_USED: Mapping[str, float] = MappingProxyType({})
 class Ending:
     """The last words about a thread that stopped.
 
-    word: the status, or ``unsuccessful`` for a thread that completed and says itself that it did not succeed.
+    word: the status, or ``unsuccessful`` for a thread that completed and says itself that it did
+    not succeed.
     details: lines below the message: where the bundle failed, and its trace.
     """
 
@@ -94,24 +97,33 @@ def ending(
         repository: the directory to name in git commands; None when the person is in it already.
         wants_fields: it waits for a person who answers for a role, field by field.
         used: how much of each limit was used up, as far as it is known.
-        undecided: effects that may have been performed, about which a person has to decide; *message* names them.
+        undecided: effects that may have been performed, about which a person has to decide;
+            *message* names them.
         report: what the worker wrote when it left the thread because of a bug of ours.
         failure: the error with which its bundle ended.
-        last_outside: the last step whose outcome the bundle did not make itself: only from there on can a fork come to anything else.
+        last_outside: the last step whose outcome the bundle did not make itself: only from there on
+            can a fork come to anything else.
         is_merged: the checkout holds the branch already, or the branch is gone.
-        only_branch: the only branch that the result may name; None for any. An imported thread's result may name another's.
+        only_branch: the only branch that the result may name; None for any. An imported thread's
+            result may name another's.
     """
     result = (end or {}).get("result")
     result = result if isinstance(result, Mapping) else {}
     successful = status == "completed" and result.get("success", True) is not False
     data = result.get("data")
     branch = data.get("branch") if isinstance(data, Mapping) else None
-    believed = isinstance(branch, str) and not branch.startswith("-") and only_branch in (None, branch)
+    believed = (
+        isinstance(branch, str) and not branch.startswith("-") and only_branch in (None, branch)
+    )
     branch = clean_line(str(branch)) if believed else None
     return Ending(
         word=UNSUCCESSFUL if status == "completed" and not successful else status,
-        exit_code=_exit_code(status, successful=successful, last_void=last_void) if report is None else EngineBug.exit_code,
-        message=_message(result, {} if undecided else end, message) if report is None else _bug_message(report),
+        exit_code=_exit_code(status, successful=successful, last_void=last_void)
+        if report is None
+        else EngineBug.exit_code,
+        message=_message(result, {} if undecided else end, message)
+        if report is None
+        else _bug_message(report),
         branch=branch,
         commands=_next_commands(
             thread_id=thread_id,
@@ -131,7 +143,9 @@ def ending(
     )
 
 
-def ending_of(view: ThreadView, store: Store, directory: Path, *, is_merged: bool = False) -> Ending:
+def ending_of(
+    view: ThreadView, store: Store, directory: Path, *, is_merged: bool = False
+) -> Ending:
     """Return the last words for a thread as it is now on disk.
 
     Args:
@@ -159,7 +173,9 @@ def ending_of(view: ThreadView, store: Store, directory: Path, *, is_merged: boo
 
 
 def report_of(summary: ThreadSummary, directory: Path) -> Path | None:
-    """Return the worker's report about the bug that interrupted a thread, if that is what did it."""
+    """Return the worker's report about the bug that interrupted a thread, if that is what did
+    it.
+    """
     if summary.status != "interrupted":
         return None
     for path in sorted(directory.glob(f"report-*-{summary.thread_id}.txt"), reverse=True):
@@ -186,7 +202,11 @@ def own_branch(start: Mapping[str, object]) -> str:
 
 def _failure_lines(failure: BundleFailure) -> Iterator[str]:
     """Yield type and place of an error, the bundle's line with its number, and the trace."""
-    place = f" at line {failure.line} of the bundle, in {failure.function}" if failure.line is not None else ""
+    place = (
+        f" at line {failure.line} of the bundle, in {failure.function}"
+        if failure.line is not None
+        else ""
+    )
     yield clean_line(f"{failure.type}{place}")
     if failure.source:
         yield f"{failure.line:>6} | {shorten(failure.source, SOURCE_COLUMNS)}"
@@ -211,7 +231,10 @@ def _message(result: Mapping[str, object], end: Mapping[str, object] | None, mes
         return clean(str(result["message"])).strip()
     error = (end or {}).get("error")
     if isinstance(error, Mapping):
-        return clean(str(error.get("message") or error.get("kind") or "")).strip() or clean(message).strip()
+        return (
+            clean(str(error.get("message") or error.get("kind") or "")).strip()
+            or clean(message).strip()
+        )
     return clean(str(error or (end or {}).get("message") or message)).strip()
 
 
@@ -231,8 +254,12 @@ def _next_commands(
     is_merged: bool,
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
-    resume = f"{program} resume {thread_id}{f' {_raised(end or {}, used)}' if status == 'limit' else ''}"
-    resumes = (f"{resume} --redo", f"{resume} --skip") if undecided or status == "unknown" else (resume,)
+    resume = (
+        f"{program} resume {thread_id}{f' {_raised(end or {}, used)}' if status == 'limit' else ''}"
+    )
+    resumes = (
+        (f"{resume} --redo", f"{resume} --skip") if undecided or status == "unknown" else (resume,)
+    )
     match status:
         case "completed" if successful:
             git = f"git -C {shlex.quote(repository)}" if repository else "git"
@@ -240,7 +267,11 @@ def _next_commands(
         case "failed" if _is_replay_failure(end):
             return (f"{program} verify {thread_id}",)
         case "completed" | "failed":
-            look = (f"{program} thread {thread_id} --full",) if status == "completed" or not last_outside else ()
+            look = (
+                (f"{program} thread {thread_id} --full",)
+                if status == "completed" or not last_outside
+                else ()
+            )
             again = (f"{program} fork {thread_id} --at {last_outside - 1}",) if last_outside else ()
             return (*look, *again)
         case "corrupt":
@@ -267,4 +298,8 @@ def _raised(end: Mapping[str, object], used: Mapping[str, float]) -> str:
     """Return the option that lets a limited thread go on."""
     limit, value = str(end.get("limit")), end.get("value")
     higher = HIGHER.get(limit)
-    return higher(max(value, used.get(limit, 0))) if higher is not None and isinstance(value, int | float) else "--max-rounds N"
+    return (
+        higher(max(value, used.get(limit, 0)))
+        if higher is not None and isinstance(value, int | float)
+        else "--max-rounds N"
+    )

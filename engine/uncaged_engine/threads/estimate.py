@@ -1,4 +1,6 @@
-"""Estimate of what a run of a flow costs, from past threads of the same hash: how many there were, the median and the worst."""
+"""Estimate of what a run of a flow costs, from past threads of the same hash: how many there were,
+the median and the worst.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """n: past threads that ended by themselves. unpriced: how many of them used tokens whose price is not known."""
+    """n: past threads that ended by themselves. unpriced: how many of them used tokens whose price
+    is not known.
+    """
 
     hash: BundleHash
     n: int

@@ -1,6 +1,7 @@
 """Following of a thread: its records as they reach the disk, and its status when it stops.
 
-A follower passes on flushed bytes only. Where no worker reports a flush, the follower flushes the journal itself.
+A follower passes on flushed bytes only. Where no worker reports a flush, the follower flushes the
+journal itself.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ PAUSE_S = 0.02
 class Event:
     """Something that happened to a thread.
 
-    kind record: a journal line without its chain. progress: what an effect in flight reports. status: how it stands, the last event.
+    kind record: a journal line without its chain. progress: what an effect in flight reports.
+    status: how it stands, the last event.
     """
 
     kind: Literal["record", "progress", "status"]
@@ -46,11 +48,15 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     plain = archive.plain_of(path)
     shown = 0
     while True:
-        left: Trouble | None = None  # why the worker left the thread, where the journal does not show it
+        left: Trouble | None = (
+            None  # why the worker left the thread, where the journal does not show it
+        )
         while lock.is_live(plain):
             with following(store, bundle, thread) as events:
                 if events is None:
-                    time.sleep(PAUSE_S)  # another process holds the lock for a moment, or the worker is just leaving
+                    time.sleep(
+                        PAUSE_S
+                    )  # another process holds the lock for a moment, or the worker is just leaving
                     continue
                 for event in events:
                     if "flushed" in event:
@@ -67,8 +73,13 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
         shown = max(shown, history.good_bytes)
         if not lock.is_live(plain):  # or it was taken up meanwhile
             break
-    summary = summary_of(history, store, bundle, thread, found.data, locked=False, why=found.trouble)
-    yield Event(kind="status", body={"status": summary.status, "message": summary.message, "steps": summary.steps})
+    summary = summary_of(
+        history, store, bundle, thread, found.data, locked=False, why=found.trouble
+    )
+    yield Event(
+        kind="status",
+        body={"status": summary.status, "message": summary.message, "steps": summary.steps},
+    )
 
 
 def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:
@@ -78,7 +89,12 @@ def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[E
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return [], shown  # it ended and was archived or removed before we came to this event; all is told at the end
+        return (
+            [],
+            shown,
+            # it ended and was archived or removed before we came to this event; all is told at the
+            # end
+        )
     try:
         data = os.pread(fd, flushed - shown, shown)
     finally:

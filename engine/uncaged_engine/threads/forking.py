@@ -1,4 +1,6 @@
-"""New journal of a fork: start record, the kept steps of its source, a workspace of its own. It is on disk before it is driven."""
+"""New journal of a fork: start record, the kept steps of its source, a workspace of its own. It is
+on disk before it is driven.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def make_fork(
     Args:
         place: the source. target: the version to go on with. thread: its id.
     Raises:
-        RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`, before anything is written.
+        RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`,
+            before anything is written.
     """
     source_hash, source, path = place
     durably = durable.read(path)
@@ -51,7 +54,9 @@ def make_fork(
     record = found.start
     elsewhere = ThreadOrigin.of(path)
     if elsewhere is not None:
-        record = {key: value for key, value in record.items() if key in USED}  # a fork of it is bound anew
+        record = {
+            key: value for key, value in record.items() if key in USED
+        }  # a fork of it is bound anew
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
     if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
@@ -66,13 +71,28 @@ def make_fork(
             history,
             kept,
             bundle.descriptor.roles,
-            next((line["intent"] for line in found.records if line.get("seq") == kept and "intent" in line), None),
+            next(
+                (
+                    line["intent"]
+                    for line in found.records
+                    if line.get("seq") == kept and "intent" in line
+                ),
+                None,
+            ),
         )
     )
     now_ms = chance.clock_ms()
     thread = thread or new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
     start: dict[str, Any] = fork_start(record, history, kept, thread=thread, target=target)
-    new = NewThread(thread_id=thread, flow=str(start["name"]), bundle=bundle, store=store, config=config, options=options, now_ms=now_ms)
+    new = NewThread(
+        thread_id=thread,
+        flow=str(start["name"]),
+        bundle=bundle,
+        store=store,
+        config=config,
+        options=options,
+        now_ms=now_ms,
+    )
     if elsewhere is None:
         start = _refitted(start, new)
     if instead is not None:
@@ -90,7 +110,9 @@ def make_fork(
     return target, thread
 
 
-def target_of(store: Store, registry: Registry, source: tuple[BundleHash, ThreadId, Path], on: str | None) -> BundleHash:
+def target_of(
+    store: Store, registry: Registry, source: tuple[BundleHash, ThreadId, Path], on: str | None
+) -> BundleHash:
     """Return the hash of the version that a fork of *source* runs."""
     if on is None:
         return source[0]
@@ -98,7 +120,15 @@ def target_of(store: Store, registry: Registry, source: tuple[BundleHash, Thread
 
 
 def _refitted(start: dict[str, Any], thread: NewThread) -> dict[str, Any]:
-    """Return the source's start record with what a fork may change: limits, and what its effects need of their own."""
+    """Return the source's start record with what a fork may change: limits, and what its effects
+    need of their own.
+    """
     parameters = start["parameters"]
-    limited = {**start, "parameters": {**parameters, "options": {**parameters["options"], **thread.options.limits()}}}
+    limited = {
+        **start,
+        "parameters": {
+            **parameters,
+            "options": {**parameters["options"], **thread.options.limits()},
+        },
+    }
     return {**limited, **prepare_fork(thread, start)}

@@ -1,4 +1,6 @@
-"""Archive and prune of ended threads, by age or by name. What a live or resumable thread needs is never touched."""
+"""Archive and prune of ended threads, by age or by name. What a live or resumable thread needs is
+never touched.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from ..api import Engine
 
 ENDED = frozenset(("completed", "failed", "killed"))
-"""A thread at its limit has ended too, but people go on with those; it is only archived or removed by name."""
+"""A thread at its limit has ended too, but people go on with those; it is only archived or removed
+by name.
+"""
 
 ARCHIVABLE = ENDED | {"limit"}
 
@@ -36,7 +40,9 @@ TOGETHER = 64
 """So many journals are packed with one flush of the directory; their locks are held meanwhile."""
 
 YOUNG_BLOB_S = 3600
-"""A blob is written before the line that names it: a young one may belong to a thread that is being written now."""
+"""A blob is written before the line that names it: a young one may belong to a thread that is being
+written now.
+"""
 
 _BLOB_IN_LINE = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
 
@@ -52,7 +58,9 @@ class Archived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """problems: why some threads could not be removed. kept: old ones that stay because their parent may still go on."""
+    """problems: why some threads could not be removed. kept: old ones that stay because their
+    parent may still go on.
+    """
 
     threads: tuple[ThreadId, ...]
     freed_bytes: int
@@ -60,7 +68,9 @@ class Pruned:
     kept: tuple[ThreadId, ...] = ()
 
 
-def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: int | None = None) -> Archived:
+def archive_threads(
+    engine: Engine, threads: Sequence[str], *, older_than_ms: int | None = None
+) -> Archived:
     """Compress journals of ended threads.
 
     Args:
@@ -71,7 +81,10 @@ def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: in
     done: dict[ThreadId, int] = {}
     kept_aside: list[Path] = []
     if older_than_ms is None:
-        places = [_Ended(bundle, thread, path) for bundle, thread, path in engine.store.locate_threads(threads)]
+        places = [
+            _Ended(bundle, thread, path)
+            for bundle, thread, path in engine.store.locate_threads(threads)
+        ]
     else:
         places = list(_old(engine, older_than_ms))
     for part in (places[at : at + TOGETHER] for at in range(0, len(places), TOGETHER)):
@@ -86,13 +99,18 @@ def archive_threads(engine: Engine, threads: Sequence[str], *, older_than_ms: in
                         raise
                     # another process took it up, or removed it
             before = [one.path.stat().st_size for one in taken]
-            for one, size, packed in zip(taken, before, archive.compress_all([one.path for one in taken]), strict=True):
+            for one, size, packed in zip(
+                taken, before, archive.compress_all([one.path for one in taken]), strict=True
+            ):
                 done[one.thread] = size - packed.stat().st_size
-    return Archived(threads=tuple(done), saved_bytes=sum(done.values()), kept_aside=tuple(kept_aside))
+    return Archived(
+        threads=tuple(done), saved_bytes=sum(done.values()), kept_aside=tuple(kept_aside)
+    )
 
 
 def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -> bool:
-    """Take the lock of a journal that is to be packed, for as long as *locks* are held; False if it is packed already.
+    """Take the lock of a journal that is to be packed, for as long as *locks* are held; False if it
+    is packed already.
 
     A damaged tail is not packed: it is cut, and added to *kept_aside*.
 
@@ -101,10 +119,14 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
     """
     if archive.is_archived(one.path):
         return False
-    may_have_tail = one.seen is None and summarise(store, one.bundle, one.thread, one.path).status in ARCHIVABLE
+    may_have_tail = (
+        one.seen is None and summarise(store, one.bundle, one.thread, one.path).status in ARCHIVABLE
+    )
     if may_have_tail and (kept := tails.cut(one.path, one.bundle, one.thread)) is not None:
         kept_aside.append(kept)
-    ours = locks.enter_context(lock.taken(one.path))  # or a thread that is resumed just now would write into a file without a name
+    ours = locks.enter_context(
+        lock.taken(one.path)
+    )  # or a thread that is resumed just now would write into a file without a name
     if one.seen is None or stamp_of(one.path.stat()) != one.seen:
         status = summarise(store, one.bundle, one.thread, one.path).status
         if status not in ARCHIVABLE:
@@ -115,7 +137,8 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
 
 
 def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Pruned:
-    """Remove threads that ended longer ago than *older_than_ms*, then blobs and worktrees that belong to no thread.
+    """Remove threads that ended longer ago than *older_than_ms*, then blobs and worktrees that
+    belong to no thread.
 
     Each directory is listed once, however many threads are in it.
     """
@@ -123,10 +146,22 @@ def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Prune
     removing.remove_all(_old(engine, older_than_ms))
     freed = removing.freed_bytes
     if not dry_run:
-        for directory in (engine.store.blobs, *(one for one in engine.store.logs.iterdir() if is_bundle_hash(one.name) and one.is_dir())):
+        for directory in (
+            engine.store.blobs,
+            *(
+                one
+                for one in engine.store.logs.iterdir()
+                if is_bundle_hash(one.name) and one.is_dir()
+            ),
+        ):
             remove_stale_temporaries(directory, time.time() - YOUNG_BLOB_S)
         freed += _sweep_blobs(engine) + _sweep_worktrees(engine)
-    return Pruned(threads=tuple(removing.gone), freed_bytes=freed, problems=tuple(removing.problems), kept=tuple(removing.kept))
+    return Pruned(
+        threads=tuple(removing.gone),
+        freed_bytes=freed,
+        problems=tuple(removing.problems),
+        kept=tuple(removing.kept),
+    )
 
 
 class _Removing:
@@ -174,10 +209,21 @@ class _Removing:
         size = sum(_size_of_file(part) for part in files)
         if not self._dry_run:
             try:
-                removal.remove(self._store, one.bundle, one.thread, one.path, among=ENDED, seen=one.seen, files=files)
+                removal.remove(
+                    self._store,
+                    one.bundle,
+                    one.thread,
+                    one.path,
+                    among=ENDED,
+                    seen=one.seen,
+                    files=files,
+                )
             except (RefusedError, NotFoundError):
                 return  # another process took it up meanwhile, or removed it
-            except (UncagedError, OSError) as exc:  # its repository cannot be written, perhaps: no reason to keep the others
+            except (
+                UncagedError,
+                OSError,
+            ) as exc:  # its repository cannot be written, perhaps: no reason to keep the others
                 self.problems.append(f"thread {one.thread} stays: {exc}")
                 return
         self.gone[one.thread] = None
@@ -186,7 +232,9 @@ class _Removing:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A thread, and the stamp of the file in which its end was read; None: it has to be read, or its tail may be damaged."""
+    """A thread, and the stamp of the file in which its end was read; None: it has to be read, or
+    its tail may be damaged.
+    """
 
     bundle: BundleHash
     thread: ThreadId
@@ -197,7 +245,9 @@ class _Ended:
 def _old(engine: Engine, older_than_ms: int) -> Iterator[_Ended]:
     now_ms = time.time_ns() // 1_000_000
     for bundle, thread, path in engine.store.find_journals():
-        with suppress(NotFoundError, FileNotFoundError):  # it was removed since its directory was read
+        with suppress(
+            NotFoundError, FileNotFoundError
+        ):  # it was removed since its directory was read
             stamp = stamp_of(os.stat(path))  # noqa: PTH116 - a Path costs ten times as much; before the bytes
             summary, is_settled = read_summary(engine.store, bundle, thread, path)
             if summary.status in ENDED and now_ms - summary.updated_ms >= older_than_ms:
@@ -205,7 +255,9 @@ def _old(engine: Engine, older_than_ms: int) -> Iterator[_Ended]:
 
 
 def _every_thread(engine: Engine) -> set[tuple[ThreadId, Path]]:
-    """Return all journals, listed twice: one that is archived while its directory is read may be seen under neither name."""
+    """Return all journals, listed twice: one that is archived while its directory is read may be
+    seen under neither name.
+    """
     return {(thread, path) for _ in range(2) for _, thread, path in engine.store.find_threads()}
 
 
@@ -225,7 +277,9 @@ def _sweep_blobs(engine: Engine) -> int:
 
 def _sweep_worktrees(engine: Engine) -> int:
     """Remove what is left in `work` of threads that are gone."""
-    entries = list(engine.store.work.iterdir())  # before the threads: what is here now has its thread's journal already
+    entries = list(
+        engine.store.work.iterdir()
+    )  # before the threads: what is here now has its thread's journal already
     alive = {thread for thread, _ in _every_thread(engine)}
     freed = 0
     for entry in entries:
@@ -244,7 +298,11 @@ def _size(entry: Path) -> int:
     """Return the bytes in it; what goes meanwhile counts for nothing."""
     if not entry.is_dir() or entry.is_symlink():
         return _size_of_file(entry)
-    return sum(_size_of_file(Path(directory, name)) for directory, _, names in os.walk(entry, followlinks=False) for name in names)
+    return sum(
+        _size_of_file(Path(directory, name))
+        for directory, _, names in os.walk(entry, followlinks=False)
+        for name in names
+    )
 
 
 def _size_of_file(path: Path) -> int:

@@ -1,4 +1,5 @@
-"""Lists of a store's threads, served by its index where that can be, and by the journals everywhere else.
+"""Lists of a store's threads, served by its index where that can be, and by the journals everywhere
+else.
 
 A list is a view of one moment. What acts on a thread reads its journal.
 """
@@ -23,7 +24,9 @@ from .names import locked_journals
 
 
 def list_threads(store: Store) -> list[ThreadSummary]:
-    """Return the summaries of all threads, in no particular order. One that cannot be read is listed all the same."""
+    """Return the summaries of all threads, in no particular order. One that cannot be read is
+    listed all the same.
+    """
     rows, names = index.rows(store)
     noted = trouble.noted()  # a note may say that less of a journal counts than its file shows
     logs = os.path.realpath(store.logs) if noted else ""
@@ -40,8 +43,17 @@ def list_threads(store: Store) -> list[ThreadSummary]:
                 unnamed.append(key)
             names.discard(key)
             is_noted = noted and trouble.name_of(f"{logs}/{bundle}/{name}") in noted
-            if row is not None and not is_noted and stamp == row[1:5] and (summary := _summary_from(row, bundle, thread)) is not None:
-                found.append(replace(summary, imported=True) if f"{thread}{origin.SUFFIX}" in files else summary)
+            if (
+                row is not None
+                and not is_noted
+                and stamp == row[1:5]
+                and (summary := _summary_from(row, bundle, thread)) is not None
+            ):
+                found.append(
+                    replace(summary, imported=True)
+                    if f"{thread}{origin.SUFFIX}" in files
+                    else summary
+                )
                 continue
             with suppress(NotFoundError):  # it was removed since its directory was read
                 summary, is_settled = read_summary(store, bundle, thread, path)
@@ -53,7 +65,9 @@ def list_threads(store: Store) -> list[ThreadSummary]:
 
 
 def running_threads(store: Store) -> list[ThreadSummary]:
-    """Return the summaries of the threads that workers drive at this moment; journals of other threads are not looked at."""
+    """Return the summaries of the threads that workers drive at this moment; journals of other
+    threads are not looked at.
+    """
     found = []
     for bundle, thread in locked_journals(store):
         with suppress(NotFoundError):
@@ -95,4 +109,11 @@ def _spent_of(text: str) -> Spent | None:
         spent = Spent(**json.loads(text))
     except (ValueError, TypeError, RecursionError):
         return None
-    return spent if all(isinstance(value, int | float) and math.isfinite(value) for value in asdict(spent).values()) else None
+    return (
+        spent
+        if all(
+            isinstance(value, int | float) and math.isfinite(value)
+            for value in asdict(spent).values()
+        )
+        else None
+    )

@@ -1,4 +1,6 @@
-"""Names of a store's threads, and the journals that are locked, from the index and the order log alone."""
+"""Names of a store's threads, and the journals that are locked, from the index and the order log
+alone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def locked_journals(store: Store) -> list[index.Place]:
     if noted is None:
         return _found(store)
     locked = [place for place in noted.taken_up if lock.is_live(store.data_path(*place))]
-    index.release(store, [(place, noted.taken_up[place]) for place in noted.taken_up.keys() - set(locked)])
+    index.release(
+        store, [(place, noted.taken_up[place]) for place in noted.taken_up.keys() - set(locked)]
+    )
     return locked
 
 
@@ -31,12 +35,18 @@ def newest_ids(store: Store, prefix: str, limit: int) -> list[ThreadId]:
     if listed is None:
         listed = [thread for _, thread, _ in store.find_journals() if thread.startswith(prefix)]
     elif noted is not None:
-        listed += [thread for thread, hash in noted.names if thread.startswith(prefix) and _is_there(store, thread, hash)]
+        listed += [
+            thread
+            for thread, hash in noted.names
+            if thread.startswith(prefix) and _is_there(store, thread, hash)
+        ]
     return sorted(set(listed), reverse=True)[:limit]
 
 
 def ids_near(store: Store, ids: list[ThreadId]) -> list[str]:
-    """Return *ids* and those that must be told apart from them: before and after each in the order of all."""
+    """Return *ids* and those that must be told apart from them: before and after each in the order
+    of all.
+    """
     noted = index.noted(store)
     if noted is None:
         return [*ids, *(thread for _, thread, _ in store.find_journals())]
@@ -49,7 +59,11 @@ def _found(store: Store) -> list[index.Place]:
     place = START if tail is None else tail.place  # before the locks
     journals = [(bundle, thread, path) for bundle, thread, path in store.find_journals()]
     names = [(bundle, thread) for bundle, thread, _ in journals]
-    locked = [(bundle, thread) for bundle, thread, path in journals if not path.endswith(archive.SUFFIX) and lock.is_live(path)]
+    locked = [
+        (bundle, thread)
+        for bundle, thread, path in journals
+        if not path.endswith(archive.SUFFIX) and lock.is_live(path)
+    ]
     index.found(store, place, names=names, locked=locked)
     return locked
 

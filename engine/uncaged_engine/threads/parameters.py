@@ -1,7 +1,9 @@
-"""Check of a thread's parameters against the JSON Schema of its flow, with one sentence for each rule that is broken.
+"""Check of a thread's parameters against the JSON Schema of its flow, with one sentence for each
+rule that is broken.
 
-In this order: names in any case; defaults; what is required; text turned into numbers and truths; types; paths with their variables put in,
-absolute; allowed values; patterns; paths that must exist. A schema that says more is checked as JSON Schema after that.
+In this order: names in any case; defaults; what is required; text turned into numbers and truths;
+types; paths with their variables put in, absolute; allowed values; patterns; paths that must exist.
+A schema that says more is checked as JSON Schema after that.
 """
 
 from __future__ import annotations
@@ -17,24 +19,47 @@ from uncaged_bundles.paths import expanded
 from uncaged_bundles.schemas import misfits
 from uncaged_bundles.values import convert, is_a, matches
 
-OURS = frozenset({"type", "description", "title", "default", "enum", "pattern", "format", "pathMustExist", "examples", FOR_PEOPLE})
-OURS_OUTSIDE = frozenset({"type", "properties", "required", "additionalProperties", "description", "title", "$schema"})
+OURS = frozenset(
+    {
+        "type",
+        "description",
+        "title",
+        "default",
+        "enum",
+        "pattern",
+        "format",
+        "pathMustExist",
+        "examples",
+        FOR_PEOPLE,
+    }
+)
+OURS_OUTSIDE = frozenset(
+    {"type", "properties", "required", "additionalProperties", "description", "title", "$schema"}
+)
 PATH = "path"
 
 
 def settle(
-    name: str, schema: Mapping[str, Any], params: Mapping[str, object], *, environment: Mapping[str, str], directory: Path
+    name: str,
+    schema: Mapping[str, Any],
+    params: Mapping[str, object],
+    *,
+    environment: Mapping[str, str],
+    directory: Path,
 ) -> dict[str, object]:
     """Return the parameters as the flow gets them.
 
     Args:
-        name: the flow, for messages. environment: for variables in paths. directory: what relative paths start from.
+        name: the flow, for messages. environment: for variables in paths. directory: what relative
+            paths start from.
     Raises:
         UsageError: every rule that is broken, one line each.
     """
     if not schema:
         if params:
-            raise UsageError(f"{name} has no parameter {', '.join(map(repr, sorted(params)))}; it has: none")
+            raise UsageError(
+                f"{name} has no parameter {', '.join(map(repr, sorted(params)))}; it has: none"
+            )
         return {}
     found = schema.get("properties")
     properties: dict[str, Any] = dict(found) if isinstance(found, Mapping) else {}
@@ -53,7 +78,9 @@ def settle(
             if key in schema.get("required", ()):
                 problems.append(f"{key}: is required{_described(part)}")
             continue
-        settled[key], problem = settle_one(part if isinstance(part, Mapping) else {}, value, environment, directory)
+        settled[key], problem = settle_one(
+            part if isinstance(part, Mapping) else {}, value, environment, directory
+        )
         problems += [f"{key}: {problem}"] if problem else []
     if not problems and needs_more(schema, properties):
         problems = misfits(schema, settled, "params")
@@ -75,7 +102,9 @@ def holds_nul(value: object) -> bool:
             return False
 
 
-def find_names(flow: str, properties: Mapping[str, object], params: Mapping[str, object]) -> dict[str, object]:
+def find_names(
+    flow: str, properties: Mapping[str, object], params: Mapping[str, object]
+) -> dict[str, object]:
     """Return the values by the names that the flow declares, in whatever case they were given."""
     by_lower = {declared.lower(): declared for declared in properties}
     named: dict[str, object] = {}
@@ -90,11 +119,15 @@ def find_names(flow: str, properties: Mapping[str, object], params: Mapping[str,
             named[declared] = value
     if unknown:
         names = ", ".join(sorted(properties)) or "none"
-        raise UsageError(f"{flow} has no parameter {', '.join(map(repr, sorted(unknown)))}; it has: {names}")
+        raise UsageError(
+            f"{flow} has no parameter {', '.join(map(repr, sorted(unknown)))}; it has: {names}"
+        )
     return named
 
 
-def settle_one(part: Mapping[str, Any], value: object, environment: Mapping[str, str], directory: Path) -> tuple[object, str | None]:
+def settle_one(
+    part: Mapping[str, Any], value: object, environment: Mapping[str, str], directory: Path
+) -> tuple[object, str | None]:
     """Return one value as the flow gets it, and what is wrong with it."""
     kinds = kinds_of(part)
     if kinds and "string" not in kinds:
@@ -107,7 +140,9 @@ def settle_one(part: Mapping[str, Any], value: object, environment: Mapping[str,
         except ValueError as exc:
             return value, f"{value!r}: {exc}"
     allowed = part.get("enum")
-    if isinstance(allowed, list) and not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
+    if isinstance(allowed, list) and not any(
+        value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed
+    ):
         return value, f"{value!r} is not among the allowed values {', '.join(map(str, allowed))}"
     pattern = part.get("pattern")
     if isinstance(pattern, str) and isinstance(value, str) and not matches(pattern, value):
@@ -119,7 +154,13 @@ def settle_one(part: Mapping[str, Any], value: object, environment: Mapping[str,
 
 def kinds_of(part: Mapping[str, Any]) -> tuple[str, ...]:
     kind = part.get("type")
-    return (kind,) if isinstance(kind, str) else tuple(map(str, kind)) if isinstance(kind, list) else ()
+    return (
+        (kind,)
+        if isinstance(kind, str)
+        else tuple(map(str, kind))
+        if isinstance(kind, list)
+        else ()
+    )
 
 
 def needs_more(schema: Mapping[str, Any], properties: Mapping[str, object]) -> bool:

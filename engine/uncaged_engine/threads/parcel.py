@@ -1,7 +1,8 @@
-"""Export and import of a thread as one file with its bundle and blobs. Of an import only what its own hashes prove is believed.
+"""Export and import of a thread as one file with its bundle and blobs. Of an import only what its
+own hashes prove is believed.
 
-The parcel is a zstandard-compressed tar of exactly these regular files: ``bundle.py``, ``journal.data.jsonl``, ``blobs/<hash>``. Grants,
-worktrees and debug logs do not travel.
+The parcel is a zstandard-compressed tar of exactly these regular files: ``bundle.py``,
+``journal.data.jsonl``, ``blobs/<hash>``. Grants, worktrees and debug logs do not travel.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError, UsageError
+from uncaged_bundles.errors import (
+    DamagedError,
+    NotFoundError,
+    RefusedError,
+    UncagedError,
+    UsageError,
+)
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
 from uncaged_bundles.storage.files import held, read_if_there, write_atomically
 from uncaged_bundles.validation.validate import MAX_SOURCE_BYTES, Bundle, read_bundle
@@ -62,29 +69,40 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
         _put(tar, JOURNAL, data)
         for name in names:
             _put(tar, f"{BLOBS}{name}", blobs.get(name))
-    write_atomically(target, zstandard.ZstdCompressor(level=10, write_checksum=True).compress(buffer.getvalue()))
+    write_atomically(
+        target, zstandard.ZstdCompressor(level=10, write_checksum=True).compress(buffer.getvalue())
+    )
 
 
 def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
-    """Take in a thread: its bundle, its blobs, then its journal. Nothing is stored unless everything proves itself.
+    """Take in a thread: its bundle, its blobs, then its journal. Nothing is stored unless
+    everything proves itself.
 
-    The file that says where it comes from (`origin`) is on disk before the journal: no crash leaves a stranger's thread that passes for
-    one of this machine. Blobs that a full disk left without their journal are removed by `prune`.
+    The file that says where it comes from (`origin`) is on disk before the journal: no crash leaves
+    a stranger's thread that passes for one of this machine. Blobs that a full disk left without
+    their journal are removed by `prune`.
 
     Raises:
         NotFoundError, UsageError: it is missing, or no parcel.
-        DamagedError: a hash, the chain or a field does not hold. RefusedError: the thread is here already.
+        DamagedError: a hash, the chain or a field does not hold. RefusedError: the thread is here
+            already.
         BundleError: its bundle is not valid.
     """
     with _unpacked(source) as stream:
-        members = dict(read_members(stream, _limit_of, max_members=MAX_MEMBERS, max_bytes=MAX_UNPACKED_BYTES))
+        members = dict(
+            read_members(stream, _limit_of, max_members=MAX_MEMBERS, max_bytes=MAX_UNPACKED_BYTES)
+        )
     if BUNDLE not in members or JOURNAL not in members:
         raise UsageError(f"{source} is no exported thread: it lacks {BUNDLE} or {JOURNAL}")
     bundle = read_bundle(members[BUNDLE], KNOWN)
     thread = _thread_of(members[JOURNAL], source)
     if any(found == thread for _, found, _ in engine.store.find_threads()):
-        raise RefusedError(f"thread {thread} is in this store already; `thread rm {thread}` removes it")
-    contents = {name.removeprefix(BLOBS): data for name, data in members.items() if name.startswith(BLOBS)}
+        raise RefusedError(
+            f"thread {thread} is in this store already; `thread rm {thread}` removes it"
+        )
+    contents = {
+        name.removeprefix(BLOBS): data for name, data in members.items() if name.startswith(BLOBS)
+    }
     for name, data in contents.items():
         if blob_hash(data) != name:
             raise DamagedError(f"{source}: {BLOBS}{name} does not hold the bytes that were hashed")
@@ -97,11 +115,15 @@ def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     mark_children(engine.store, history, blobs)
     path = engine.store.data_path(bundle.hash, thread)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    with held(path.parent, alone=True):  # another import of the same thread may have been quicker, and its thread may run by now
+    with held(
+        path.parent, alone=True
+    ):  # another import of the same thread may have been quicker, and its thread may run by now
         if path.exists():
             raise RefusedError(f"thread {thread} was imported by another process just now")
         engine.store.note_taken_up(bundle.hash, thread)
-        ThreadOrigin(bytes=len(members[JOURNAL]), steps=len(history.steps), importedMs=now_ms).write(path)
+        ThreadOrigin(
+            bytes=len(members[JOURNAL]), steps=len(history.steps), importedMs=now_ms
+        ).write(path)
         # crash here: an origin without a journal, which nothing reads
         try:
             write_atomically(path, members[JOURNAL])
@@ -111,23 +133,37 @@ def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     return thread
 
 
-def _checked(journal: bytes, bundle: BundleHash, thread: ThreadId, contents: Mapping[str, bytes], source: Path) -> History:
-    """Return the history of a journal of which every line has the fields it must have, and follows the line before it."""
+def _checked(
+    journal: bytes,
+    bundle: BundleHash,
+    thread: ThreadId,
+    contents: Mapping[str, bytes],
+    source: Path,
+) -> History:
+    """Return the history of a journal of which every line has the fields it must have, and follows
+    the line before it.
+    """
     try:
         check_journal(journal, bundle, thread, contents)
     except ValueError as exc:
         raise DamagedError(f"{source}: the journal does not hold at {exc}") from exc
     history = recover_strictly(journal, bundle, thread)
     if history.damage is not None:
-        raise DamagedError(f"{source}: the journal does not hold at line {history.damage.line}: {history.damage.reason}")
+        raise DamagedError(
+            f"{source}: the journal does not hold at line {history.damage.line}: {history.damage.reason}"
+        )
     return history
 
 
 def _refuse_other_bytes(engine: Engine, bundle: Bundle) -> None:
-    """Refuse a bundle whose hash another one has here, before anything is stored; XXH64 does not rule that out."""
+    """Refuse a bundle whose hash another one has here, before anything is stored; XXH64 does not
+    rule that out.
+    """
     stored = read_if_there(engine.store.bundle_path(bundle.hash))
     if stored is not None and stored != bundle.source:
-        raise DamagedError(f"bundle {bundle.hash} in this store holds other bytes than the archive's bundle of that hash")
+        raise DamagedError(
+            f"bundle {bundle.hash} in this store holds other bytes than the archive's bundle of that hash"
+        )
 
 
 def _put(tar: tarfile.TarFile, name: str, data: bytes) -> None:
@@ -152,7 +188,10 @@ def _unpacked(source: Path) -> Iterator[IO[bytes]]:
     import zstandard
 
     try:
-        with source.open("rb") as packed, zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
+        with (
+            source.open("rb") as packed,
+            zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream,
+        ):
             yield stream
     except FileNotFoundError as exc:
         raise NotFoundError(f"no file {str(source)!r}") from exc
@@ -170,5 +209,7 @@ def _thread_of(journal: bytes, source: Path) -> ThreadId:
             parse_bundle_hash(str(start["hash"]))
             return parse_thread_id(str(start["threadId"]))
     except (CodecError, KeyError) as exc:
-        raise DamagedError(f"{source}: the journal does not begin with a start record: {exc}") from exc
+        raise DamagedError(
+            f"{source}: the journal does not begin with a start record: {exc}"
+        ) from exc
     raise DamagedError(f"{source}: the journal does not begin with a start record")

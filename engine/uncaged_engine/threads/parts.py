@@ -19,20 +19,33 @@ _KIND = re.compile(rb'\{"([a-z-]+)":')
 
 
 def find_difference(history: History, data: bytes, blobs: Blobs) -> str | None:
-    """Return where the outcome of a composite effect and the lines of its sub-steps differ, in words; None if nowhere.
+    """Return where the outcome of a composite effect and the lines of its sub-steps differ, in
+    words; None if nowhere.
 
     Args:
         data: the whole lines of the journal.
     """
-    made_up = int(history.start["forkFrom"]["seq"]) if (history.start.get("forkFrom") or {}).get("instead") else 0
+    made_up = (
+        int(history.start["forkFrom"]["seq"])
+        if (history.start.get("forkFrom") or {}).get("instead")
+        else 0
+    )
     for handler, body, step, subs in _composite_steps(data, blobs):
-        if step["seq"] != made_up and "outcome" in step and (problem := handler.difference(body, step["outcome"], subs)):
+        if (
+            step["seq"] != made_up
+            and "outcome" in step
+            and (problem := handler.difference(body, step["outcome"], subs))
+        ):
             return f"step {step['seq']} ({handler.kind}): {problem}"
     return None
 
 
-def _composite_steps(data: bytes, blobs: Blobs) -> Iterator[tuple[Handler, object, dict[str, Any], list[dict[str, Any]]]]:
-    """Yield for each finished step of a composite kind: its handler, the effect's body, the step's record and those of its sub-steps."""
+def _composite_steps(
+    data: bytes, blobs: Blobs
+) -> Iterator[tuple[Handler, object, dict[str, Any], list[dict[str, Any]]]]:
+    """Yield for each finished step of a composite kind: its handler, the effect's body, the step's
+    record and those of its sub-steps.
+    """
     intent = b""
     subs: list[bytes] = []
     for text in data.split(b"\n")[:-1]:
@@ -50,7 +63,9 @@ def _composite_steps(data: bytes, blobs: Blobs) -> Iterator[tuple[Handler, objec
 
 
 def _composite(intent: bytes, blobs: Blobs) -> tuple[Handler, object] | None:
-    """Return the handler and the body of a composite effect. Nearly all intents are of another kind, and are not parsed."""
+    """Return the handler and the body of a composite effect. Nearly all intents are of another
+    kind, and are not parsed.
+    """
     if lines.blob_of(intent) is None:
         head = _KIND.match(lines.effect_of_intent(intent))
         if head is not None and _composite_handler(head[1].decode()) is None:

@@ -16,43 +16,68 @@ from ..door.preparing import NewThread, Preparation
 
 def prepare(thread: NewThread) -> dict[str, Any]:
     """Return the fields that the effect kinds add to the start record of a thread."""
-    return {name: value for one in _preparations(thread) for name, value in one.prepare(thread).items()}
+    return {
+        name: value for one in _preparations(thread) for name, value in one.prepare(thread).items()
+    }
 
 
 def prepare_fork(thread: NewThread, source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields in which a fork differs from the start record of its source."""
-    return {name: value for one in _preparations(thread) for name, value in one.prepare_fork(thread, source).items()}
+    return {
+        name: value
+        for one in _preparations(thread)
+        for name, value in one.prepare_fork(thread, source).items()
+    }
 
 
 def prepare_import(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """Return the fields for a thread that was recorded elsewhere and goes on here after *steps*."""
-    return {name: value for one in _preparations(thread) for name, value in one.prepare_import(thread, steps).items()}
+    return {
+        name: value
+        for one in _preparations(thread)
+        for name, value in one.prepare_import(thread, steps).items()
+    }
 
 
 def describe(thread: NewThread, fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one sentence for each thing of this machine that *fields* let an imported thread use."""
+    """Yield one sentence for each thing of this machine that *fields* let an imported thread
+    use.
+    """
     for one in _preparations(thread):
         yield from one.describe(fields)
 
 
-def secure(thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]) -> None:
+def secure(
+    thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]
+) -> None:
     """Keep what *fields* name from being removed by others."""
     for one in _preparations(thread):
         one.secure(thread, fields, steps)
 
 
-def forget(store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-    """Remove what a thread leaves outside of its journal, by every kind that is installed: the bundle may be gone."""
+def forget(
+    store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]
+) -> None:
+    """Remove what a thread leaves outside of its journal, by every kind that is installed: the
+    bundle may be gone.
+    """
     for kind in plugins.names(group=plugins.PREPARATIONS):
-        with suppress(EnvironmentLacks):  # another distribution is broken: what its effects left stays
+        with suppress(
+            EnvironmentLacks
+        ):  # another distribution is broken: what its effects left stays
             _preparation(kind).forget(store, thread, start, environment)
 
 
 def _preparations(thread: NewThread) -> Iterator[Preparation]:
     # agents that a person named are checked even where the policy lets the bundle ask none
-    kinds = {**thread.bundle.descriptor.policy.limits, **({"role": {}} if any(thread.options.agents) else {})}
+    kinds = {
+        **thread.bundle.descriptor.policy.limits,
+        **({"role": {}} if any(thread.options.agents) else {}),
+    }
     for kind in kinds:
-        is_ours_alone = kind in plugins.ours(plugins.EFFECTS) and kind not in plugins.ours(plugins.PREPARATIONS)
+        is_ours_alone = kind in plugins.ours(plugins.EFFECTS) and kind not in plugins.ours(
+            plugins.PREPARATIONS
+        )
         if not is_ours_alone and plugins.is_known(kind, group=plugins.PREPARATIONS):
             yield _preparation(kind)
 

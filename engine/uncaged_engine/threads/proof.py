@@ -1,4 +1,6 @@
-"""Replay of a flow's past threads with another version: what it would have done. Nothing is performed, no token is spent."""
+"""Replay of a flow's past threads with another version: what it would have done. Nothing is
+performed, no token is spent.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from .verify import difference_at_the_end
 class Checked:
     """One past thread against the new version.
 
-    identical: it would have gone the same way to the same end. step: the first difference (0: none, or not a matter of one step).
+    identical: it would have gone the same way to the same end. step: the first difference (0: none,
+    or not a matter of one step).
     recorded, yielded: both sides of it. message: what else is to say.
     """
 
@@ -40,7 +43,9 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """A thread that was, ready to be run again. problem: why it is not; the replay is missing then."""
+    """A thread that was, ready to be run again. problem: why it is not; the replay is missing
+    then.
+    """
 
     thread_id: ThreadId
     data: bytes
@@ -49,8 +54,11 @@ class Past:
     problem: str = ""
 
 
-def check(store: Store, bundle: Bundle, mechanism: Mechanism | None, flow: str, *, deadline_s: float) -> list[Checked]:
-    """Replay the past threads of *flow* against *bundle*, all in one sandbox process; a thread that ends it gets the next ones a new one.
+def check(
+    store: Store, bundle: Bundle, mechanism: Mechanism | None, flow: str, *, deadline_s: float
+) -> list[Checked]:
+    """Replay the past threads of *flow* against *bundle*, all in one sandbox process; a thread that
+    ends it gets the next ones a new one.
 
     While the bundle works on one thread, the next one's journal is read.
     """
@@ -63,7 +71,9 @@ def check(store: Store, bundle: Bundle, mechanism: Mechanism | None, flow: str, 
             if cell is None or not cell.alive:
                 cell = Cell.start(bundle, mechanism, limits=CellLimits())
             ahead = Ahead(threads)
-            checked.append(_check_one(past, cell, slot=len(checked) + 1, deadline_s=deadline_s, ahead=ahead))
+            checked.append(
+                _check_one(past, cell, slot=len(checked) + 1, deadline_s=deadline_s, ahead=ahead)
+            )
             past = ahead.take()
     finally:
         if cell is not None:
@@ -88,7 +98,9 @@ class Ahead:
 
 
 def find_past(store: Store, flow: str) -> Iterator[Past]:
-    """Yield the threads of a flow that do not run and whose journals can be read, each read once."""
+    """Yield the threads of a flow that do not run and whose journals can be read, each read
+    once.
+    """
     blobs = Blobs(store.blobs)
     for bundle_hash, thread, path in store.find_journals():
         try:
@@ -128,16 +140,37 @@ def _check_one(past: Past, cell: Cell, *, slot: int, deadline_s: float, ahead: A
     try:
         now = past.replay.run(cell, slot, deadline_s=deadline_s, meanwhile=ahead.read)
         if now is None:
-            now = past.replay.run_stepwise(cell, slot, past.data[: history.good_bytes], deadline_s=deadline_s)
+            now = past.replay.run_stepwise(
+                cell, slot, past.data[: history.good_bytes], deadline_s=deadline_s
+            )
         problem = difference_at_the_end(history, now)
         if now.word == "effect":  # otherwise there is nothing left of it
             cell.ask("D", slot, 0, b"", deadline_s=deadline_s)
     except ReplayDifference as exc:
         yielded = exc.body.decode() if exc.word == "effect" else f"{exc.word} {exc.body.decode()}"
         recorded = exc.recorded.decode("utf-8", "replace")
-        return Checked(thread_id=thread, steps=steps, identical=False, step=exc.step, recorded=recorded, yielded=yielded, message=str(exc))
+        return Checked(
+            thread_id=thread,
+            steps=steps,
+            identical=False,
+            step=exc.step,
+            recorded=recorded,
+            yielded=yielded,
+            message=str(exc),
+        )
     except ReplayError as exc:
         return Checked(thread_id=thread, steps=steps, identical=False, message=str(exc))
     except CellDied as died:
-        return Checked(thread_id=thread, steps=steps, identical=False, message=f"the bundle gave no answer: {died.reason}: {died.detail}")
-    return Checked(thread_id=thread, steps=steps, identical=problem is None, step=steps + 1 if problem else 0, message=problem or "")
+        return Checked(
+            thread_id=thread,
+            steps=steps,
+            identical=False,
+            message=f"the bundle gave no answer: {died.reason}: {died.detail}",
+        )
+    return Checked(
+        thread_id=thread,
+        steps=steps,
+        identical=problem is None,
+        step=steps + 1 if problem else 0,
+        message=problem or "",
+    )

@@ -1,6 +1,8 @@
-"""Removal of a thread: journal, debug log, torn tails, worktree, refs and an empty branch go together.
+"""Removal of a thread: journal, debug log, torn tails, worktree, refs and an empty branch go
+together.
 
-A child thread whose parent may still go on is kept: without its journal the parent would start it again. A removed child leaves a marker.
+A child thread whose parent may still go on is kept: without its journal the parent would start it
+again. A removed child leaves a marker.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from .steering import end_leftovers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descent:
-    """Which thread started this one. parent: None if no thread did. depth: 0 then. known: False if its start cannot be read."""
+    """Which thread started this one. parent: None if no thread did. depth: 0 then. known: False if
+    its start cannot be read.
+    """
 
     parent: ThreadId | None = None
     depth: int = 0
@@ -39,7 +43,9 @@ class Descent:
 
 
 def descent_of(path: Path) -> Descent:
-    """Read a journal's start record; a stranger's names no thread of this store. Raises: NotFoundError: the thread was removed."""
+    """Read a journal's start record; a stranger's names no thread of this store. Raises:
+    NotFoundError: the thread was removed.
+    """
     if path_beside(path).exists():
         return Descent()
     try:
@@ -51,7 +57,9 @@ def descent_of(path: Path) -> Descent:
         return Descent(known=False)
     parent = record.get("parent") if isinstance(record, dict) and "forkFrom" not in record else None
     if not isinstance(parent, Mapping) or not is_thread_id(str(parent.get("threadId"))):
-        return Descent(known=isinstance(record, dict))  # a fork of a child is nobody's child: its id is not the derived one
+        return Descent(
+            known=isinstance(record, dict)
+        )  # a fork of a child is nobody's child: its id is not the derived one
     return Descent(parent=ThreadId(str(parent["threadId"])), depth=int(parent.get("depth", 1)))
 
 
@@ -69,13 +77,17 @@ def need_of_parent(store: Store, descent: Descent) -> str | None:
     )
 
 
-def parents_first(threads: Iterable[tuple[BundleHash, ThreadId, Path]]) -> list[tuple[BundleHash, ThreadId, Path]]:
+def parents_first(
+    threads: Iterable[tuple[BundleHash, ThreadId, Path]],
+) -> list[tuple[BundleHash, ThreadId, Path]]:
     """Return the same threads in an order in which a whole family can be removed."""
     return sorted(threads, key=lambda place: descent_of(place[2]).depth)
 
 
 def mark_children(store: Store, history: History, blobs: Blobs) -> None:
-    """Leave markers for the children of a thread's open effect that this store does not hold: they may have run elsewhere."""
+    """Leave markers for the children of a thread's open effect that this store does not hold: they
+    may have run elsewhere.
+    """
     pending = history.pending
     if pending is None:
         return
@@ -86,14 +98,18 @@ def mark_children(store: Store, history: History, blobs: Blobs) -> None:
     [(kind, body)] = effect.items()
     done = {lines.part_of(line) for line in pending.subs}
     thread = ThreadId(str(history.start["threadId"]))
-    place = OpenEffect(store=store, thread=thread, seq=pending.seq, intended_ms=pending.intended_ms, done=done)
+    place = OpenEffect(
+        store=store, thread=thread, seq=pending.seq, intended_ms=pending.intended_ms, done=done
+    )
     for child in place.children(str(kind), body):
         if store.journal_of(child) is None:
             store.mark_removed(BundleHash(str(history.start["hash"])), child)
 
 
 def files_by_thread(directory: Path) -> dict[str, list[Path]]:
-    """Return all files of each thread in a directory of logs, what a crash left included; markers are not files of a thread."""
+    """Return all files of each thread in a directory of logs, what a crash left included; markers
+    are not files of a thread.
+    """
     found: dict[str, list[Path]] = {}
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -117,16 +133,25 @@ def remove(
 
     Args:
         among: only if it is in one of these states, now that no other process can change it.
-        seen: the stamp of the file in which the caller has just read such a state; the same file is not read again.
-        files: its files, where the caller has listed the directory already; the caller brings the directory to disk then.
+        seen: the stamp of the file in which the caller has just read such a state; the same file is
+            not read again.
+        files: its files, where the caller has listed the directory already; the caller brings the
+            directory to disk then.
     Raises:
-        RefusedError: another process took the lock meanwhile, it is in another state by now, or its parent needs it.
+        RefusedError: another process took the lock meanwhile, it is in another state by now, or its
+            parent needs it.
     """
     with lock.taken(path) as ours:
         if not ours:
-            raise RefusedError(f"thread {thread} was taken up, archived or removed just now; look at it again")
+            raise RefusedError(
+                f"thread {thread} was taken up, archived or removed just now; look at it again"
+            )
         is_same = seen is not None and stamp_of(path.stat()) == seen
-        if among is not None and not is_same and summarise(store, bundle, thread, path).status not in among:
+        if (
+            among is not None
+            and not is_same
+            and summarise(store, bundle, thread, path).status not in among
+        ):
             raise RefusedError(f"thread {thread} was taken up just now; look at it again")
         descent = descent_of(path)
         if (need := need_of_parent(store, descent)) is not None:
@@ -145,7 +170,9 @@ def remove(
 
 
 def _forget(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
-    """Have the effects undo what they prepared for the thread, as its start record names it once that was checked."""
+    """Have the effects undo what they prepared for the thread, as its start record names it once
+    that was checked.
+    """
     try:
         if path_beside(path).exists():
             start = view(store, bundle, thread, path).start

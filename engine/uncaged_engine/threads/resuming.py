@@ -1,4 +1,6 @@
-"""Fields of a resume record: a higher limit for a thread that is at one, a decision about an effect that is in doubt."""
+"""Fields of a resume record: a higher limit for a thread that is at one, a decision about an effect
+that is in doubt.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,23 @@ UNITS = {"maxSeconds": "s", "bundleSeconds": "s", "maxJournalBytes": " bytes"}
 MAX_NOTE_CHARACTERS = 100_000
 
 
-def resume_fields(found: ThreadView, *, redo: bool, skip: bool, note: str | None, limits: Mapping[str, object]) -> dict[str, object]:
+def resume_fields(
+    found: ThreadView, *, redo: bool, skip: bool, note: str | None, limits: Mapping[str, object]
+) -> dict[str, object]:
     """Return the fields of the resume record.
 
     Raises:
-        UsageError: a note that is too long. RefusedError: no decision where one is needed, or a limit that is no higher.
+        UsageError: a note that is too long. RefusedError: no decision where one is needed, or a
+            limit that is no higher.
     """
     if note is not None and len(note) > MAX_NOTE_CHARACTERS:
-        raise UsageError(f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file")
+        raise UsageError(
+            f"the note has {len(note):,} characters; at most {MAX_NOTE_CHARACTERS:,} fit; put the rest into a file"
+        )
     decided = {name: True for name, wanted in (("redo", redo), ("skip", skip)) if wanted}
-    require_decision(found.summary.thread_id, found.summary.status, found.summary.undecided, decided)
+    require_decision(
+        found.summary.thread_id, found.summary.status, found.summary.undecided, decided
+    )
     fields = {**limits, **({} if note is None else {"note": note}), **decided}
     _require_higher(found, fields)
     return fields
@@ -46,4 +55,6 @@ def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:
     given = fields.get(name)
     if not isinstance(given, int | float) or given <= value:
         where = f"thread {found.summary.thread_id} is at its limit ({end.get('message')})"
-        raise RefusedError(f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}{UNITS.get(name, '')}")
+        raise RefusedError(
+            f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}{UNITS.get(name, '')}"
+        )

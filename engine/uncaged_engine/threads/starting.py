@@ -1,4 +1,6 @@
-"""Start record of a thread. The thread exists once it is on disk; everything that can be refused is refused before that."""
+"""Start record of a thread. The thread exists once it is on disk; everything that can be refused is
+refused before that.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +68,21 @@ def new_start(
     """Check what the caller gave, compose a start record, and secure what it names.
 
     Raises:
-        UsageError, SandboxUnavailable, EnvironmentLacks: what is in the way, before anything is written.
+        UsageError, SandboxUnavailable, EnvironmentLacks: what is in the way, before anything is
+            written.
     """
     settled = checked_params(bundle, params, config, options)
     now = chance.clock_ms()
     thread = thread or new_thread_id(now, chance.entropy(ENTROPY_BYTES))
-    new = NewThread(thread_id=thread, flow=name, bundle=bundle, store=store, config=config, options=options, now_ms=now)
+    new = NewThread(
+        thread_id=thread,
+        flow=name,
+        bundle=bundle,
+        store=store,
+        config=config,
+        options=options,
+        now_ms=now,
+    )
     prepared = prepare(new)
     start: dict[str, object] = {
         "engine": __version__,
@@ -110,10 +121,16 @@ def test_command_of(config: Config, name: str, options: RunOptions) -> str | Non
 
 
 def default_limits(config: Config, name: str) -> dict[str, float]:
-    """Return the limits of a flow's threads where the caller gives none: the flow's own, then config's."""
+    """Return the limits of a flow's threads where the caller gives none: the flow's own, then
+    config's.
+    """
     flow = config.flows.get(name)
     rounds, steps = (flow.max_rounds, flow.max_steps) if flow else (None, None)
-    more = {"maxCost": config.limits.max_cost, "maxTokens": config.limits.max_tokens, "maxSeconds": config.limits.max_seconds}
+    more = {
+        "maxCost": config.limits.max_cost,
+        "maxTokens": config.limits.max_tokens,
+        "maxSeconds": config.limits.max_seconds,
+    }
     return {
         "maxRounds": config.limits.max_rounds if rounds is None else rounds,
         "maxSteps": config.limits.max_steps if steps is None else steps,
@@ -132,11 +149,14 @@ def start_line(store: Store, start: Mapping[str, object], now_ms: int) -> bytes:
     return lines.start(lines.spill(start, "parameters", name, len(parameters)), now_ms)
 
 
-def checked_params(bundle: Bundle, params: Mapping[str, object], config: Config, options: RunOptions) -> dict[str, object]:
+def checked_params(
+    bundle: Bundle, params: Mapping[str, object], config: Config, options: RunOptions
+) -> dict[str, object]:
     """Return the parameters as the bundle gets them.
 
     Raises:
-        RefusedError: the flow is only kept, not run. UsageError: a parameter breaks a rule of the descriptor's JSON Schema.
+        RefusedError: the flow is only kept, not run. UsageError: a parameter breaks a rule of the
+            descriptor's JSON Schema.
     """
     descriptor = bundle.descriptor
     language = descriptor.raw.get("unsupported")
@@ -150,4 +170,10 @@ def checked_params(bundle: Bundle, params: Mapping[str, object], config: Config,
     from .parameters import settle
 
     environment = config.for_agents(options.environment)
-    return settle(descriptor.name, descriptor.parameters, params, environment=environment, directory=options.directory)
+    return settle(
+        descriptor.name,
+        descriptor.parameters,
+        params,
+        environment=environment,
+        directory=options.directory,
+    )

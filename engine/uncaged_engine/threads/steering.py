@@ -1,4 +1,6 @@
-"""Pause and kill of a thread: by its worker or, where there is none, by a line that the caller writes under the journal's lock."""
+"""Pause and kill of a thread: by its worker or, where there is none, by a line that the caller
+writes under the journal's lock.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,18 @@ TIMEOUT_S = 10.0
 PAUSE_S = 0.02
 
 
-def steer(store: Store, text: str, event: states.Event, written: Callable[[int], bytes], clock_ms: Callable[[], int]) -> ThreadId:
+def steer(
+    store: Store,
+    text: str,
+    event: states.Event,
+    written: Callable[[int], bytes],
+    clock_ms: Callable[[], int],
+) -> ThreadId:
     """Have *event* happen to a thread; it is on disk when this returns.
 
     Args:
-        written: the line that says it, for a moment in milliseconds; used where no worker drives the thread.
+        written: the line that says it, for a moment in milliseconds; used where no worker drives
+            the thread.
     Raises:
         RefusedError: the thread's state forbids it.
     """
@@ -39,7 +48,16 @@ def steer(store: Store, text: str, event: states.Event, written: Callable[[int],
         now_ms = clock_ms()
         pending = journal.history.open
         if event == "kill" and pending is not None:
-            journal.append(lines.void(pending.seq, "killed", "killed while no worker ran it", {}, now_ms, begun=pending.doubtful))
+            journal.append(
+                lines.void(
+                    pending.seq,
+                    "killed",
+                    "killed while no worker ran it",
+                    {},
+                    now_ms,
+                    begun=pending.doubtful,
+                )
+            )
         journal.append(written(now_ms))
         journal.flush()
         if event == "kill":
@@ -50,7 +68,9 @@ def steer(store: Store, text: str, event: states.Event, written: Callable[[int],
 
 
 def end_leftovers(store: Store, thread: ThreadId) -> None:
-    """End what agents of a thread still run, whose worker died; the caller holds the thread's lock."""
+    """End what agents of a thread still run, whose worker died; the caller holds the thread's
+    lock.
+    """
     from ..processes.leftovers import kill_leftovers  # `run` does without these
 
     scratch = store.private(thread)
@@ -64,19 +84,26 @@ def require(summary: ThreadSummary, event: states.Event) -> None:
         raise RefusedError(states.refusal(summary.status, event, summary.thread_id))
 
 
-def require_still(journal: Journal, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event) -> None:
+def require_still(
+    journal: Journal, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
+) -> None:
     """Refuse the same, once no other process can change it."""
     state = states.status(facts_of(journal.history, store, bundle), locked=False)
     if not states.allowed(state, event):
         raise RefusedError(states.refusal(state, event, thread))
 
 
-def _ask_or_take(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event) -> Journal | None:
+def _ask_or_take(
+    store: Store, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event
+) -> Journal | None:
     """Return None if the thread's worker did it; else the journal, locked."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         with suppress(NotFoundError):  # a worker lives, and does not drive this thread
-            if client.request(store, bundle, {"op": event, "threadId": thread}, start=False) is not None:
+            if (
+                client.request(store, bundle, {"op": event, "threadId": thread}, start=False)
+                is not None
+            ):
                 return None
         try:
             return Journal.open(path, bundle, thread)

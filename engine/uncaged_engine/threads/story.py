@@ -1,4 +1,6 @@
-"""Timeline of a thread: the rows that a person reads, made from its records in order. Nothing here prints or waits."""
+"""Timeline of a thread: the rows that a person reads, made from its records in order. Nothing here
+prints or waits.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ class OpenStep:
 class Story:
     """What is known of a thread after the records heard so far.
 
-    last_outside: the last step whose outcome came from outside of the bundle, which makes the same of everything before it again; 0: none.
+    last_outside: the last step whose outcome came from outside of the bundle, which makes the same
+    of everything before it again; 0: none.
     """
 
     def __init__(self) -> None:
@@ -78,7 +81,11 @@ class Story:
         kind, body = intended(record["intent"])
         self.end, self.last_void = None, ""
         self.open = OpenStep(
-            seq=_whole(record.get("seq")), label=effect_label(kind, body), kind=kind, body=body, started_ms=_whole(record.get("timestamp"))
+            seq=_whole(record.get("seq")),
+            label=effect_label(kind, body),
+            kind=kind,
+            body=body,
+            started_ms=_whole(record.get("timestamp")),
         )
 
     def _hear_attempt(self, record: Record) -> Row:
@@ -86,8 +93,12 @@ class Story:
         if self.open is not None:
             self.open = replace(self.open, attempt=attempt)
         detail = _first_text(record, ("message", "problem", "error", "because"))
-        what = "unusable answer" if "answer" in record else f"attempt {attempt}"  # the answer before, or the attempt that begins
-        return self._row("attempt", record, self._label(record), f"{what}{': ' if detail else ''}{detail}")
+        what = (
+            "unusable answer" if "answer" in record else f"attempt {attempt}"
+        )  # the answer before, or the attempt that begins
+        return self._row(
+            "attempt", record, self._label(record), f"{what}{': ' if detail else ''}{detail}"
+        )
 
     def _hear_control(self, record: Record) -> Row | None:
         word = str(record["control"])
@@ -106,7 +117,9 @@ class Story:
         if self.is_paused:  # by a person: nothing lacks
             return self._row("void", record, self._label(record), detail)
         self.last_void = str(record["void"])
-        return self._row("void", record, self._label(record), f"{self.last_void}{': ' if detail else ''}{detail}")
+        return self._row(
+            "void", record, self._label(record), f"{self.last_void}{': ' if detail else ''}{detail}"
+        )
 
     def _hear_step(self, record: Record) -> Row:
         label = str(record["role"]) if "role" in record else self._label(record)
@@ -122,7 +135,9 @@ class Story:
                 self.last_outside = _whole(record.get("seq"))
         return row
 
-    def _row(self, mark: Mark, record: Record, label: str, detail: str, *, timed: bool = True) -> Row:
+    def _row(
+        self, mark: Mark, record: Record, label: str, detail: str, *, timed: bool = True
+    ) -> Row:
         sub = f".{record['sub']}" if "sub" in record else ""
         started = self.open.started_ms if self.open is not None and timed else None
         return Row(
@@ -130,7 +145,9 @@ class Story:
             seq=f"{record['seq']}{sub}" if "seq" in record else "",
             label=clean_line(label),
             detail=clean_line(detail),
-            duration_ms=_whole(record.get("timestamp")) - started if started is not None and "timestamp" in record else None,
+            duration_ms=_whole(record.get("timestamp")) - started
+            if started is not None and "timestamp" in record
+            else None,
             by=clean_line(str(record.get("by", ""))),
         )
 
@@ -145,22 +162,31 @@ class Story:
 
 
 def _is_from_outside(record: Record) -> bool:
-    """Whether another try could have had another outcome; what the policy or the contract refuses is refused again."""
+    """Whether another try could have had another outcome; what the policy or the contract refuses
+    is refused again.
+    """
     error = record.get("error")
-    return record.get("by") != "bundle" and not (isinstance(error, Mapping) and error.get("kind") in ("policy", "yield"))
+    return record.get("by") != "bundle" and not (
+        isinstance(error, Mapping) and error.get("kind") in ("policy", "yield")
+    )
 
 
 def role_summary(record: Record) -> str:
-    """Return one line for a role's step: its status and what else its meta says, or the answer's first line."""
+    """Return one line for a role's step: its status and what else its meta says, or the answer's
+    first line.
+    """
     meta = record.get("meta")
     if not isinstance(meta, Mapping) or not meta:
         return _first_line(str(record.get("content", "")))
     status = clean_line(str(meta.get("status", "")))
-    items = sorted(((str(key), value) for key, value in meta.items() if key != "status"), key=lambda item: item[0] not in PROSE)
-    rest = [text for key, value in items if (text := _item_summary(key, value))]
-    return ": ".join(part for part in (status, "; ".join(text.rstrip(".") for text in rest)) if part) or _first_line(
-        str(record.get("content", ""))
+    items = sorted(
+        ((str(key), value) for key, value in meta.items() if key != "status"),
+        key=lambda item: item[0] not in PROSE,
     )
+    rest = [text for key, value in items if (text := _item_summary(key, value))]
+    return ": ".join(
+        part for part in (status, "; ".join(text.rstrip(".") for text in rest)) if part
+    ) or _first_line(str(record.get("content", "")))
 
 
 def value_summary(value: object) -> str:
@@ -179,8 +205,14 @@ def _item_summary(key: str, value: object) -> str:
     if value is None or value in ("", [], {}):
         return ""
     if isinstance(value, list):
-        names = [str(part.get("name", "")) if isinstance(part, Mapping) else str(part) for part in value]
-        return f"{key} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}" if all(names) else f"{len(value)} {key}"
+        names = [
+            str(part.get("name", "")) if isinstance(part, Mapping) else str(part) for part in value
+        ]
+        return (
+            f"{key} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
+            if all(names)
+            else f"{len(value)} {key}"
+        )
     if isinstance(value, Mapping):
         return f"{key} {{{', '.join(map(str, list(value)[:3]))}}}"
     text = clean_line(str(value))
@@ -189,7 +221,9 @@ def _item_summary(key: str, value: object) -> str:
 
 def _error_text(error: object) -> str:
     if isinstance(error, Mapping):
-        return ": ".join(clean_line(str(error[key])) for key in ("kind", "message") if error.get(key))
+        return ": ".join(
+            clean_line(str(error[key])) for key in ("kind", "message") if error.get(key)
+        )
     return clean_line(str(error))
 
 
@@ -204,7 +238,10 @@ def _first_text(record: Record, keys: tuple[str, ...]) -> str:
 
 
 def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip() and not line.startswith("```")), "")
+    return next(
+        (line.strip() for line in text.splitlines() if line.strip() and not line.startswith("```")),
+        "",
+    )
 
 
 def _whole(value: object) -> int:

@@ -1,6 +1,8 @@
-"""Ends of journals that no worker owns: a damaged tail is cut and kept aside, lines that a flush left in doubt are written again.
+"""Ends of journals that no worker owns: a damaged tail is cut and kept aside, lines that a flush
+left in doubt are written again.
 
-Both need the journal's lock, so only commands that a person gave do it; observers leave the file as it is.
+Both need the journal's lock, so only commands that a person gave do it; observers leave the file as
+it is.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ def settle(path: Path, bundle: BundleHash, thread: ThreadId) -> bool:
 
 
 def cut(path: Path, bundle: BundleHash, thread: ThreadId) -> Path | None:
-    """Cut a damaged tail; return where it is kept now, or None: a worker owns the thread, or the damage is not a tail.
+    """Cut a damaged tail; return where it is kept now, or None: a worker owns the thread, or the
+    damage is not a tail.
 
     An archived journal is unpacked for that and packed again.
 
     Raises:
-        JournalBroken, StorageError: the disk has no room to keep the tail aside, or refuses; nothing is cut.
+        JournalBroken, StorageError: the disk has no room to keep the tail aside, or refuses;
+            nothing is cut.
     """
     is_archived = archive.is_archived(path)
     plain = archive.restore(path) if is_archived else path

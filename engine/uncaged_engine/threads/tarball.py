@@ -1,7 +1,9 @@
-"""Reader of the one kind of tar archive that `export` writes: plain ustar headers, regular files, nothing else.
+"""Reader of the one kind of tar archive that `export` writes: plain ustar headers, regular files,
+nothing else.
 
-``tarfile`` reads a long name or a PAX record whole before its caller sees it, however large its header says it is. Here every header that
-is not a regular file's is refused before a byte of its content is read, and the bytes behind it are counted in the stream.
+``tarfile`` reads a long name or a PAX record whole before its caller sees it, however large its
+header says it is. Here every header that is not a regular file's is refused before a byte of its
+content is read, and the bytes behind it are counted in the stream.
 """
 
 from __future__ import annotations
@@ -27,13 +29,17 @@ class TarError(Exception):
     """The stream is no such archive; the message says why."""
 
 
-def read_members(stream: IO[bytes], limit_of: Callable[[str], int], *, max_members: int, max_bytes: int) -> Iterator[tuple[str, bytes]]:
+def read_members(
+    stream: IO[bytes], limit_of: Callable[[str], int], *, max_members: int, max_bytes: int
+) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each member.
 
     Args:
-        limit_of: how many bytes a member with this name may have; raises TarError for a name that does not belong there.
+        limit_of: how many bytes a member with this name may have; raises TarError for a name that
+            does not belong there.
     Raises:
-        TarError: a member that is no regular file, too large, there twice, or cut off; or more than *max_members*, or *max_bytes* in all.
+        TarError: a member that is no regular file, too large, there twice, or cut off; or more than
+            *max_members*, or *max_bytes* in all.
     """
     seen: set[str] = set()
     total = 0
@@ -64,7 +70,9 @@ def _parse(header: bytes) -> tuple[str, int]:
         raise TarError("a header whose checksum does not hold")
     name = header[:100].partition(b"\0")[0].decode("utf-8", "replace")
     if kind not in _REGULAR:
-        raise TarError(f"{name!r} is {_KINDS.get(kind, f'an entry of kind {kind!r}')}, and only regular files are read")
+        raise TarError(
+            f"{name!r} is {_KINDS.get(kind, f'an entry of kind {kind!r}')}, and only regular files are read"
+        )
     size = header[124:136].strip(b" \0")
     if not _is_octal(size) or header[345:500].strip(b"\0"):
         raise TarError(f"{name!r} has a size or a name in a form that is not read")
@@ -76,7 +84,9 @@ def _is_octal(text: bytes) -> bool:
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
-    """Read *size* bytes in pieces, so that memory grows with what is there, not with what a header says."""
+    """Read *size* bytes in pieces, so that memory grows with what is there, not with what a header
+    says.
+    """
     content = bytearray()
     while len(content) < size:
         piece = stream.read(min(size - len(content), CHUNK_BYTES))

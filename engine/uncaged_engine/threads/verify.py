@@ -25,7 +25,8 @@ from .parts import find_difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """ok: nothing differs. steps: how many were proved. mechanism: the sandbox that the proof ran in.
+    """ok: nothing differs. steps: how many were proved. mechanism: the sandbox that the proof ran
+    in.
 
     kept_aside: where a damaged tail is that was cut first.
     """
@@ -37,8 +38,17 @@ class Verdict:
     kept_aside: Path | None = None
 
 
-def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, *, prefer: str, deadline_s: float) -> Verdict:
-    """Check every line, then run the bundle again over the recorded outcomes, in a fresh process, alone.
+def verify(
+    store: Store,
+    bundle_hash: BundleHash,
+    thread: ThreadId,
+    path: Path,
+    *,
+    prefer: str,
+    deadline_s: float,
+) -> Verdict:
+    """Check every line, then run the bundle again over the recorded outcomes, in a fresh process,
+    alone.
 
     A damaged tail is cut first: no other command takes the lock of a thread that has ended.
     """
@@ -46,14 +56,27 @@ def verify(store: Store, bundle_hash: BundleHash, thread: ThreadId, path: Path, 
     data = durable.read(path).data
     history = recover_strictly(data, bundle_hash, thread)
     kept_aside = None
-    if history.damage is not None and history.damage.tail and not history.damage.sealed:  # a sealed line is no accident
+    if (
+        history.damage is not None and history.damage.tail and not history.damage.sealed
+    ):  # a sealed line is no accident
         kept_aside = tails.cut(path, bundle_hash, thread)
         data = durable.read(path).data
         history = recover_strictly(data, bundle_hash, thread)
-    return replace(_prove(store, bundle_hash, data, history, prefer=prefer, deadline_s=deadline_s), kept_aside=kept_aside)
+    return replace(
+        _prove(store, bundle_hash, data, history, prefer=prefer, deadline_s=deadline_s),
+        kept_aside=kept_aside,
+    )
 
 
-def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History, *, prefer: str, deadline_s: float) -> Verdict:
+def _prove(
+    store: Store,
+    bundle_hash: BundleHash,
+    data: bytes,
+    history: History,
+    *,
+    prefer: str,
+    deadline_s: float,
+) -> Verdict:
     count = len(history.steps)
     if history.damage is not None:
         where = "a torn tail" if history.damage.tail else "damage"
@@ -72,7 +95,9 @@ def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History,
     start = Blobs(store.blobs).expand_record(history.start)
     own_s = (start["parameters"]["options"] | history.limits).get("bundleSeconds", 0)
     limit_s = replay_timeout_s(data, count, max(deadline_s, own_s))
-    cell = Cell.start(bundle, choose(prefer), limits=CellLimits(cpu_s=max(CellLimits().cpu_s, ceil(2 * limit_s))))
+    cell = Cell.start(
+        bundle, choose(prefer), limits=CellLimits(cpu_s=max(CellLimits().cpu_s, ceil(2 * limit_s)))
+    )
     try:
         replay = Replay(history, start, Blobs(store.blobs), trusted=False)
         now = replay.run(cell, 1, deadline_s=limit_s)
@@ -85,25 +110,46 @@ def _prove(store: Store, bundle_hash: BundleHash, data: bytes, history: History,
         problem = f"the bundle gave no answer: {died.reason}: {died.detail}"
     finally:
         cell.close()
-    message = problem or f"{count} step{'' if count == 1 else 's'} replayed: this code with these outcomes gives this journal"
+    message = (
+        problem
+        or f"{count} step{'' if count == 1 else 's'} replayed: this code with these outcomes gives this journal"
+    )
     return Verdict(ok=problem is None, steps=count, mechanism=cell.mechanism, message=message)
 
 
 def difference_at_the_end(history: History, now: BundleReply) -> str | None:
-    """Return where the journal goes on otherwise than the bundle after the last step; None if nowhere."""
+    """Return where the journal goes on otherwise than the bundle after the last step; None if
+    nowhere.
+    """
     if history.pending is not None:
         mark = effect_mark(now.body) if now.word == "effect" else now.body
-        return None if mark == history.pending.mark else mismatch(len(history.steps) + 1, history.pending.shown, now.body)
+        return (
+            None
+            if mark == history.pending.mark
+            else mismatch(len(history.steps) + 1, history.pending.shown, now.body)
+        )
     end = history.end
     if end is None or end["end"] in ("killed", "limit"):
         return None
     if end["end"] == "completed":
         recorded = encode(end.get("result")).encode()
         same = now.word == "return" and ("blob" in end or recorded == now.body)
-        return None if same else f"the journal ends with {shown(recorded)}, the bundle now with {now.word} {shown(now.body)}"
+        return (
+            None
+            if same
+            else f"the journal ends with {shown(recorded)}, the bundle now with {now.word} {shown(now.body)}"
+        )
     error = end["error"]
     if error["kind"] != "bundle" or "type" not in error:
         return None
     raised = decode(now.body) if now.word == "raise" else None
-    same = isinstance(raised, dict) and raised.get("type") == error["type"] and raised.get("message") == error["message"]
-    return None if same else f"the journal ends with {error['type']}: {error['message']}; the bundle now with {now.word} {shown(now.body)}"
+    same = (
+        isinstance(raised, dict)
+        and raised.get("type") == error["type"]
+        and raised.get("message") == error["message"]
+    )
+    return (
+        None
+        if same
+        else f"the journal ends with {error['type']}: {error['message']}; the bundle now with {now.word} {shown(now.body)}"
+    )

@@ -1,4 +1,6 @@
-"""`python -m uncaged_engine.worker STORE HASH READY_FD`: become the worker of one bundle, or leave at once if there is one."""
+"""`python -m uncaged_engine.worker STORE HASH READY_FD`: become the worker of one bundle, or leave
+at once if there is one.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +30,26 @@ MAX_FILES = 16_384
 
 
 def main(arguments: list[str]) -> int:
-    """Run the worker. Returns: 0 when done, 1 if it cannot start (the starter gets the reason), 75 if another worker is there."""
+    """Run the worker. Returns: 0 when done, 1 if it cannot start (the starter gets the reason), 75
+    if another worker is there.
+    """
     report = Report(int(arguments[2]))
     try:
         return work(Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1]), report)
     except (UncagedError, OSError) as exc:
         if report.is_given:
             raise  # it had listened: a bug
-        report.give(address.NOT_READY + (os_problem(exc) if isinstance(exc, OSError) else str(exc)).encode())
+        report.give(
+            address.NOT_READY + (os_problem(exc) if isinstance(exc, OSError) else str(exc)).encode()
+        )
         return 1
 
 
 def work(store: Store, bundle: BundleHash, report: Report) -> int:
     """Become the bundle's worker, if there is none, and serve until it is idle."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it, and children would inherit that
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # a shell's background job ignores it, and children would inherit that
     place = address.lock_path(store, bundle)
     lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -53,7 +61,8 @@ def work(store: Store, bundle: BundleHash, report: Report) -> int:
         raise StorageError(os_problem(exc, place)) from exc
     clear_report(store, bundle)
     allow_files()
-    gc.disable()  # modules are no garbage, and looking for some takes a tenth of the time of importing them
+    # modules are no garbage, and looking for some takes a tenth of the time of importing them
+    gc.disable()
     begun = begin_cell(store, bundle)
     if any(store.lent.glob("*.json")):
         from uncaged_engine.sandbox.lending import give_back_all  # only after a crash
@@ -77,7 +86,9 @@ def work(store: Store, bundle: BundleHash, report: Report) -> int:
 
 
 class Report:
-    """Pipe to the process that started the worker. Its message: listening, another worker is, or the reason why not."""
+    """Pipe to the process that started the worker. Its message: listening, another worker is, or
+    the reason why not.
+    """
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -101,7 +112,9 @@ def clear_report(store: Store, bundle: BundleHash) -> None:
 
 
 def allow_files() -> None:
-    """Raise the limit of open files: each live thread keeps its journal open, and a thousand files are too few for a thousand threads."""
+    """Raise the limit of open files: each live thread keeps its journal open, and a thousand files
+    are too few for a thousand threads.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < enough:
@@ -109,7 +122,9 @@ def allow_files() -> None:
 
 
 def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
-    """Start a sandbox process for an untrusted bundle; an error is ignored here, and the first request for a thread meets it again."""
+    """Start a sandbox process for an untrusted bundle; an error is ignored here, and the first
+    request for a thread meets it again.
+    """
     from ..cells.cell import Cell, CellLimits
     from ..sandbox.mechanism import assume
     from ..settings.loading import load
@@ -118,7 +133,9 @@ def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
         if b"trusted" in store.bundle_path(bundle).read_bytes():
             return None
         mechanism = assume(load(store).sandbox)
-        return None if mechanism is None else (Cell.spawn(mechanism, limits=CellLimits()), mechanism)
+        return (
+            None if mechanism is None else (Cell.spawn(mechanism, limits=CellLimits()), mechanism)
+        )
     except (UncagedError, OSError):
         return None
 

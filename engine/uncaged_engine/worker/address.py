@@ -12,16 +12,22 @@ from uncaged_bundles.storage.store import Store
 
 PROTOCOL = 1
 READY, NOT_READY = b"1", b"0"
-"""First byte that a new worker writes to its starter's pipe: it listens, or it cannot (the reason follows)."""
+"""First byte that a new worker writes to its starter's pipe: it listens, or it cannot (the reason
+follows).
+"""
 MAX_SOCKET_PATH_BYTES = 100  # the kernel takes 107
 MAX_DIRECTORY_BYTES = 60
 """Longest directory for a socket, so that its name fits as well."""
 
 
 def socket_path(store: Store, bundle: BundleHash) -> Path:
-    """Return the worker's socket: in the store, or in a short per-user directory if the store's path is too long for a socket."""
+    """Return the worker's socket: in the store, or in a short per-user directory if the store's
+    path is too long for a socket.
+    """
     name = f"{bundle}-{PROTOCOL}.sock"
-    run = os.path.realpath(store.run)  # all who come by another name of the same store must find the same socket
+    run = os.path.realpath(
+        store.run
+    )  # all who come by another name of the same store must find the same socket
     path = Path(run, name)
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
@@ -30,7 +36,9 @@ def socket_path(store: Store, bundle: BundleHash) -> Path:
 
 
 def draining_path(store: Store, bundle: BundleHash, pid: int) -> Path:
-    """Return the socket of a worker that accepts no more threads, beside that of its replacement."""
+    """Return the socket of a worker that accepts no more threads, beside that of its
+    replacement.
+    """
     return socket_path(store, bundle).with_suffix(f".{pid}")
 
 

@@ -33,7 +33,12 @@ DETACH = '"$@" </dev/null &'
 
 
 def request(
-    store: Store, bundle: BundleHash, message: Mapping[str, object], *, start: bool, launching: Launching | None = None
+    store: Store,
+    bundle: BundleHash,
+    message: Mapping[str, object],
+    *,
+    start: bool,
+    launching: Launching | None = None,
 ) -> dict[str, Any] | None:
     """Send a request to the worker of *bundle* and return its answer.
 
@@ -58,12 +63,18 @@ def request(
         if answer is not None:
             raise_error(answer)
             return answer
-        # crash here: the worker left between our connect and its answer, or takes no more threads; ask again
-    raise EngineBug(f"no worker for bundle {bundle} answers; see {address.report_path(store, bundle)}")
+        # crash here: the worker left between our connect and its answer, or takes no more threads;
+        # ask again
+    raise EngineBug(
+        f"no worker for bundle {bundle} answers; see {address.report_path(store, bundle)}"
+    )
 
 
-def answers(store: Store, bundle: BundleHash, message: Mapping[str, object]) -> Iterator[dict[str, Any]]:
-    """Ask the live worker, and those that it replaces and that still drive threads; yield their answers.
+def answers(
+    store: Store, bundle: BundleHash, message: Mapping[str, object]
+) -> Iterator[dict[str, Any]]:
+    """Ask the live worker, and those that it replaces and that still drive threads; yield their
+    answers.
 
     Raises:
         NotFoundError: none of them has the thread, but one lives.
@@ -128,7 +139,9 @@ def _connect(path: Path) -> socket.socket | None:
 
 
 @contextmanager
-def following(store: Store, bundle: BundleHash, thread: str) -> Iterator[Iterator[dict[str, Any]] | None]:
+def following(
+    store: Store, bundle: BundleHash, thread: str
+) -> Iterator[Iterator[dict[str, Any]] | None]:
     """Follow a live thread: its events as the worker sends them, or None if no worker has it."""
     for path in (address.socket_path(store, bundle), *address.draining_paths(store, bundle)):
         connection = _connect(path)
@@ -145,13 +158,17 @@ def following(store: Store, bundle: BundleHash, thread: str) -> Iterator[Iterato
     yield None
 
 
-def _events(connection: socket.socket, first: dict[str, Any], buffer: bytearray) -> Iterator[dict[str, Any]]:
+def _events(
+    connection: socket.socket, first: dict[str, Any], buffer: bytearray
+) -> Iterator[dict[str, Any]]:
     yield first
     while (line := receive_line(connection, buffer)) is not None:
         yield unpack(line)
 
 
-def _exchange(connection: socket.socket, message: Mapping[str, object], buffer: bytearray | None = None) -> dict[str, Any] | None:
+def _exchange(
+    connection: socket.socket, message: Mapping[str, object], buffer: bytearray | None = None
+) -> dict[str, Any] | None:
     try:
         connection.sendall(pack(message))
         line = receive_line(connection, bytearray() if buffer is None else buffer)
@@ -168,10 +185,19 @@ class Launching:
         self._bundle = bundle
         self._report = address.report_path(store, bundle)
         self._ready, theirs = os.pipe()
-        command = [sys.executable, "-m", "uncaged_engine.worker", str(store.root), bundle, str(theirs)]
+        command = [
+            sys.executable,
+            "-m",
+            "uncaged_engine.worker",
+            str(store.root),
+            bundle,
+            str(theirs),
+        ]
         report = -1
         try:
-            report = os.open(self._report, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            report = os.open(
+                self._report, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            )
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", DETACH, "worker", *command],
                 stdout=report,
@@ -179,7 +205,9 @@ class Launching:
                 pass_fds=(theirs,),
                 start_new_session=True,
                 cwd=store.root,
-                env=select_variables(os.environ, (*CARRIED, *INTERPRETER)),  # nothing else stays with it for later threads
+                env=select_variables(
+                    os.environ, (*CARRIED, *INTERPRETER)
+                ),  # nothing else stays with it for later threads
             )
         except OSError as exc:
             os.close(self._ready)
@@ -207,7 +235,11 @@ class Launching:
             with suppress(OSError):  # an old report that stays does no harm
                 self._report.unlink()
         elif report.startswith(address.NOT_READY):
-            raise StorageError(_cannot_start(self._bundle, report.removeprefix(address.NOT_READY).decode("utf-8", "replace")))
+            raise StorageError(
+                _cannot_start(
+                    self._bundle, report.removeprefix(address.NOT_READY).decode("utf-8", "replace")
+                )
+            )
         else:
             _wait_for_the_other(self._store, self._bundle)
 
@@ -224,9 +256,13 @@ def _cannot_start(bundle: BundleHash, why: str) -> str:
 
 
 def _wait_for_the_other(store: Store, bundle: BundleHash) -> None:
-    """Wait for another worker, which holds the lock while it starts or ends; or raise the bug that ended ours."""
+    """Wait for another worker, which holds the lock while it starts or ends; or raise the bug that
+    ended ours.
+    """
     report = address.report_path(store, bundle)
     if report.exists() and report.stat().st_size:
         text = report.read_text("utf-8", "replace")[-2000:]
-        raise EngineBug(f"the worker for bundle {bundle} died before it listened; {report} ends with:\n{text}")
+        raise EngineBug(
+            f"the worker for bundle {bundle} died before it listened; {report} ends with:\n{text}"
+        )
     time.sleep(0.02)

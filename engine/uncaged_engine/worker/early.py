@@ -1,4 +1,6 @@
-"""Early start of a flow's worker, while the caller still imports its modules and prepares its request."""
+"""Early start of a flow's worker, while the caller still imports its modules and prepares its
+request.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from .client import Launching, rouse
 
 
 def rouse_flow(flow: str, root: Path | None = None) -> Launching | None:
-    """Start the worker of a flow unless one listens, without waiting; it ends again if no request for a thread arrives.
+    """Start the worker of a flow unless one listens, without waiting; it ends again if no request
+    for a thread arrives.
 
     Returns:
         None as well after an error, which the run itself will report.

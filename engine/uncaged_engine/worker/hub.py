@@ -1,8 +1,10 @@
-"""Event hub of a worker: sends the followers of a thread its events, once they are on disk and without blocking the thread.
+"""Event hub of a worker: sends the followers of a thread its events, once they are on disk and
+without blocking the thread.
 
-An event is a few bytes: how far the journal is flushed (the follower reads the file itself), what an effect says of its progress, that the
-worker left the thread. One thread of execution sends for all: what came since its last batch is one write per follower. A follower that
-does not keep up loses progress events, and is dropped if it cannot take how far the journal is flushed.
+An event is a few bytes: how far the journal is flushed (the follower reads the file itself), what
+an effect says of its progress, that the worker left the thread. One thread of execution sends for
+all: what came since its last batch is one write per follower. A follower that does not keep up
+loses progress events, and is dropped if it cannot take how far the journal is flushed.
 """
 
 from __future__ import annotations
@@ -52,11 +54,14 @@ class Hub:
         self._is_idle = False
         self._sender: threading.Thread | None = None
 
-    def follow(self, thread: ThreadId, connection: socket.socket, first: Callable[[], Event]) -> None:
+    def follow(
+        self, thread: ThreadId, connection: socket.socket, first: Callable[[], Event]
+    ) -> None:
         """Add a follower, take over its connection, and send it the current state.
 
         Args:
-            first: called after the follower was added, so that an event in between reaches it one way or the other.
+            first: called after the follower was added, so that an event in between reaches it one
+                way or the other.
         """
         connection.setblocking(False)
         with self._changed:
@@ -79,7 +84,9 @@ class Hub:
                     self._changed.notify()
 
     def leave(self, thread: ThreadId, word: str) -> None:
-        """Send the followers of a thread that the worker left the rest of its events at once, and close their connections."""
+        """Send the followers of a thread that the worker left the rest of its events at once, and
+        close their connections.
+        """
         with self._changed:
             audience = self._audiences.pop(thread, None)
             if audience is not None:
@@ -104,7 +111,13 @@ class Hub:
         while True:
             with self._changed:
                 self._is_idle = True
-                self._changed.wait_for(lambda: self._closing or self._left or any(one.waiting for one in self._audiences.values()))
+                self._changed.wait_for(
+                    lambda: (
+                        self._closing
+                        or self._left
+                        or any(one.waiting for one in self._audiences.values())
+                    )
+                )
                 self._is_idle = False
                 batch = self._take()
                 is_last = self._closing
@@ -117,12 +130,16 @@ class Hub:
                 self._changed.wait_for(lambda: self._closing or self._left, timeout=self._batch_s)
 
     def _take(self) -> list[tuple[_Audience, list[socket.socket], list[Event], bool]]:
-        """Take the queued events with their followers, and whether they are the last; a later follower gets the state from `follow`."""
+        """Take the queued events with their followers, and whether they are the last; a later
+        follower gets the state from `follow`.
+        """
         left, self._left = self._left, []
         found = []
         for audience in (*self._audiences.values(), *left):
             if audience.waiting:
-                found.append((audience, list(audience.connections), audience.waiting, audience in left))
+                found.append(
+                    (audience, list(audience.connections), audience.waiting, audience in left)
+                )
                 audience.waiting = []
         return found
 
@@ -145,7 +162,9 @@ def _send_all(connections: list[socket.socket], events: list[Event]) -> list[soc
 
 
 def _send(connection: socket.socket, data: bytes, *, may_be_lost: bool = False) -> bool:
-    """Send; tell whether the follower is intact: it took everything, or nothing of what may be dropped."""
+    """Send; tell whether the follower is intact: it took everything, or nothing of what may be
+    dropped.
+    """
     try:
         return connection.send(data) == len(data)
     except BlockingIOError:

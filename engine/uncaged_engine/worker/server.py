@@ -1,9 +1,14 @@
-"""Server side of the worker socket: answers requests, runs a driver per flow thread, and ends when idle.
+"""Server side of the worker socket: answers requests, runs a driver per flow thread, and ends when
+idle.
 
-Rule 1: the socket is bound and unlinked only by the holder of the worker lock, so there is one worker per bundle.
-Rule 2: before it ends, it unlinks the socket, then serves the clients that had connected; a client without an answer asks again.
-Rule 3: a worker that met an engine bug accepts no more threads. It leaves the socket's name and the lock to another, and keeps its own.
-Rule 4: the answer to a request for a thread follows once this worker holds the journal's lock and the request is in the journal.
+Rule 1: the socket is bound and unlinked only by the holder of the worker lock, so there is one
+worker per bundle.
+Rule 2: before it ends, it unlinks the socket, then serves the clients that had connected; a client
+without an answer asks again.
+Rule 3: a worker that met an engine bug accepts no more threads. It leaves the socket's name and the
+lock to another, and keeps its own.
+Rule 4: the answer to a request for a thread follows once this worker holds the journal's lock and
+the request is in the journal.
 """
 
 from __future__ import annotations
@@ -19,7 +24,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, StorageError, UncagedError, UsageError, os_problem
+from uncaged_bundles.errors import (
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UncagedError,
+    UsageError,
+    os_problem,
+)
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
 from uncaged_bundles.storage.store import Store
 
@@ -55,7 +67,9 @@ class Server:
         begun: Begun | None,
         release: Callable[[], None],
     ) -> None:
-        """Args: begun: a sandbox process that is starting already. release: gives the worker lock back."""
+        """Args: begun: a sandbox process that is starting already. release: gives the worker lock
+        back.
+        """
         self._store = store
         self._hash = bundle
         self._linger_s = linger_s
@@ -81,7 +95,9 @@ class Server:
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         try:
             self._serve_here(ready)
-            while self._drivers:  # a thread was accepted while we were leaving: stay for others to reach it
+            while (
+                self._drivers
+            ):  # a thread was accepted while we were leaving: stay for others to reach it
                 try:
                     self._serve_here(_report_nothing)
                 except StorageError:  # no client can connect, and the threads continue
@@ -101,11 +117,14 @@ class Server:
             try:
                 ready()
                 if self._begun is not None:
-                    with suppress(UncagedError, OSError):  # the first request for a thread meets the error again
+                    with suppress(
+                        UncagedError, OSError
+                    ):  # the first request for a thread meets the error again
                         self._surroundings()
                 self._serve_until_idle(listener)
                 self._path.unlink(missing_ok=True)
-                # crash here, or a client that connected just now: no client can come any more, those that came are still served
+                # crash here, or a client that connected just now: no client can come any more,
+                # those that came are still served
                 while self._serve_once(listener, timeout_s=0.05):
                     pass
             finally:
@@ -139,7 +158,9 @@ class Server:
         try:
             connection, _ = listener.accept()
         except OSError:
-            time.sleep(ACCEPT_PAUSE_S)  # no file left for it: it stays in the queue, and a busy loop would not help
+            time.sleep(
+                ACCEPT_PAUSE_S
+            )  # no file left for it: it stays in the queue, and a busy loop would not help
             return
         connection.setblocking(False)
         self._selector.register(connection, selectors.EVENT_READ, _Incoming(connection))
@@ -164,11 +185,15 @@ class Server:
             self._answer(incoming.connection, bytes(incoming.data))
         except UncagedError as exc:
             _send(incoming.connection, error_message(exc))
-        except OSError as exc:  # too many open files, no free process: this request fails, and the threads continue
+        # too many open files, no free process: this request fails, and the threads continue
+        except OSError as exc:
             problem = f"bundle {self._hash}: the worker cannot do that now ({exc.strerror or exc}); free what it lacks, then try again"
             _send(incoming.connection, error_message(UncagedError(problem)))
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
-            _send(incoming.connection, error_message(UsageError(f"the worker did not understand a request: {exc!r}")))
+            _send(
+                incoming.connection,
+                error_message(UsageError(f"the worker did not understand a request: {exc!r}")),
+            )
 
     def _answer(self, connection: socket.socket, line: bytes) -> None:
         message = unpack(line)
@@ -185,13 +210,23 @@ class Server:
             case "list":
                 with self._lock:
                     drivers = list(self._drivers.values())
-                doing = [{"threadId": one.thread, "doing": one.doing, "sinceMs": one.since_ms, "queued": one.queued} for one in drivers]
+                doing = [
+                    {
+                        "threadId": one.thread,
+                        "doing": one.doing,
+                        "sinceMs": one.since_ms,
+                        "queued": one.queued,
+                    }
+                    for one in drivers
+                ]
                 _send(connection, {"pid": os.getpid(), "threads": doing})
             case other:
                 raise UsageError(f"the worker does not know the request {other!r}")
 
     def _kill(self, driver: Driver, connection: socket.socket) -> None:
-        """Kill a thread in another thread of execution: its children may be in this worker, and are killed by requests to it."""
+        """Kill a thread in another thread of execution: its children may be in this worker, and are
+        killed by requests to it.
+        """
 
         def kill() -> None:
             try:
@@ -224,18 +259,26 @@ class Server:
         if gone:  # it ended between the two looks
             self._hub.leave(driver.thread, "ended")
 
-    def _drive(self, thread: ThreadId, message: Mapping[str, Any], connection: socket.socket) -> None:
+    def _drive(
+        self, thread: ThreadId, message: Mapping[str, Any], connection: socket.socket
+    ) -> None:
         if self._has_met_a_bug:
             self._drain()
         if self._is_draining:
-            connection.close()  # no answer: the caller asks again, and finds or starts the worker that replaces this one
+            # no answer: the caller asks again, and finds or starts the worker that replaces this
+            # one
+            connection.close()
             return
         around = self._surroundings()
         with self._lock:
             driving = self._drivers.get(thread)
         if driving is not None:
-            if message.get("resume") is not None and not driving.has_same_request(message["resume"]):
-                raise RefusedError(refusal("running", "resume", thread))  # another client came first, with another request
+            if message.get("resume") is not None and not driving.has_same_request(
+                message["resume"]
+            ):
+                raise RefusedError(
+                    refusal("running", "resume", thread)
+                )  # another client came first, with another request
             _send(connection, {"ok": True, "already": True})
             return
         journal = Journal.open(self._store.data_path(self._hash, thread), self._hash, thread)
@@ -246,9 +289,18 @@ class Server:
         )
         self._slots += 1
         try:
-            self._store.note_taken_up(self._hash, thread)  # locked, and nothing written yet: see `state.index`
+            self._store.note_taken_up(
+                self._hash, thread
+            )  # locked, and nothing written yet: see `state.index`
             # crash here: named as locked, and nothing written; the next reader finds the lock free
-            driver = Driver(thread=thread, slot=self._slots, journal=journal, request=request, config=load(self._store), worker=around)
+            driver = Driver(
+                thread=thread,
+                slot=self._slots,
+                journal=journal,
+                request=request,
+                config=load(self._store),
+                worker=around,
+            )
             driver.accept()
         except BaseException:
             journal.close()
@@ -257,7 +309,8 @@ class Server:
             self._drivers[thread] = driver
         try:
             threading.Thread(target=self._run, args=(driver,), name=thread, daemon=True).start()
-        except RuntimeError as exc:  # the system gives us no more of them; the thread is `interrupted`, and `resume` starts it
+        # the system gives us no more of them; the thread is `interrupted`, and `resume` starts it
+        except RuntimeError as exc:
             self._forget(driver)
             raise OSError(str(exc)) from exc
         _send(connection, {"ok": True})
@@ -274,7 +327,9 @@ class Server:
             self._wake()
 
     def _forget(self, driver: Driver) -> None:
-        with self._lock:  # both at once: a client that finds the journal free must not find a driver
+        with (
+            self._lock
+        ):  # both at once: a client that finds the journal free must not find a driver
             self._drivers.pop(driver.thread, None)
             driver.close()
 
@@ -291,7 +346,9 @@ class Server:
         self._hub.publish(driver.thread, {"bug": str(path)})
 
     def _drain(self) -> None:
-        """Accept no more threads: make room for another worker, and listen beside it for requests about the threads that remain here."""
+        """Accept no more threads: make room for another worker, and listen beside it for requests
+        about the threads that remain here.
+        """
         self._has_met_a_bug = False
         if self._is_draining:
             return
@@ -310,7 +367,9 @@ class Server:
             bundle = self._store.load_bundle(self._hash, KNOWN)
             begun, self._begun = self._begun, None
             cells = start_cells(bundle, load(self._store).sandbox, begun=begun)
-            self._around = WorkerContext(store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish)
+            self._around = WorkerContext(
+                store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish
+            )
         return self._around
 
     def _wake(self) -> None:

@@ -55,7 +55,9 @@ def receive_line(connection: socket.socket, buffer: bytearray) -> bytes | None:
             del buffer[: end + 1]
             return line
         if len(buffer) > MAX_REQUEST_BYTES:
-            raise EngineBug(f"a message on a worker's socket is longer than {MAX_REQUEST_BYTES} bytes")
+            raise EngineBug(
+                f"a message on a worker's socket is longer than {MAX_REQUEST_BYTES} bytes"
+            )
         try:
             part = connection.recv(65536)
         except (ConnectionResetError, TimeoutError):

@@ -1,4 +1,6 @@
-"""Extraction of the structured block from an answer, checked against the role's schema. Missing fields are not filled in."""
+"""Extraction of the structured block from an answer, checked against the role's schema. Missing
+fields are not filled in.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ Check = Callable[[object], list[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """Data of an answer. meta: the data. content: the answer without its block, or the block's own text if there is nothing else."""
+    """Data of an answer. meta: the data. content: the answer without its block, or the block's own
+    text if there is nothing else.
+    """
 
     meta: Mapping[str, object]
     content: str
@@ -40,7 +44,8 @@ class Unfit:
 
 
 def extract(text: str, check: Check) -> Extracted | Unfit:
-    """Find the structured block of an answer: the last fenced JSON block, or an answer that is one JSON object as a whole.
+    """Find the structured block of an answer: the last fenced JSON block, or an answer that is one
+    JSON object as a whole.
 
     Two different blocks that both fit are refused as ambiguous.
     """
@@ -58,7 +63,9 @@ def extract(text: str, check: Check) -> Extracted | Unfit:
         return Unfit(problem="\n".join(problems))
     last, meta = fitting[-1]
     if any(value != meta for _, value in fitting):
-        return Unfit(problem=f"{len(fitting)} fenced json blocks fit and differ; give exactly one, at the end")
+        return Unfit(
+            problem=f"{len(fitting)} fenced json blocks fit and differ; give exactly one, at the end"
+        )
     rest = f"{text[: last.start].rstrip()}\n{text[last.end :].strip()}".strip()
     return Extracted(meta=meta, content=rest or last.content.strip())
 
@@ -78,13 +85,19 @@ def candidates(text: str) -> list[Block]:
     """Return the blocks tagged json; without one, untagged blocks that begin like an object."""
     blocks = blocks_of(text)
     tagged = [block for block in blocks if block.tag == "json"]
-    return tagged or [block for block in blocks if block.tag == "" and block.content.lstrip().startswith("{")]
+    return tagged or [
+        block for block in blocks if block.tag == "" and block.content.lstrip().startswith("{")
+    ]
 
 
 def parse_object(text: str) -> tuple[dict[str, object] | None, str]:
-    """Return the JSON object in *text*, or None and the problem; values that a journal cannot hold are a problem, too."""
+    """Return the JSON object in *text*, or None and the problem; values that a journal cannot hold
+    are a problem, too.
+    """
     try:
-        value = json.loads(text, object_pairs_hook=without_duplicates, parse_constant=refuse_constant)
+        value = json.loads(
+            text, object_pairs_hook=without_duplicates, parse_constant=refuse_constant
+        )
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
         return None, "the json block is nested too deeply"
@@ -105,7 +118,9 @@ def without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
+        raise ValueError(
+            f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object"
+        )
     return result
 
 
@@ -113,11 +128,15 @@ def refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def checker(schema: Mapping[str, object], claim_problem: Callable[[str, object], str | None] | None = None) -> Check:
-    """Return the check against a role's JSON Schema; references resolve only within the schema itself and the standard's own.
+def checker(
+    schema: Mapping[str, object], claim_problem: Callable[[str, object], str | None] | None = None
+) -> Check:
+    """Return the check against a role's JSON Schema; references resolve only within the schema
+    itself and the standard's own.
 
     Args:
-        claim_problem: called with each claim and its value in data that fits otherwise; returns its problem.
+        claim_problem: called with each claim and its value in data that fits otherwise; returns its
+            problem.
     """
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
@@ -125,8 +144,14 @@ def checker(schema: Mapping[str, object], claim_problem: Callable[[str, object],
     from referencing.jsonschema import EMPTY_REGISTRY
 
     kind = validator_for(dict(schema), default=Draft202012Validator)
-    validator = kind(dict(schema), registry=EMPTY_REGISTRY)  # without it, a reference to a URL would be fetched
-    claims = None if claim_problem is None else with_claims(kind, claim_problem)(dict(schema), registry=EMPTY_REGISTRY)
+    validator = kind(
+        dict(schema), registry=EMPTY_REGISTRY
+    )  # without it, a reference to a URL would be fetched
+    claims = (
+        None
+        if claim_problem is None
+        else with_claims(kind, claim_problem)(dict(schema), registry=EMPTY_REGISTRY)
+    )
 
     def check(value: object) -> list[str]:
         return problems(value, validator) or ([] if claims is None else problems(value, claims))
@@ -134,7 +159,8 @@ def checker(schema: Mapping[str, object], claim_problem: Callable[[str, object],
     def problems(value: object, validator: Any) -> list[str]:
         try:
             errors = sorted(
-                validator.iter_errors(cast("dict[str, Any]", value)), key=lambda error: [str(part) for part in error.absolute_path]
+                validator.iter_errors(cast("dict[str, Any]", value)),
+                key=lambda error: [str(part) for part in error.absolute_path],
             )
             words = [line for error in errors for line in explain(error)]
         except Unresolvable as exc:
@@ -153,7 +179,9 @@ def with_claims(kind: Any, claim_problem: Callable[[str, object], str | None]) -
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend
 
-    def verify(_validator: object, claim: object, value: object, _schema: object) -> Iterator[ValidationError]:
+    def verify(
+        _validator: object, claim: object, value: object, _schema: object
+    ) -> Iterator[ValidationError]:
         problem = claim_problem(str(claim), value)
         if problem is not None:
             yield ValidationError(problem)
@@ -162,22 +190,32 @@ def with_claims(kind: Any, claim_problem: Callable[[str, object], str | None]) -
 
 
 def explain(error: ValidationError) -> Iterator[str]:
-    """Yield a validation error with its dotted path; for alternative forms, the errors of the intended one."""
+    """Yield a validation error with its dotted path; for alternative forms, the errors of the
+    intended one.
+    """
     if error.validator in {"anyOf", "oneOf"} and error.context:
         yield from explain_forms(error)
         return
     message = (
-        error.message if len(error.message) <= SHOWN_CHARACTERS or error.validator == CLAIM else f"{error.message[:SHOWN_CHARACTERS]}…"
+        error.message
+        if len(error.message) <= SHOWN_CHARACTERS or error.validator == CLAIM
+        else f"{error.message[:SHOWN_CHARACTERS]}…"
     )
     yield f"{dotted(error)}: {message}"
 
 
 def explain_forms(error: ValidationError) -> Iterator[str]:
-    """Yield the errors of the form whose distinguishing values fit; without one, the problems of those values."""
+    """Yield the errors of the form whose distinguishing values fit; without one, the problems of
+    those values.
+    """
     forms: dict[object, list[ValidationError]] = {}
     for inner in error.context or ():
         forms.setdefault(inner.relative_schema_path[0], []).append(inner)
-    meant = [problems for problems in forms.values() if not any(inner.validator in {"const", "enum"} for inner in problems)]
+    meant = [
+        problems
+        for problems in forms.values()
+        if not any(inner.validator in {"const", "enum"} for inner in problems)
+    ]
     if meant:
         for inner in min(meant, key=len):
             yield from explain(inner)
@@ -194,5 +232,7 @@ def explain_forms(error: ValidationError) -> Iterator[str]:
 
 def dotted(error: ValidationError) -> str:
     """Return ``phases[0].name``, or words for the value as a whole."""
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).removeprefix(".")
+    path = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
+    ).removeprefix(".")
     return path or "the object"

@@ -1,4 +1,6 @@
-"""Fenced code blocks of Markdown: parsing, and fencing of a text so that nothing inside ends the fence."""
+"""Fenced code blocks of Markdown: parsing, and fencing of a text so that nothing inside ends the
+fence.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ BACKTICKS = re.compile(r"`{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Fenced block. tag: the first word after the fence, lower case. start, end: its range in the text, fences included."""
+    """Fenced block. tag: the first word after the fence, lower case. start, end: its range in the
+    text, fences included.
+    """
 
     tag: str
     content: str
@@ -21,10 +25,14 @@ class Block:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """Return the fenced blocks of *text* in order; a fence inside a block is its content, and the last one may lack its end."""
+    """Return the fenced blocks of *text* in order; a fence inside a block is its content, and the
+    last one may lack its end.
+    """
     found: list[Block] = []
     position = 0
-    opened: tuple[str, str, int, int] | None = None  # fence, tag, where the block starts, where its content starts
+    opened: tuple[str, str, int, int] | None = (
+        None  # fence, tag, where the block starts, where its content starts
+    )
     for line in LINE.findall(text):
         bare = line.rstrip("\r\n")
         after = position + len(line)
@@ -45,7 +53,9 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether *line* ends a block that *fence* began: the same character, at least as often, nothing else."""
+    """Whether *line* ends a block that *fence* began: the same character, at least as often,
+    nothing else.
+    """
     bare = line.strip(" \t")
     indent = len(line) - len(line.lstrip(" "))
     return indent <= 3 and len(bare) >= len(fence) and set(bare) == {fence[0]}

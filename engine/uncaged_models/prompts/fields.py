@@ -1,4 +1,6 @@
-"""Description of a JSON Schema as a list of fields in words, with the whole schema if words would lose something."""
+"""Description of a JSON Schema as a list of fields in words, with the whole schema if words would
+lose something.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ MAX_LEVEL = 6
 MAX_WORD_LEVEL = 2
 MAX_FORMS = 8
 MAX_LINES = 200
-"""Bounds for schemas whose references unfold to millions of lines; beyond them the schema is quoted."""
+"""Bounds for schemas whose references unfold to millions of lines; beyond them the schema is
+quoted.
+"""
 
 TYPE_WORDS = {
     "string": "text",
@@ -41,7 +45,20 @@ LIMIT_WORDS = {
 SIZES = ("minLength", "minItems")
 NOT_EMPTY = "not empty"
 TOLD = frozenset(
-    {"$defs", "$schema", "$ref", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum", "const"}
+    {
+        "$defs",
+        "$schema",
+        "$ref",
+        "title",
+        "description",
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "const",
+    }
     | {"oneOf", "anyOf", "default", "examples", "discriminator", "uniqueItems"}
     | LIMIT_WORDS.keys()
 )
@@ -49,10 +66,15 @@ TOLD = frozenset(
 
 def describe_fields(schema: Schema) -> str:
     """Return the fields of the object that *schema* describes, one line each."""
-    lines = list(islice(fields_of(schema, schema, 0), MAX_LINES + 1)) or ["(no field is prescribed)"]
+    lines = list(islice(fields_of(schema, schema, 0), MAX_LINES + 1)) or [
+        "(no field is prescribed)"
+    ]
     if len(lines) > MAX_LINES or not all_told(schema):
         lines = lines[:MAX_LINES]
-        lines += ["", f"The whole JSON Schema: {json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}"]
+        lines += [
+            "",
+            f"The whole JSON Schema: {json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}",
+        ]
     return "\n".join(lines)
 
 
@@ -78,7 +100,9 @@ def inner_fields(value: Schema, root: Schema, level: int) -> Iterator[str]:
         items = resolved(mapping(value.get("items")), root)
         if "properties" in items or forms(items):
             yield from fields_of(items, root, level)
-    elif "properties" in value or any("properties" in resolved(form, root) for form in forms(value)):
+    elif "properties" in value or any(
+        "properties" in resolved(form, root) for form in forms(value)
+    ):
         yield from fields_of(value, root, level)
 
 
@@ -100,7 +124,9 @@ def words_of(value: Schema, root: Schema, level: int = 0) -> str:
     """Return the type and the bounds of a value in words."""
     value = resolved(value, root)
     limits = [
-        NOT_EMPTY if key in SIZES and value[key] == 1 else words.format(value[key]) for key, words in LIMIT_WORDS.items() if key in value
+        NOT_EMPTY if key in SIZES and value[key] == 1 else words.format(value[key])
+        for key, words in LIMIT_WORDS.items()
+        if key in value
     ]
     return ", ".join([kind_of(value, root, level), *limits])
 
@@ -111,7 +137,9 @@ def kind_of(value: Schema, root: Schema, level: int) -> str:
     if "const" in value:
         return f"always {shown(value['const'])}"
     if "enum" in value:
-        return f"one of {', '.join(shown(word) for word in cast('Sequence[object]', value['enum']))}"
+        return (
+            f"one of {', '.join(shown(word) for word in cast('Sequence[object]', value['enum']))}"
+        )
     choices = forms(value)
     if choices:
         return " or ".join(dict.fromkeys(words_of(form, root, level + 1) for form in choices))
@@ -149,9 +177,13 @@ def all_told(schema: object) -> bool:
         return True
     if not TOLD.issuperset(schema):
         return False
-    if isinstance(schema.get("additionalProperties"), Mapping) or not isinstance(schema.get("items", {}), Mapping):
+    if isinstance(schema.get("additionalProperties"), Mapping) or not isinstance(
+        schema.get("items", {}), Mapping
+    ):
         return False
-    if any(len(cast("Sequence[object]", schema.get(key, ()))) > MAX_FORMS for key in ("oneOf", "anyOf")):
+    if any(
+        len(cast("Sequence[object]", schema.get(key, ()))) > MAX_FORMS for key in ("oneOf", "anyOf")
+    ):
         return False
     inner = [part for key in ("properties", "$defs") for part in mapping(schema.get(key)).values()]
     inner += [schema["items"]] if "items" in schema else []

@@ -23,19 +23,25 @@ class HistoryEntry:
 
 
 def tell_history(steps: Sequence[Step], role: str, max_characters: int) -> str:
-    """Return the history for *role*: everything at its first visit, later only what is new since its last one.
+    """Return the history for *role*: everything at its first visit, later only what is new since
+    its last one.
 
-    Of steps shown at an earlier visit only the data is repeated, one line a step, for agents without a memory.
+    Of steps shown at an earlier visit only the data is repeated, one line a step, for agents
+    without a memory.
     """
     if not steps:
         return "Nothing yet: yours is the first step."
-    seen = max((index + 1 for index, step in enumerate(steps) if step.get("role") == role), default=0)
+    seen = max(
+        (index + 1 for index, step in enumerate(steps) if step.get("role") == role), default=0
+    )
     parts: list[str] = []
     if seen:
         times = sum(step.get("role") == role for step in steps)
         often = "once" if times == 1 else f"{times} times"
         last = steps[seen - 1].get("seq")
-        parts.append(f"You were here before, {often}, last in step {last}. Below stands in full only what is new since then.")
+        parts.append(
+            f"You were here before, {often}, last in step {last}. Below stands in full only what is new since then."
+        )
         parts.append(tell_data(steps[:seen], max_characters // 4))
     parts += tell_new(steps[seen:], max_characters)
     return "\n\n".join(parts)
@@ -53,7 +59,11 @@ def tell_data(steps: Sequence[Step], max_characters: int) -> str:
         lines.append(line)
     missing = len(steps) - len(lines)
     head = "Earlier steps, their data alone (their texts were shown to you before and are left out here):"
-    gap = [f"- left out because of its size: the data of the first {missing} steps"] if missing else []
+    gap = (
+        [f"- left out because of its size: the data of the first {missing} steps"]
+        if missing
+        else []
+    )
     return "\n".join([head, *gap, *reversed(lines)])
 
 
@@ -82,16 +92,27 @@ def tell_missing(steps: Sequence[Step]) -> Iterator[str]:
     if not steps:
         return
     characters = sum(len(str(step.get("content", ""))) for step in steps)
-    which = title(steps[0]) if len(steps) == 1 else f"the first {len(steps)} of these steps, {title(steps[0])} to {title(steps[-1])},"
+    which = (
+        title(steps[0])
+        if len(steps) == 1
+        else f"the first {len(steps)} of these steps, {title(steps[0])} to {title(steps[-1])},"
+    )
     yield f"{which} as a whole, {characters} characters"
 
 
 def tell_step(step: Step, max_characters: int) -> HistoryEntry:
     content = str(step.get("content", ""))
     shortened = cut(content, max_characters)
-    left_out = "" if shortened == content else f"the middle of {title(step)}, {len(content) - max_characters} of {len(content)} characters"
+    left_out = (
+        ""
+        if shortened == content
+        else f"the middle of {title(step)}, {len(content) - max_characters} of {len(content)} characters"
+    )
     body = fenced(shortened) if shortened.strip() else "(no text)"
-    return HistoryEntry(text=f"## {title(step).capitalize()}\n\n{body}\n\nIts data: {data_of(step)}", left_out=left_out)
+    return HistoryEntry(
+        text=f"## {title(step).capitalize()}\n\n{body}\n\nIts data: {data_of(step)}",
+        left_out=left_out,
+    )
 
 
 def cut(text: str, max_characters: int) -> str:
@@ -111,4 +132,6 @@ def data_of(step: Step) -> str:
     data = ENCODE(step.get("meta", {}))
     if len(data) <= MAX_DATA_CHARACTERS:
         return data
-    return f"{data[:MAX_DATA_CHARACTERS]} [… {len(data) - MAX_DATA_CHARACTERS} characters left out …]"
+    return (
+        f"{data[:MAX_DATA_CHARACTERS]} [… {len(data) - MAX_DATA_CHARACTERS} characters left out …]"
+    )

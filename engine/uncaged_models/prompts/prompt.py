@@ -31,10 +31,16 @@ def build_prompt(
     """Return the whole prompt for one step of *role*.
 
     Args:
-        steps: the role steps so far. extra: the bundle's text for this step. note: the text of ``resume --note``.
+        steps: the role steps so far. extra: the bundle's text for this step. note: the text of
+            ``resume --note``.
         rights: described even to agents that cannot be confined to them.
     """
-    parts = [f"# Your role: {role.name}", role.system_prompt.strip(), "# The task", task.strip() or "(No task was given in words.)"]
+    parts = [
+        f"# Your role: {role.name}",
+        role.system_prompt.strip(),
+        "# The task",
+        task.strip() or "(No task was given in words.)",
+    ]
     if params:
         parts.append(f"Parameters: {json.dumps(params, ensure_ascii=False)}")
     parts += ["# What happened so far", tell_history(steps, role.name, max_history_characters)]
@@ -63,7 +69,9 @@ def allowed_in_words(rights: Rights) -> str:
     doing = [DOING[tool] for tool in TOOLS if rights.may(tool)]
     network = " You may use the network." if rights.network else " You may not use the network."
     return (
-        f"You may do this and nothing else in your role: {', '.join(doing)}." if doing else "You may use no tools in your role."
+        f"You may do this and nothing else in your role: {', '.join(doing)}."
+        if doing
+        else "You may use no tools in your role."
     ) + network
 
 
@@ -90,6 +98,12 @@ def repair_wording(problem: str, role: RoleSpec) -> str:
 
 
 def repair_prompt(prompt: str, answer: str, problem: str, role: RoleSpec) -> str:
-    """Return the request for a corrected answer with the whole prompt, for an agent without a session."""
-    own = fenced(cut(answer, MAX_OWN_ANSWER_CHARACTERS)) if answer.strip() else "(You answered nothing.)"
+    """Return the request for a corrected answer with the whole prompt, for an agent without a
+    session.
+    """
+    own = (
+        fenced(cut(answer, MAX_OWN_ANSWER_CHARACTERS))
+        if answer.strip()
+        else "(You answered nothing.)"
+    )
     return f"{prompt}\n# Your answer to the above\n\n{own}\n\n{repair_wording(problem, role)}\n"

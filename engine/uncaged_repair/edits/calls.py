@@ -1,4 +1,6 @@
-"""Wrong calls: arguments exchanged, missing or one too many, a sibling function, a call around a value missing or one too many."""
+"""Wrong calls: arguments exchanged, missing or one too many, a sibling function, a call around a
+value missing or one too many.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +55,24 @@ def _added(scene: Scene, node: ast.Call) -> Iterator[Edit]:
     bare_generator = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)
     if not node.keywords and not bare_generator:
         for rank, name in enumerate([*names[:8], "0", "1", "True", "None"]):
-            yield scene.edit_span(end, end, f", {name}" if node.args else name, "argument added", 0.16 / (1 + 0.25 * rank))
+            yield scene.edit_span(
+                end,
+                end,
+                f", {name}" if node.args else name,
+                "argument added",
+                0.16 / (1 + 0.25 * rank),
+            )
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name in ("sorted", "sort") and not any(keyword.arg == "reverse" for keyword in node.keywords):
-        yield scene.edit_span(end, end, f"{', ' if node.args or node.keywords else ''}reverse=True", "argument added", 0.45)
+    if name in ("sorted", "sort") and not any(
+        keyword.arg == "reverse" for keyword in node.keywords
+    ):
+        yield scene.edit_span(
+            end,
+            end,
+            f"{', ' if node.args or node.keywords else ''}reverse=True",
+            "argument added",
+            0.45,
+        )
 
 
 def siblings(scene: Scene, node: ast.AST) -> Iterator[Edit]:
@@ -72,9 +88,16 @@ def siblings(scene: Scene, node: ast.AST) -> Iterator[Edit]:
         if name in family:
             for rank, other in enumerate(other for other in family if other != name):
                 weight = 0.8 if len(family) == 2 else 0.55
-                yield scene.edit_span(start, end, other, "sibling call", weight / (1 + 0.3 * rank), line=node.lineno)
+                yield scene.edit_span(
+                    start, end, other, "sibling call", weight / (1 + 0.3 * rank), line=node.lineno
+                )
     above = scene.source.parents.get(node)
-    if isinstance(node, ast.Name) and isinstance(above, ast.Call) and above.func is node and name in scene.functions:
+    if (
+        isinstance(node, ast.Name)
+        and isinstance(above, ast.Call)
+        and above.func is node
+        and name in scene.functions
+    ):
         for rank, other in enumerate(other for other in scene.functions if other != name):
             yield scene.edit(node, other, "other function", 0.3 / (1 + 0.2 * rank))
 
@@ -88,15 +111,29 @@ def wraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
         yield scene.edit(node, f"{name}({text})", "call around", weight / (1 + 0.1 * rank))
     if numeric(types) and types != {"bool"} and not isinstance(node, ast.Constant):
         place = 0.4 if isinstance(scene.source.parents.get(node), ast.Return | ast.Assign) else 0.16
-        own = [name for name, held in scene.names.items() if numeric(held) and (held or not types) and name not in (text, "self")]
-        targets = [target.id for target in getattr(scene.statement, "targets", []) if isinstance(target, ast.Name)]
+        own = [
+            name
+            for name, held in scene.names.items()
+            if numeric(held) and (held or not types) and name not in (text, "self")
+        ]
+        targets = [
+            target.id
+            for target in getattr(scene.statement, "targets", [])
+            if isinstance(target, ast.Name)
+        ]
         limits = list(dict.fromkeys([*targets, "0", *own[:6], "1"]))
         for rank, limit in enumerate(limits):
             for name in ("max", "min"):
-                yield scene.edit(node, f"{name}({limit}, {text})", "call around", place / (1 + 0.2 * rank))
+                yield scene.edit(
+                    node, f"{name}({limit}, {text})", "call around", place / (1 + 0.2 * rank)
+                )
     if types == {"str"} and not isinstance(node, ast.Constant):
-        for rank, method in enumerate(("lower()", "strip()", "upper()", "rstrip()", "split()", "title()")):
-            yield scene.edit(node, f"{scene.operand(node)}.{method}", "call around", 0.3 / (1 + 0.3 * rank))
+        for rank, method in enumerate(
+            ("lower()", "strip()", "upper()", "rstrip()", "split()", "title()")
+        ):
+            yield scene.edit(
+                node, f"{scene.operand(node)}.{method}", "call around", 0.3 / (1 + 0.3 * rank)
+            )
     if types & {"list", "dict", "set"} and isinstance(node, ast.Name | ast.Attribute):
         yield scene.edit(node, f"{scene.operand(node)}.copy()", "call around", 0.3)
     if "dict" in types and isinstance(node, ast.Name | ast.Attribute):
@@ -113,18 +150,28 @@ def wraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def unwraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """The argument instead of the call; the object instead of its method's result; the method itself; a call awaited or not."""
+    """The argument instead of the call; the object instead of its method's result; the method
+    itself; a call awaited or not.
+    """
     match node:
         case ast.Call(func=function, args=operands):
-            for rank, argument in enumerate(one for one in operands if not isinstance(one, ast.Starred)):
-                yield scene.edit(node, scene.instead(node, argument), "call removed", 0.4 / (1 + 0.5 * rank))
+            for rank, argument in enumerate(
+                one for one in operands if not isinstance(one, ast.Starred)
+            ):
+                yield scene.edit(
+                    node, scene.instead(node, argument), "call removed", 0.4 / (1 + 0.5 * rank)
+                )
             above = scene.source.parents.get(node)
             if isinstance(function, ast.Attribute) and not isinstance(above, ast.Expr):
                 yield scene.edit(node, scene.operand(function.value), "call removed", 0.25)
             if not operands and not node.keywords:
                 yield scene.edit(node, scene.segment(function), "call removed", 0.12)
-            if isinstance(scene.function, ast.AsyncFunctionDef) and not isinstance(above, ast.Await):
-                yield scene.edit(node, scene.composite(node, f"await {scene.segment(node)}"), "await", 0.7)
+            if isinstance(scene.function, ast.AsyncFunctionDef) and not isinstance(
+                above, ast.Await
+            ):
+                yield scene.edit(
+                    node, scene.composite(node, f"await {scene.segment(node)}"), "await", 0.7
+                )
         case ast.Await(value=value):
             yield scene.edit(node, scene.segment(value), "await", 0.2)
 
@@ -145,7 +192,9 @@ def elements(scene: Scene, node: ast.AST) -> Iterator[Edit]:
             yield scene.edit(node, scene.segment(only), "element", 0.15)
         case ast.Tuple(elts=[first, second]) if isinstance(node.ctx, ast.Load):
             yield _exchange(scene, first, second, "element swap", 0.45)
-        case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element) if not isinstance(element, ast.Name):
+        case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element) if not isinstance(
+            element, ast.Name
+        ):
             yield scene.edit(element, scene.segment(node.generators[0].target), "element", 0.15)
 
 
@@ -161,7 +210,12 @@ def _around(scene: Scene, node: ast.expr) -> list[tuple[str, float]]:
     if isinstance(node, ast.Constant):
         return found
     if numeric(types) and types != {"bool"}:
-        found += [("abs", 0.4 if types else 0.15), ("int", 0.35 if types else 0.15), ("round", 0.25 if types else 0.1), ("float", 0.15)]
+        found += [
+            ("abs", 0.4 if types else 0.15),
+            ("int", 0.35 if types else 0.15),
+            ("round", 0.25 if types else 0.1),
+            ("float", 0.15),
+        ]
         found += [("str", 0.3 if types else 0.15)]
     if types & {"str"} or (not types and isinstance(node, ast.Call | ast.Subscript | ast.Name)):
         found += [("int", 0.3 if types else 0.1), ("float", 0.15 if types else 0.05)]

@@ -1,4 +1,6 @@
-"""All generators in one explicit order, and their edits for a file as one list: distinct, likeliest first."""
+"""All generators in one explicit order, and their edits for a file as one list: distinct, likeliest
+first.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,22 @@ EXPRESSIONS: tuple[Callable[[Scene, ast.AST], Iterator[Edit]], ...] = (
     *(variables, unknown_names, attributes, stand_ins, neighbours),
     *(arguments, siblings, wraps, unwraps, elements, extensions, exceptions),
 )
-STATEMENTS: tuple[Callable[[Scene], Iterator[Edit]], ...] = (results, keywords, removals, moves, insertions, imports)
+STATEMENTS: tuple[Callable[[Scene], Iterator[Edit]], ...] = (
+    results,
+    keywords,
+    removals,
+    moves,
+    insertions,
+    imports,
+)
 FLOOR = 0.02
 
 
-def candidates(source: SourceFile, suspicion: Mapping[int, float], facts: ValueFacts) -> list[tuple[float, Edit]]:
-    """Return the edits of the suspicious lines of *source* with their scores, best first; equal text is kept once.
+def candidates(
+    source: SourceFile, suspicion: Mapping[int, float], facts: ValueFacts
+) -> list[tuple[float, Edit]]:
+    """Return the edits of the suspicious lines of *source* with their scores, best first; equal
+    text is kept once.
 
     suspicion: line → how suspicious, above 0 and at most 1; lines that are absent are left alone.
     """
@@ -41,9 +53,16 @@ def candidates(source: SourceFile, suspicion: Mapping[int, float], facts: ValueF
         for edit in edits_of(scene):
             score = max(degree, suspicion.get(edit.line, 0.0)) * edit.weight
             key = (edit.start, edit.end, edit.after)
-            if score > 0 and edit.weight >= FLOOR and edit.after != edit.before and (key not in found or found[key][0] < score):
+            if (
+                score > 0
+                and edit.weight >= FLOOR
+                and edit.after != edit.before
+                and (key not in found or found[key][0] < score)
+            ):
                 found[key] = (score, edit)
-    return sorted(found.values(), key=lambda item: (-item[0], item[1].start, item[1].end, item[1].after))
+    return sorted(
+        found.values(), key=lambda item: (-item[0], item[1].start, item[1].end, item[1].after)
+    )
 
 
 def edits_of(scene: Scene) -> Iterator[Edit]:

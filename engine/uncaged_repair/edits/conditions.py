@@ -1,4 +1,6 @@
-"""Incomplete conditions: one more case with `or`, one more demand with `and`, a guard before a condition that fails on None."""
+"""Incomplete conditions: one more case with `or`, one more demand with `and`, a guard before a
+condition that fails on None.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from .scene import Scene
 
 
 def extensions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """`C` becomes `C or D`, `D or C`, `C and D`, `D and C` with D from the variables in scope and the conditions of the function."""
+    """`C` becomes `C or D`, `D or C`, `C and D`, `D and C` with D from the variables in scope and
+    the conditions of the function.
+    """
     for condition in _conditions(node):
         text = (
             f"({scene.segment(condition)})"
@@ -40,7 +44,16 @@ def exceptions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     kind = raised.func if isinstance(raised, ast.Call) else raised
     if isinstance(kind, ast.Name):
         others = dict.fromkeys(
-            [*used, "ValueError", "TypeError", "KeyError", "IndexError", "LookupError", "RuntimeError", "NotImplementedError"]
+            [
+                *used,
+                "ValueError",
+                "TypeError",
+                "KeyError",
+                "IndexError",
+                "LookupError",
+                "RuntimeError",
+                "NotImplementedError",
+            ]
         )
         for rank, name in enumerate(name for name in others if name != kind.id):
             yield scene.edit(kind, name, "exception", 0.3 / (1 + 0.3 * rank))
@@ -57,11 +70,15 @@ def _conditions(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _extras(scene: Scene, condition: ast.expr) -> list[tuple[str, float]]:
-    """Return further conditions, likeliest first, each with a weight; a None in sight makes tests for None likely."""
+    """Return further conditions, likeliest first, each with a weight; a None in sight makes tests
+    for None likely.
+    """
     missing = any("NoneType" in message for _, message in scene.facts.errors)
     inside = {node.id for node in ast.walk(condition) if isinstance(node, ast.Name)}
     found: list[tuple[str, float]] = []
-    for name in (name for name in scene.names if name not in ("self", "cls") and not name.isupper()):
+    for name in (
+        name for name in scene.names if name not in ("self", "cls") and not name.isupper()
+    ):
         types, near = scene.names[name], name in inside
         if missing and (not types or "NoneType" in types):
             found.append((f"{name} is None", 0.6 if near else 0.4))
@@ -72,12 +89,21 @@ def _extras(scene: Scene, condition: ast.expr) -> list[tuple[str, float]]:
         elif "NoneType" in types:
             found.append((f"{name} is None", 0.25))
         if types and numeric(types) and "bool" not in types:
-            found += [(f"{name} == 0", 0.2), (f"{name} < 0", 0.2), (f"{name} > 0", 0.16), (f"{name} == 1", 0.12)]
+            found += [
+                (f"{name} == 0", 0.2),
+                (f"{name} < 0", 0.2),
+                (f"{name} > 0", 0.16),
+                (f"{name} == 1", 0.12),
+            ]
     if scene.function is not None:
         for other in ast.walk(scene.function):
             for used in _conditions(other):
                 parts = used.values if isinstance(used, ast.BoolOp) else [used]
-                found += [(scene.segment(part), 0.14) for part in parts if part is not condition and len(scene.segment(part)) <= 60]
+                found += [
+                    (scene.segment(part), 0.14)
+                    for part in parts
+                    if part is not condition and len(scene.segment(part)) <= 60
+                ]
     best: dict[str, float] = {}
     for text, weight in found:
         if text != scene.segment(condition):
@@ -86,19 +112,33 @@ def _extras(scene: Scene, condition: ast.expr) -> list[tuple[str, float]]:
 
 
 def _guards(extra: str, condition: ast.expr) -> bool:
-    """A test for None or emptiness of a variable that the condition goes on to use has to come first."""
+    """A test for None or emptiness of a variable that the condition goes on to use has to come
+    first.
+    """
     name = extra.removeprefix("not ").removesuffix(" is None")
-    return name != extra and any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(condition))
+    return name != extra and any(
+        isinstance(node, ast.Name) and node.id == name for node in ast.walk(condition)
+    )
 
 
 def _positive(extra: str) -> str:
-    """Return what `and` demands where `or` would have let through: the opposite of a test for emptiness or None."""
+    """Return what `and` demands where `or` would have let through: the opposite of a test for
+    emptiness or None.
+    """
     if extra.startswith("not "):
         return extra.removeprefix("not ")
     return extra.replace(" is None", " is not None") if extra.endswith(" is None") else extra
 
 
 def _exception_names(tree: ast.Module) -> list[str]:
-    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id.endswith(("Error", "Exception"))]
-    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Exception"))]
+    names = [
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id.endswith(("Error", "Exception"))
+    ]
+    classes = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Exception"))
+    ]
     return list(dict.fromkeys([*classes, *names]))

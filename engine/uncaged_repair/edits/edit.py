@@ -20,7 +20,8 @@ NATURES: Sequence[Nature] = ("change", "weaken", "delete")
 class Edit:
     """Replace ``source.data[start:end]``.
 
-    line: where suspicion is looked up. weight: how likely such an edit is a fix, above 0 and at most 1.
+    line: where suspicion is looked up. weight: how likely such an edit is a fix, above 0 and at
+    most 1.
     """
 
     path: str
@@ -35,9 +36,14 @@ class Edit:
 
     @property
     def size(self) -> int:
-        """Count the words and signs that leave and arrive; parentheses do not count, and what only changes places counts once."""
+        """Count the words and signs that leave and arrive; parentheses do not count, and what only
+        changes places counts once.
+        """
         before, after = TOKEN.findall(self.before), TOKEN.findall(self.after)
-        same = sum(block.size for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks())
+        same = sum(
+            block.size
+            for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+        )
         return 2 if sorted(before) == sorted(after) else len(before) + len(after) - 2 * same
 
     @property
@@ -54,7 +60,9 @@ class Edit:
         changed = self.apply(source.data)
         low = source.line_starts[self.line_at(source) - 1]
         old = source.data[low : _line_end(source.data, max(self.end, low))].decode()
-        new = changed[low : _line_end(changed, max(self.start + len(self.after.encode()), low))].decode()
+        new = changed[
+            low : _line_end(changed, max(self.start + len(self.after.encode()), low))
+        ].decode()
         return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(old)}` → `{_one_line(new)}`"
 
     def line_at(self, source: SourceFile) -> int:
@@ -63,7 +71,11 @@ class Edit:
 
 
 def _line_end(data: bytes, offset: int) -> int:
-    found = [position for position in (data.find(b"\n", offset), data.find(b"\r", offset)) if position >= 0]
+    found = [
+        position
+        for position in (data.find(b"\n", offset), data.find(b"\r", offset))
+        if position >= 0
+    ]
     return min(found, default=len(data))
 
 

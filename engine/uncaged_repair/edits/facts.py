@@ -1,4 +1,6 @@
-"""What a failing run showed about values narrows the edits: which types each variable had, which attributes each type has."""
+"""What a failing run showed about values narrows the edits: which types each variable had, which
+attributes each type has.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,57 @@ SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "range", "deque", "bytea
 Types = frozenset[str]
 UNKNOWN: Types = frozenset()
 RESULT_TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("len", "ord", "int", "round", "hash", "id", "sum", "index", "count", "find"), "int"),
     **dict.fromkeys(
-        ("str", "repr", "chr", "format", "join", "strip", "lower", "upper", "replace", "lstrip", "rstrip", "title", "hex"), "str"
+        ("len", "ord", "int", "round", "hash", "id", "sum", "index", "count", "find"), "int"
+    ),
+    **dict.fromkeys(
+        (
+            "str",
+            "repr",
+            "chr",
+            "format",
+            "join",
+            "strip",
+            "lower",
+            "upper",
+            "replace",
+            "lstrip",
+            "rstrip",
+            "title",
+            "hex",
+        ),
+        "str",
     ),
     **dict.fromkeys(("list", "sorted", "split", "splitlines", "readlines"), "list"),
-    **dict.fromkeys(("bool", "any", "all", "isinstance", "startswith", "endswith", "issubset", "issuperset", "isdigit"), "bool"),
-    **{name: name for name in ("dict", "set", "tuple", "float", "frozenset", "deque", "range", "defaultdict", "Counter", "bytes")},
+    **dict.fromkeys(
+        (
+            "bool",
+            "any",
+            "all",
+            "isinstance",
+            "startswith",
+            "endswith",
+            "issubset",
+            "issuperset",
+            "isdigit",
+        ),
+        "bool",
+    ),
+    **{
+        name: name
+        for name in (
+            "dict",
+            "set",
+            "tuple",
+            "float",
+            "frozenset",
+            "deque",
+            "range",
+            "defaultdict",
+            "Counter",
+            "bytes",
+        )
+    },
 }
 
 
@@ -26,7 +72,8 @@ class ValueFacts:
     """Types by their bare names.
 
     locals: (path, variable) → (first line of the code that had it, types that it held).
-    attributes: class name → attribute → types that it held. errors: (exception name, message) of the failing tests.
+    attributes: class name → attribute → types that it held. errors: (exception name, message) of
+    the failing tests.
     """
 
     locals: Mapping[tuple[str, str], tuple[tuple[int, Types], ...]] = field(default_factory=dict)
@@ -35,7 +82,9 @@ class ValueFacts:
 
 
 def fit(one: Types, other: Types) -> bool:
-    """Whether a value of the types *other* can replace one of the types *one*; unknown types fit."""
+    """Whether a value of the types *other* can replace one of the types *one*; unknown types
+    fit.
+    """
     left, right = one - {"NoneType"}, other - {"NoneType"}
     if not left or not right or left & right:
         return True
@@ -53,7 +102,9 @@ def sequence(types: Types) -> bool:
 
 
 def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: ValueFacts) -> Types:  # noqa: PLR0912 - one branch for each kind of expression
-    """Return what *node* may hold, as far as the text and the failing run tell; empty when they do not."""
+    """Return what *node* may hold, as far as the text and the failing run tell; empty when they do
+    not.
+    """
     match node:
         case ast.Constant(value=value):
             return frozenset({type(value).__name__})
@@ -81,6 +132,9 @@ def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: ValueFacts
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
             return frozenset({RESULT_TYPES[name]}) if name in RESULT_TYPES else UNKNOWN
         case ast.Attribute(value=value, attr=attribute):
-            seen = [facts.attributes.get(kind, {}).get(attribute, UNKNOWN) for kind in types_of(value, names, facts)]
+            seen = [
+                facts.attributes.get(kind, {}).get(attribute, UNKNOWN)
+                for kind in types_of(value, names, facts)
+            ]
             return UNKNOWN.union(*seen)
     return UNKNOWN

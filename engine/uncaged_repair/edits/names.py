@@ -1,4 +1,6 @@
-"""Wrong names: another variable, another attribute, a variable in place of a constant or a call, and the reverse."""
+"""Wrong names: another variable, another attribute, a variable in place of a constant or a call,
+and the reverse.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,17 @@ def variables(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def unknown_names(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """A name that the failing run could not find: the nearest name that there is, an attribute, or the missing import."""
+    """A name that the failing run could not find: the nearest name that there is, an attribute, or
+    the missing import.
+    """
     if not isinstance(node, ast.Name) or not any(
-        kind in ("NameError", "UnboundLocalError") and f"'{node.id}'" in message for kind, message in scene.facts.errors
+        kind in ("NameError", "UnboundLocalError") and f"'{node.id}'" in message
+        for kind, message in scene.facts.errors
     ):
         return
-    known = [name for name in (*scene.names, *scene.functions, *sorted(BUILTINS)) if name != node.id]
+    known = [
+        name for name in (*scene.names, *scene.functions, *sorted(BUILTINS)) if name != node.id
+    ]
     for rank, name in enumerate(difflib.get_close_matches(node.id, known, n=6, cutoff=0.5)):
         yield scene.edit(node, name, "unknown name", 1.0 / (1 + 0.1 * rank))
     for prefix in ("self", "cls"):
@@ -44,21 +51,34 @@ def unknown_names(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def attributes(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """Another attribute of the same object; the object itself; the same attribute of another object."""
+    """Another attribute of the same object; the object itself; the same attribute of another
+    object.
+    """
     if not isinstance(node, ast.Attribute):
         return
     base, types = scene.operand(node.value), scene.types(node)
     called = _called(scene, node)
     known = scene.facts.attributes
     owners = [kind for kind in scene.types(node.value) if kind in known]
-    found = {name: held for owner in owners for name, held in known[owner].items() if name != node.attr and not name.startswith("__")}
+    found = {
+        name: held
+        for owner in owners
+        for name, held in known[owner].items()
+        if name != node.attr and not name.startswith("__")
+    }
     if not owners:
         found = {name: UNKNOWN for name in _mentioned(scene, node) if name != node.attr}
     near = difflib.SequenceMatcher(b=node.attr)
-    fitting = [name for name, held in found.items() if fit(types, held) and ("method" in held) == (called and bool(owners))]
+    fitting = [
+        name
+        for name, held in found.items()
+        if fit(types, held) and ("method" in held) == (called and bool(owners))
+    ]
     order = sorted(fitting, key=lambda name: (-_closeness(near, name), name))
     for rank, name in enumerate(order[:10]):
-        yield scene.edit(node, f"{base}.{name}", "attribute", (0.6 if not called else 0.5) / (1 + 0.2 * rank))
+        yield scene.edit(
+            node, f"{base}.{name}", "attribute", (0.6 if not called else 0.5) / (1 + 0.2 * rank)
+        )
     if called or isinstance(node.ctx, ast.Store):
         return
     if isinstance(node.value, ast.Name) and node.value.id != "self":
@@ -68,14 +88,26 @@ def attributes(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def stand_ins(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """A variable in place of a constant, a call, an item or an operation; a constant in place of a variable."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool) and _replaceable(scene, node):
+    """A variable in place of a constant, a call, an item or an operation; a constant in place of a
+    variable.
+    """
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float | bool)
+        and _replaceable(scene, node)
+    ):
         condition = _condition(scene, node)
-        for rank, name in enumerate(_ranked(scene, UNKNOWN if condition else scene.types(node), but="")[:10]):
-            yield scene.edit(node, name, "name for constant", (0.5 if condition else 0.3) / (1 + 0.25 * rank))
+        for rank, name in enumerate(
+            _ranked(scene, UNKNOWN if condition else scene.types(node), but="")[:10]
+        ):
+            yield scene.edit(
+                node, name, "name for constant", (0.5 if condition else 0.3) / (1 + 0.25 * rank)
+            )
         if isinstance(node.value, bool):
             yield from _comparisons_for(scene, node)
-    elif isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.IfExp) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    elif isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.IfExp) and isinstance(
+        getattr(node, "ctx", ast.Load()), ast.Load
+    ):
         if not _replaceable(scene, node):
             return
         inside = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
@@ -103,16 +135,30 @@ def neighbours(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     ):
         return
     stored = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-    kinds = (ast.Subscript, ast.Attribute) if stored or isinstance(node, ast.Subscript | ast.Attribute) else (ast.Call,)
+    kinds = (
+        (ast.Subscript, ast.Attribute)
+        if stored or isinstance(node, ast.Subscript | ast.Attribute)
+        else (ast.Call,)
+    )
     own, types = scene.segment(node), scene.types(node)
     found: dict[str, int] = {}
     for other in ast.walk(scene.function):
-        if isinstance(other, kinds) and not _called(scene, other) and scene.placed(other) and fit(types, scene.types(other)):
+        if (
+            isinstance(other, kinds)
+            and not _called(scene, other)
+            and scene.placed(other)
+            and fit(types, scene.types(other))
+        ):
             text = scene.segment(other)
             if text != own and len(text) <= 60 and "\n" not in text:
                 found.setdefault(text, abs(other.lineno - node.lineno))
     for rank, text in enumerate(sorted(found, key=lambda text: (found[text], text))[:12]):
-        yield scene.edit(node, text, "expression", (0.22 if isinstance(node, ast.Subscript) else 0.14) / (1 + 0.15 * rank))
+        yield scene.edit(
+            node,
+            text,
+            "expression",
+            (0.22 if isinstance(node, ast.Subscript) else 0.14) / (1 + 0.15 * rank),
+        )
 
 
 def _comparisons_for(scene: Scene, node: ast.Constant) -> Iterator[Edit]:
@@ -126,27 +172,50 @@ def _comparisons_for(scene: Scene, node: ast.Constant) -> Iterator[Edit]:
         if numeric(types) and types != {"bool"}:
             forms = [f"{name} == 0", f"{name} > 0", f"{name} != 0", f"{name} < 0", *forms]
         for turn, form in enumerate(forms):
-            yield scene.edit(node, form, "condition for constant", 0.4 / (1 + 0.2 * rank + 0.2 * turn))
+            yield scene.edit(
+                node, form, "condition for constant", 0.4 / (1 + 0.2 * rank + 0.2 * turn)
+            )
 
 
 def _ranked(scene: Scene, types: Types, *, but: str) -> list[str]:
-    """Return the variables that fit here: seen with the same type first, then those of unknown type."""
-    fitting = [name for name, held in scene.names.items() if name != but and name not in ("self", "cls", "_") and fit(types, held)]
+    """Return the variables that fit here: seen with the same type first, then those of unknown
+    type.
+    """
+    fitting = [
+        name
+        for name, held in scene.names.items()
+        if name != but and name not in ("self", "cls", "_") and fit(types, held)
+    ]
     text = scene.segment(scene.function) if scene.function is not None and len(fitting) > 12 else ""
-    return sorted(fitting, key=lambda name: (not (types & scene.names[name]), not scene.names[name], bool(text) and name not in text))[:16]
+    return sorted(
+        fitting,
+        key=lambda name: (
+            not (types & scene.names[name]),
+            not scene.names[name],
+            bool(text) and name not in text,
+        ),
+    )[:16]
 
 
 def _attributes(scene: Scene, types: Types) -> list[str]:
     if "self" not in scene.names:
         return []
-    found = [(f"self.{name}", held) for kind in scene.names["self"] for name, held in scene.facts.attributes.get(kind, {}).items()]
+    found = [
+        (f"self.{name}", held)
+        for kind in scene.names["self"]
+        for name, held in scene.facts.attributes.get(kind, {}).items()
+    ]
     return [text for text, held in found if held and "method" not in held and fit(types, held)]
 
 
 def _mentioned(scene: Scene, node: ast.Attribute) -> list[str]:
     """Return the attributes that the file uses in the same way: called like methods, or not."""
     called = _called(scene, node)
-    used = [other for other in ast.walk(scene.source.tree) if isinstance(other, ast.Attribute) and _called(scene, other) == called]
+    used = [
+        other
+        for other in ast.walk(scene.source.tree)
+        if isinstance(other, ast.Attribute) and _called(scene, other) == called
+    ]
     return list(dict.fromkeys(other.attr for other in used))
 
 
@@ -167,4 +236,13 @@ def _condition(scene: Scene, node: ast.AST) -> bool:
 
 def _replaceable(scene: Scene, node: ast.AST) -> bool:
     above = scene.source.parents.get(node)
-    return not isinstance(above, ast.Expr | ast.JoinedStr | ast.FormattedValue | ast.Slice | ast.FunctionDef | ast.ClassDef | ast.withitem)
+    return not isinstance(
+        above,
+        ast.Expr
+        | ast.JoinedStr
+        | ast.FormattedValue
+        | ast.Slice
+        | ast.FunctionDef
+        | ast.ClassDef
+        | ast.withitem,
+    )

@@ -22,17 +22,54 @@ def constants(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     if isinstance(value, bool):
         yield scene.edit(node, str(not value), "constant", 0.7)
     elif isinstance(value, int):
-        nearby = [value + 1, value - 1, -value, 0, 1, 2, value * 2, value * 10, value // 10, value + 2, 60, 100]
+        nearby = [
+            value + 1,
+            value - 1,
+            -value,
+            0,
+            1,
+            2,
+            value * 2,
+            value * 10,
+            value // 10,
+            value + 2,
+            60,
+            100,
+        ]
         for rank, other in enumerate(_fresh(nearby, value)):
-            if (other >= 0 or not isinstance(scene.source.parents.get(node), ast.UnaryOp)) and not _idle(scene, node, other):
-                yield scene.edit(node, str(other), "constant", (0.9, 0.85, 0.45, 0.45, 0.4)[rank] if rank < 5 else 0.3 / (rank - 3))
+            if (
+                other >= 0 or not isinstance(scene.source.parents.get(node), ast.UnaryOp)
+            ) and not _idle(scene, node, other):
+                yield scene.edit(
+                    node,
+                    str(other),
+                    "constant",
+                    (0.9, 0.85, 0.45, 0.45, 0.4)[rank] if rank < 5 else 0.3 / (rank - 3),
+                )
         for rank, text in enumerate(("float('inf')", "float('-inf')", "None", "[]", "''")):
             yield scene.edit(node, text, "constant", 0.12 / (1 + rank))
     elif isinstance(value, float):
         for rank, other_float in enumerate(
-            _fresh([-value, value * 10, value / 10, value * 100, value / 100, value + 1, value - 1, 0.0, 1.0, 2.0, 0.5], value)
+            _fresh(
+                [
+                    -value,
+                    value * 10,
+                    value / 10,
+                    value * 100,
+                    value / 100,
+                    value + 1,
+                    value - 1,
+                    0.0,
+                    1.0,
+                    2.0,
+                    0.5,
+                ],
+                value,
+            )
         ):
-            yield scene.edit(node, repr(round(other_float, 12)), "constant", 0.35 / (1 + 0.3 * rank))
+            yield scene.edit(
+                node, repr(round(other_float, 12)), "constant", 0.35 / (1 + 0.3 * rank)
+            )
     elif isinstance(value, str):
         yield from _strings(scene, node, value)
     elif value is None:
@@ -42,43 +79,71 @@ def constants(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 def off_by_one(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     """One more or one less at an index, a bound, a size or a limit."""
-    if not isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript) or not isinstance(
-        getattr(node, "ctx", ast.Load()), ast.Load
-    ):
+    if not isinstance(
+        node, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript
+    ) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
     weight = _off_by_one_weight(scene, node)
     types = scene.types(node)
     if weight <= 0 or not numeric(types) or types == {"bool"}:
         return
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and plain_number(node.right):
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add | ast.Sub)
+        and plain_number(node.right)
+    ):
         return  # its constant moves instead
     text = scene.segment(node)
     for sign in ("+", "-"):
-        yield scene.edit(node, scene.composite(node, f"{text} {sign} 1", sign), "off by one", weight if types else weight * 0.7)
+        yield scene.edit(
+            node,
+            scene.composite(node, f"{text} {sign} 1", sign),
+            "off by one",
+            weight if types else weight * 0.7,
+        )
 
 
 def offsets(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """A variable added to or taken from a number in an argument, an index or a returned value; a square or a double."""
-    if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load) or not _value_place(scene, node):
+    """A variable added to or taken from a number in an argument, an index or a returned value; a
+    square or a double.
+    """
+    if (
+        not isinstance(node, ast.Name | ast.Attribute)
+        or not isinstance(node.ctx, ast.Load)
+        or not _value_place(scene, node)
+    ):
         return
     types = scene.types(node)
     if not types or not numeric(types) or types == {"bool"}:
         return
     text = scene.segment(node)
     others = [
-        name for name, held in scene.names.items() if held and numeric(held) and held != {"bool"} and name != text and not name.isupper()
+        name
+        for name, held in scene.names.items()
+        if held and numeric(held) and held != {"bool"} and name != text and not name.isupper()
     ]
     for rank, other in enumerate(others[:8]):
         for sign, weight in (("-", 0.22), ("+", 0.2), ("*", 0.14)):
-            yield scene.edit(node, scene.composite(node, f"{text} {sign} {other}", sign), "offset", weight / (1 + 0.25 * rank))
+            yield scene.edit(
+                node,
+                scene.composite(node, f"{text} {sign} {other}", sign),
+                "offset",
+                weight / (1 + 0.25 * rank),
+            )
     for suffix, weight in (("** 2", 0.2), ("* 2", 0.2), ("// 2", 0.15), ("/ 2", 0.1)):
-        yield scene.edit(node, scene.composite(node, f"{text} {suffix}", suffix.split()[0]), "offset", weight)
+        yield scene.edit(
+            node, scene.composite(node, f"{text} {suffix}", suffix.split()[0]), "offset", weight
+        )
 
 
 def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    """A bound of a slice moved, added or dropped; a whole sequence where a part is meant, and the other way round."""
+    """A bound of a slice moved, added or dropped; a whole sequence where a part is meant, and the
+    other way round.
+    """
     match node:
-        case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=step)) if isinstance(node.ctx, ast.Load):
+        case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=step)) if (
+            isinstance(node.ctx, ast.Load)
+        ):
             texts = ["" if part is None else scene.segment(part) for part in (lower, upper, step)]
             base = scene.operand(value)
             for low, high, weight in (
@@ -89,13 +154,22 @@ def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 (texts[0], "-1", 0.0 if texts[1] else 0.45),
             ):
                 if weight and (low, high) != (texts[0], texts[1]):
-                    yield scene.edit(node, f"{base}[{low}:{high}{':' + texts[2] if texts[2] else ''}]", "slice", weight)
+                    yield scene.edit(
+                        node,
+                        f"{base}[{low}:{high}{':' + texts[2] if texts[2] else ''}]",
+                        "slice",
+                        weight,
+                    )
             yield scene.edit(node, base, "slice", 0.3)
             if not texts[2]:
                 yield scene.edit(node, f"{base}[{texts[0]}:{texts[1]}:-1]", "slice", 0.2)
                 for rank, name in enumerate(_counts(scene)[:6]):
-                    yield scene.edit(node, f"{base}[{texts[0]}:{name}]", "slice", 0.2 / (1 + 0.3 * rank))
-                    yield scene.edit(node, f"{base}[{name}:{texts[1]}]", "slice", 0.2 / (1 + 0.3 * rank))
+                    yield scene.edit(
+                        node, f"{base}[{texts[0]}:{name}]", "slice", 0.2 / (1 + 0.3 * rank)
+                    )
+                    yield scene.edit(
+                        node, f"{base}[{name}:{texts[1]}]", "slice", 0.2 / (1 + 0.3 * rank)
+                    )
         case ast.Subscript(value=value, slice=ast.Tuple(elts=[first, second])):
             yield scene.edit_span(
                 scene.source.span(first)[0],
@@ -104,15 +178,32 @@ def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 "index swap",
                 0.6,
             )
-        case ast.Subscript(value=ast.Subscript(value=ast.expr() as base, slice=inner), slice=outer) if not _sliced(inner, outer):
-            yield scene.edit(node, f"{scene.operand(base)}[{scene.segment(outer)}][{scene.segment(inner)}]", "index swap", 0.6)
-        case ast.Subscript(value=value, slice=ast.Constant(value=int())) if isinstance(node.ctx, ast.Load):
+        case ast.Subscript(
+            value=ast.Subscript(value=ast.expr() as base, slice=inner), slice=outer
+        ) if not _sliced(inner, outer):
+            yield scene.edit(
+                node,
+                f"{scene.operand(base)}[{scene.segment(outer)}][{scene.segment(inner)}]",
+                "index swap",
+                0.6,
+            )
+        case ast.Subscript(value=value, slice=ast.Constant(value=int())) if isinstance(
+            node.ctx, ast.Load
+        ):
             yield scene.edit(node, f"{scene.operand(value)}[-1]", "index", 0.5)
-        case ast.Subscript(value=value, slice=index) if isinstance(node.ctx, ast.Load) and not isinstance(index, ast.Constant | ast.Tuple):
+        case ast.Subscript(value=value, slice=index) if isinstance(
+            node.ctx, ast.Load
+        ) and not isinstance(index, ast.Constant | ast.Tuple):
             yield scene.edit(node, f"{scene.operand(value)}[:{scene.segment(index)}]", "slice", 0.1)
-        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _value_place(scene, node) and _sliceable(scene, node):
+        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _value_place(
+            scene, node
+        ) and _sliceable(scene, node):
             text = scene.segment(node)
-            named = [f"[{form}]" for name in _counts(scene)[:4] for form in (f"{name}:", f":{name}", f"{name} + 1:")]
+            named = [
+                f"[{form}]"
+                for name in _counts(scene)[:4]
+                for form in (f"{name}:", f":{name}", f"{name} + 1:")
+            ]
             for rank, part in enumerate(("[1:]", "[:-1]", "[::-1]", "[:]", *named)):
                 yield scene.edit(node, f"{text}{part}", "slice", 0.35 / (1 + 0.15 * rank))
 
@@ -124,16 +215,36 @@ def _sliced(*indices: ast.expr) -> bool:
 def _quoted(scene: Scene, node: ast.Constant, text: str) -> str:
     """Return *text* as a literal with the quotes of the original."""
     literal = repr(text)
-    plain = scene.segment(node).startswith('"') and '"' not in literal and "\\" not in literal and literal.startswith("'")
+    plain = (
+        scene.segment(node).startswith('"')
+        and '"' not in literal
+        and "\\" not in literal
+        and literal.startswith("'")
+    )
     return f'"{literal[1:-1]}"' if plain else literal
 
 
 def _strings(scene: Scene, node: ast.Constant, value: str) -> Iterator[Edit]:
-    near = sorted((word for word in scene.words if word != value), key=lambda word: (abs(len(word) - len(value)), word))
+    near = sorted(
+        (word for word in scene.words if word != value),
+        key=lambda word: (abs(len(word) - len(value)), word),
+    )
     weight = 0.3 if value else 0.2
-    for rank, word in enumerate([*near[:10], *(text for text in ("", " ", ", ", "\n") if text != value and text not in near[:10])]):
+    for rank, word in enumerate(
+        [
+            *near[:10],
+            *(text for text in ("", " ", ", ", "\n") if text != value and text not in near[:10]),
+        ]
+    ):
         yield scene.edit(node, _quoted(scene, node, word), "constant", weight / (1 + 0.3 * rank))
-    for text in (value.upper(), value.lower(), value.strip(), value + " ", " " + value, value.title()):
+    for text in (
+        value.upper(),
+        value.lower(),
+        value.strip(),
+        value + " ",
+        " " + value,
+        value.title(),
+    ):
         if text != value and text.strip():
             yield scene.edit(node, _quoted(scene, node, text), "constant", 0.06)
 
@@ -143,7 +254,11 @@ def _idle(scene: Scene, node: ast.Constant, value: int) -> bool:
     if not isinstance(above, ast.BinOp):
         return False
     there = ast.Constant(value=value)
-    return idle(there if above.left is node else None, SYMBOLS[type(above.op)], there if above.right is node else None)
+    return idle(
+        there if above.left is node else None,
+        SYMBOLS[type(above.op)],
+        there if above.right is node else None,
+    )
 
 
 def _documentation(scene: Scene, node: ast.Constant) -> bool:

@@ -1,4 +1,6 @@
-"""A scene is one statement with all that its edits may draw on: names in scope with their types, constants, and the neighbours."""
+"""A scene is one statement with all that its edits may draw on: names in scope with their types,
+constants, and the neighbours.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,18 @@ from .edit import Edit, Nature
 from .facts import UNKNOWN, Types, ValueFacts, types_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-ATOM = ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.JoinedStr
+ATOM = (
+    ast.Name
+    | ast.Constant
+    | ast.Call
+    | ast.Attribute
+    | ast.Subscript
+    | ast.List
+    | ast.Dict
+    | ast.Set
+    | ast.ListComp
+    | ast.JoinedStr
+)
 SYMBOLS: Mapping[type[ast.AST], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.And: "and", ast.Or: "or",
@@ -28,9 +41,11 @@ BINDING: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """names: variables in scope, nearest first, with the types that they were seen to hold (none: not known).
+    """names: variables in scope, nearest first, with the types that they were seen to hold (none:
+    not known).
 
-    words: the strings that occur in the file. functions: the names of the functions and classes of the module.
+    words: the strings that occur in the file. functions: the names of the functions and classes of
+    the module.
     """
 
     source: SourceFile
@@ -44,17 +59,39 @@ class Scene:
 
     @property
     def nodes(self) -> Iterator[ast.AST]:
-        """Walk the parts of the statement that may be edited: no annotations, no text inside f-strings."""
-        banned = {inner for annotation in _annotations(self.statement) for inner in ast.walk(annotation)}
-        return (node for node in own_nodes(self.statement) if node not in banned and self.placed(node))
+        """Walk the parts of the statement that may be edited: no annotations, no text inside
+        f-strings.
+        """
+        banned = {
+            inner for annotation in _annotations(self.statement) for inner in ast.walk(annotation)
+        }
+        return (
+            node for node in own_nodes(self.statement) if node not in banned and self.placed(node)
+        )
 
-    def edit(self, node: ast.AST, after: str, kind: str, weight: float, nature: Nature = "change") -> Edit:
+    def edit(
+        self, node: ast.AST, after: str, kind: str, weight: float, nature: Nature = "change"
+    ) -> Edit:
         """Replace the whole of *node*."""
         start, end = self.source.span(node)
-        return self.edit_span(start, end, after, kind, weight, nature=nature, line=getattr(node, "lineno", 0))
+        return self.edit_span(
+            start, end, after, kind, weight, nature=nature, line=getattr(node, "lineno", 0)
+        )
 
-    def edit_span(self, start: int, end: int, after: str, kind: str, weight: float, *, nature: Nature = "change", line: int = 0) -> Edit:
-        """Replace the bytes from *start* to *end*; *line*: where suspicion is looked up, by default the statement's."""
+    def edit_span(
+        self,
+        start: int,
+        end: int,
+        after: str,
+        kind: str,
+        weight: float,
+        *,
+        nature: Nature = "change",
+        line: int = 0,
+    ) -> Edit:
+        """Replace the bytes from *start* to *end*; *line*: where suspicion is looked up, by default
+        the statement's.
+        """
         return Edit(
             path=self.source.path,
             start=start,
@@ -81,16 +118,27 @@ class Scene:
         return text if isinstance(part, ATOM) else self.composite(node, text)
 
     def wrapped_span(self, node: ast.AST) -> tuple[int, int]:
-        """Return the span of *node* with the parentheses around it, if an operation has them for it alone."""
+        """Return the span of *node* with the parentheses around it, if an operation has them for it
+        alone.
+        """
         start, end = self.source.span(node)
         before, after = self.source.data[:start].rstrip(b" "), self.source.data[end:].lstrip(b" ")
-        own = isinstance(self.source.parents.get(node), ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
-        if own and before.endswith(b"(") and after.startswith(b")") and not re.search(rb"[\w\])]\s*$", before[:-1]):
+        own = isinstance(
+            self.source.parents.get(node), ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp
+        )
+        if (
+            own
+            and before.endswith(b"(")
+            and after.startswith(b")")
+            and not re.search(rb"[\w\])]\s*$", before[:-1])
+        ):
             return len(before) - 1, len(self.source.data) - len(after) + 1
         return start, end
 
     def composite(self, node: ast.AST, text: str, symbol: str = "") -> str:
-        """Return the operation *text*, in parentheses if the place of *node* needs them for an operation with *symbol*."""
+        """Return the operation *text*, in parentheses if the place of *node* needs them for an
+        operation with *symbol*.
+        """
         if self.wrapped_span(node) != self.source.span(node):
             return text
         above = self.source.parents.get(node)
@@ -113,9 +161,13 @@ class Scene:
         return types_of(node, self.names, self.facts)
 
     def placed(self, node: ast.AST) -> bool:
-        """Say whether *node* has a place of its own: the text parts of an f-string and its format have that of the whole string."""
+        """Say whether *node* has a place of its own: the text parts of an f-string and its format
+        have that of the whole string.
+        """
         above = self.source.parents.get(node)
-        return not isinstance(above, ast.JoinedStr) and not (isinstance(node, ast.JoinedStr) and isinstance(above, ast.FormattedValue))
+        return not isinstance(above, ast.JoinedStr) and not (
+            isinstance(node, ast.JoinedStr) and isinstance(above, ast.FormattedValue)
+        )
 
 
 def scenes(source: SourceFile, facts: ValueFacts) -> Iterator[Scene]:
@@ -130,11 +182,17 @@ def scenes(source: SourceFile, facts: ValueFacts) -> Iterator[Scene]:
     for statement in ast.walk(source.tree):
         if not isinstance(statement, ast.stmt):
             continue
-        around = [above for above in source.ancestors(statement) if isinstance(above, Function | ast.ClassDef)]
+        around = [
+            above
+            for above in source.ancestors(statement)
+            if isinstance(above, Function | ast.ClassDef)
+        ]
         function = next((above for above in around if isinstance(above, Function)), None)
         holder = next((above for above in around if isinstance(above, ast.ClassDef)), None)
         if (scope := function or source.tree) not in names:
-            names[scope] = _names(source, [above for above in around if isinstance(above, Function)], holder, facts)
+            names[scope] = _names(
+                source, [above for above in around if isinstance(above, Function)], holder, facts
+            )
         yield Scene(
             source=source,
             statement=statement,
@@ -147,11 +205,15 @@ def scenes(source: SourceFile, facts: ValueFacts) -> Iterator[Scene]:
         )
 
 
-def _names(source: SourceFile, functions: list[Function], holder: ast.ClassDef | None, facts: ValueFacts) -> dict[str, Types]:
+def _names(
+    source: SourceFile, functions: list[Function], holder: ast.ClassDef | None, facts: ValueFacts
+) -> dict[str, Types]:
     names: dict[str, Types] = {}
     for function in functions:
         for name in _bound(function):
-            names.setdefault(name, _held(source.path, function, name, facts) or _assigned_types(function, name))
+            names.setdefault(
+                name, _held(source.path, function, name, facts) or _assigned_types(function, name)
+            )
     for name in _module_names(source.tree):
         names.setdefault(name, _assigned_types(source.tree, name))
     if holder is not None and "self" in names:
@@ -174,29 +236,58 @@ def _bound(function: Function) -> list[str]:
     """Return the names that *function* binds: parameters first, then in the order of the text."""
     parameters = function.args
     every = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
-    found = [argument.arg for argument in (*every, *(extra for extra in (parameters.vararg, parameters.kwarg) if extra))]
-    stored = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    found = [
+        argument.arg
+        for argument in (
+            *every,
+            *(extra for extra in (parameters.vararg, parameters.kwarg) if extra),
+        )
+    ]
+    stored = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
     found += [node.id for node in sorted(stored, key=lambda node: (node.lineno, node.col_offset))]
     return list(dict.fromkeys(found))
 
 
 def _module_names(tree: ast.Module) -> list[str]:
-    """Return the variables that the module itself binds (not its functions, classes and imports)."""
-    assigned = [node for statement in tree.body if isinstance(statement, ast.Assign | ast.AnnAssign) for node in ast.walk(statement)]
-    return list(dict.fromkeys(node.id for node in assigned if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)))
+    """Return the variables that the module itself binds (not its functions, classes and
+    imports).
+    """
+    assigned = [
+        node
+        for statement in tree.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for node in ast.walk(statement)
+    ]
+    return list(
+        dict.fromkeys(
+            node.id
+            for node in assigned
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+    )
 
 
 def _held(path: str, function: Function, name: str, facts: ValueFacts) -> Types:
     first, last = function.lineno, function.end_lineno or function.lineno
     first = min([first, *(node.lineno for node in function.decorator_list)])
-    return UNKNOWN.union(*(types for line, types in facts.locals.get((path, name), ()) if first <= line <= last))
+    return UNKNOWN.union(
+        *(types for line, types in facts.locals.get((path, name), ()) if first <= line <= last)
+    )
 
 
 def _assigned_types(within: ast.AST, name: str) -> Types:
-    """Return the types of the displays and plain calls that are assigned to *name*; empty if anything else is, too."""
+    """Return the types of the displays and plain calls that are assigned to *name*; empty if
+    anything else is, too.
+    """
     found: set[str] = set()
     for node in ast.walk(within):
-        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
+        ):
             types = types_of(node.value, {}, ValueFacts())
             if not types:
                 return UNKNOWN

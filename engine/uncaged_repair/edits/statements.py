@@ -1,4 +1,6 @@
-"""Wrong statements: one too many, out of order, one level too deep or too shallow, a result that is not returned or assigned."""
+"""Wrong statements: one too many, out of order, one level too deep or too shallow, a result that is
+not returned or assigned.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,24 @@ from ..spans import blocks
 from .edit import Edit
 from .scene import Function, Scene
 
-SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Raise | ast.Break | ast.Continue | ast.Delete | ast.Assert
+SIMPLE = (
+    ast.Assign
+    | ast.AugAssign
+    | ast.AnnAssign
+    | ast.Expr
+    | ast.Return
+    | ast.Raise
+    | ast.Break
+    | ast.Continue
+    | ast.Delete
+    | ast.Assert
+)
 
 
 def results(scene: Scene) -> Iterator[Edit]:
-    """A result that is thrown away is returned or assigned; what is returned has something added."""
+    """A result that is thrown away is returned or assigned; what is returned has something
+    added.
+    """
     names = [name for name in scene.names if name not in ("self", "cls")][:10]
     match scene.statement:
         case ast.Expr(value=ast.Constant() | ast.Yield() | ast.YieldFrom()):
@@ -26,10 +41,17 @@ def results(scene: Scene) -> Iterator[Edit]:
             yield scene.edit_span(start, start + len("return"), "yield", "yield", 0.1)
             for rank, name in enumerate(names):
                 likely = scene.names[name] & {"list", "str", "int", "float", "tuple"}
-                yield scene.edit(value, f"{name} + {scene.segment(value)}", "operand added", (0.25 if likely else 0.1) / (1 + 0.2 * rank))
+                yield scene.edit(
+                    value,
+                    f"{name} + {scene.segment(value)}",
+                    "operand added",
+                    (0.25 if likely else 0.1) / (1 + 0.2 * rank),
+                )
         case ast.Return(value=None) as statement:
             for rank, name in enumerate(names):
-                yield scene.edit(statement, f"return {name}", "return added", 0.35 / (1 + 0.2 * rank))
+                yield scene.edit(
+                    statement, f"return {name}", "return added", 0.35 / (1 + 0.2 * rank)
+                )
 
 
 def keywords(scene: Scene) -> Iterator[Edit]:
@@ -54,23 +76,42 @@ def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
     match value:
         case ast.Call(func=ast.Attribute(value=owner), args=arguments):
             base, plain = scene.segment(owner), isinstance(owner, ast.Name)
-            yield scene.edit(scene.statement, f"{base} = {scene.segment(value)}", "result assigned", 0.4 if plain else 0.2)
+            yield scene.edit(
+                scene.statement,
+                f"{base} = {scene.segment(value)}",
+                "result assigned",
+                0.4 if plain else 0.2,
+            )
             if len(arguments) == 1:
-                yield scene.edit(scene.statement, f"{base} = {scene.segment(arguments[0])}", "result assigned", 0.25)
+                yield scene.edit(
+                    scene.statement,
+                    f"{base} = {scene.segment(arguments[0])}",
+                    "result assigned",
+                    0.25,
+                )
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-            yield scene.edit(scene.statement, f"{scene.segment(left)} = {scene.segment(right)}", "result assigned", 0.7)
+            yield scene.edit(
+                scene.statement,
+                f"{scene.segment(left)} = {scene.segment(right)}",
+                "result assigned",
+                0.7,
+            )
 
 
 def removals(scene: Scene) -> Iterator[Edit]:
     """The statement left out."""
     statement = scene.statement
     here, block = whole_lines(scene, statement), block_of(scene, statement)
-    kept = ast.Import | ast.ImportFrom | ast.Pass | Function | ast.ClassDef | ast.Global | ast.Nonlocal
+    kept = (
+        ast.Import | ast.ImportFrom | ast.Pass | Function | ast.ClassDef | ast.Global | ast.Nonlocal
+    )
     if here is None or block is None or isinstance(statement, kept) or documentation(statement):
         return
     weight = 0.35 if isinstance(statement, SIMPLE) else 0.15
     if len(block) > 1:
-        yield scene.edit_span(*here, "", "statement removed", weight, nature="delete", line=statement.lineno)
+        yield scene.edit_span(
+            *here, "", "statement removed", weight, nature="delete", line=statement.lineno
+        )
     else:
         yield scene.edit(statement, "pass", "statement removed", weight, nature="delete")
 
@@ -91,24 +132,47 @@ def moves(scene: Scene) -> Iterator[Edit]:
     ):
         between = source.text(above[1], here[0])
         if not documentation(block[index - 1]):
-            yield scene.edit_span(above[0], here[1], _ended(text, source.newline) + between + source.text(*above), "statement order", 0.4)
+            yield scene.edit_span(
+                above[0],
+                here[1],
+                _ended(text, source.newline) + between + source.text(*above),
+                "statement order",
+                0.4,
+            )
         inner = list(blocks(block[index - 1]))
-        if inner and isinstance(block[index - 1], ast.For | ast.While | ast.If | ast.With | ast.Try):
-            deeper = _reindented(scene, here, source.indent(statement), source.indent(inner[-1][-1]))
+        if inner and isinstance(
+            block[index - 1], ast.For | ast.While | ast.If | ast.With | ast.Try
+        ):
+            deeper = _reindented(
+                scene, here, source.indent(statement), source.indent(inner[-1][-1])
+            )
             yield scene.edit_span(*here, deeper, "indentation", 0.35)
     holder = source.parents.get(statement)
-    holder = source.parents.get(holder) if isinstance(holder, ast.ExceptHandler | ast.match_case) else holder
+    holder = (
+        source.parents.get(holder)
+        if isinstance(holder, ast.ExceptHandler | ast.match_case)
+        else holder
+    )
     if (
         len(block) > 1
         and block[-1] is statement
         and isinstance(holder, ast.For | ast.While | ast.If | ast.With | ast.Try)
-        and not source.data[here[1] :].lstrip().startswith((b"else", b"elif", b"except", b"finally"))
+        and not source.data[here[1] :]
+        .lstrip()
+        .startswith((b"else", b"elif", b"except", b"finally"))
     ):
-        yield scene.edit_span(*here, _reindented(scene, here, source.indent(statement), source.indent(holder)), "indentation", 0.6)
+        yield scene.edit_span(
+            *here,
+            _reindented(scene, here, source.indent(statement), source.indent(holder)),
+            "indentation",
+            0.6,
+        )
 
 
 def whole_lines(scene: Scene, statement: ast.stmt) -> tuple[int, int] | None:
-    """Return the span of *statement*'s lines with their ends; None when it shares a line with something else."""
+    """Return the span of *statement*'s lines with their ends; None when it shares a line with
+    something else.
+    """
     source = scene.source
     start, end = source.span(statement)
     decorators = getattr(statement, "decorator_list", [])
@@ -148,7 +212,9 @@ def _ended(text: str, newline: str) -> str:
 
 
 def _reindented(scene: Scene, span: tuple[int, int], old: str, new: str) -> str:
-    """Return the lines of *span* with *new* for their *old* beginning; lines inside a string keep theirs."""
+    """Return the lines of *span* with *new* for their *old* beginning; lines inside a string keep
+    theirs.
+    """
     source = scene.source
     inside = {
         line
@@ -159,7 +225,13 @@ def _reindented(scene: Scene, span: tuple[int, int], old: str, new: str) -> str:
     lines: list[str] = []
     for number, start in enumerate(source.line_starts, 1):
         if span[0] <= start < span[1]:
-            end = source.line_starts[number] if number < len(source.line_starts) else len(source.data)
+            end = (
+                source.line_starts[number] if number < len(source.line_starts) else len(source.data)
+            )
             line = source.text(start, end)
-            lines.append(new + line.removeprefix(old) if line.startswith(old) and line.strip() and number not in inside else line)
+            lines.append(
+                new + line.removeprefix(old)
+                if line.startswith(old) and line.strip() and number not in inside
+                else line
+            )
     return "".join(lines)

@@ -1,8 +1,10 @@
-"""The first process in the sandbox answers commands, one at a time, and does nothing itself that a test could spoil.
+"""The first process in the sandbox answers commands, one at a time, and does nothing itself that a
+test could spoil.
 
-Rule 1: it never imports the repository. A warm child has collected all tests and forks once more for each run; a cold run is a child of its
-own that imports everything afresh. Rule 2: a changed file is written before a run and put back after it. Rule 3: every run ends with one
-message that has "end", whatever became of the child.
+Rule 1: it never imports the repository. A warm child has collected all tests and forks once more
+for each run; a cold run is a child of its own that imports everything afresh. Rule 2: a changed
+file is written before a run and put back after it. Rule 3: every run ends with one message that has
+"end", whatever became of the child.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ WARM_SLACK_S = 60.0
 
 
 class Server:
-    """settings: root, cwd, pristine, empty (directories), sources (paths in the repository), origins (path → path here), paths (for
-    imports), arguments, options, runner, memory_bytes.
+    """settings: root, cwd, pristine, empty (directories), sources (paths in the repository),
+    origins (path → path here), paths (for imports), arguments, options, runner, memory_bytes.
     """
 
     def __init__(self, settings: Message, commands: int, answers: int) -> None:
@@ -51,14 +53,21 @@ class Server:
         found = version() if settings["runner"] == "pytest" else None
         if settings["runner"] == "pytest" and found is None:
             settings["runner"] = "unittest"
-        self._tell({"ready": sys.version.split()[0], "runner": settings["runner"], "version": found or ""})
-        tree = Tree(self._root, Path(settings["pristine"]), [Path(path) for path in settings["empty"]])
+        self._tell(
+            {"ready": sys.version.split()[0], "runner": settings["runner"], "version": found or ""}
+        )
+        tree = Tree(
+            self._root, Path(settings["pristine"]), [Path(path) for path in settings["empty"]]
+        )
         reader = Reader(self._commands)
         while not reader.ended:
             for order in reader.take():
                 started = time.monotonic()
                 end = self._answer(order)
-                tree.restore(time.monotonic() - started, force=order["do"] == "collect" or bool(order.get("tidy")))
+                tree.restore(
+                    time.monotonic() - started,
+                    force=order["do"] == "collect" or bool(order.get("tidy")),
+                )
                 self._tell(end)
 
     def _tell(self, message: Message) -> None:
@@ -71,10 +80,16 @@ class Server:
         for path, data in changed.items():
             (self._root / path).write_bytes(data)
         try:
-            return self._collect(order) if order["do"] == "collect" else self._run(order, changed, original)
+            return (
+                self._collect(order)
+                if order["do"] == "collect"
+                else self._run(order, changed, original)
+            )
         finally:
             for path, data in original.items():
-                with contextlib.suppress(OSError):  # the test made something else of it: the tree is put back as a whole
+                with contextlib.suppress(
+                    OSError
+                ):  # the test made something else of it: the tree is put back as a whole
                     (self._root / path).write_bytes(data)
                     os.utime(self._root / path, ns=(times[path], times[path]))
             if self._warm is None:
@@ -85,28 +100,47 @@ class Server:
         self._cool()
         keep = (self._commands, self._answers)
         self._warm = Fork(
-            lambda commands, answers: Warm(self._settings, self._sources, commands, answers).serve(), self._settings["memory_bytes"], keep
+            lambda commands, answers: Warm(
+                self._settings, self._sources, commands, answers
+            ).serve(),
+            self._settings["memory_bytes"],
+            keep,
         )
         messages: list[Message] = []
-        way = self._warm.follow(messages.append, order["total_s"], time.monotonic() + order["total_s"])
+        way = self._warm.follow(
+            messages.append, order["total_s"], time.monotonic() + order["total_s"]
+        )
         if way != "finished":
             self._cool()
             return {"end": way}
         return messages[-1]
 
-    def _run(self, order: Message, changed: dict[str, bytes], original: dict[str, bytes]) -> Message:
+    def _run(
+        self, order: Message, changed: dict[str, bytes], original: dict[str, bytes]
+    ) -> Message:
         spent_s = 0.0
         if order["mode"] == "warm" and self._warm is not None:
             end = self._ask_warm(self._warm, order, changed, original)
             if end["end"] != "cold":
                 return end
             spent_s = end.get("cpu_s", 0.0)
-        run = Run(order, self._settings["memory_bytes"], self._fresh(order), self._tell, (self._commands, self._answers))
+        run = Run(
+            order,
+            self._settings["memory_bytes"],
+            self._fresh(order),
+            self._tell,
+            (self._commands, self._answers),
+        )
         end = run.go()
         return {**end, "cpu_s": spent_s + run.cpu_s}
 
-    def _ask_warm(self, warm: Fork, order: Message, changed: dict[str, bytes], original: dict[str, bytes]) -> Message:
-        pairs = [[path, base64.b64encode(original[path]).decode(), base64.b64encode(data).decode()] for path, data in changed.items()]
+    def _ask_warm(
+        self, warm: Fork, order: Message, changed: dict[str, bytes], original: dict[str, bytes]
+    ) -> Message:
+        pairs = [
+            [path, base64.b64encode(original[path]).decode(), base64.b64encode(data).decode()]
+            for path, data in changed.items()
+        ]
         last: list[Message] = [{"end": "died"}]
 
         def hear(message: Message) -> None:
@@ -116,7 +150,9 @@ class Server:
                 self._tell(message)
 
         warm.ask({**order, "files": {}, "pairs": pairs})
-        way = warm.follow(hear, order["wall_s"] + WARM_SLACK_S, time.monotonic() + order["total_s"] + WARM_SLACK_S)
+        way = warm.follow(
+            hear, order["wall_s"] + WARM_SLACK_S, time.monotonic() + order["total_s"] + WARM_SLACK_S
+        )
         if way != "finished":
             self._cool()
         return last[0]
@@ -126,7 +162,13 @@ class Server:
 
         def work(left: list[str], bench: Bench) -> None:
             names = few_names(self._settings, order)
-            gather(self._settings, names, lambda items: run_each(items, left, order, bench), lambda: None, [])
+            gather(
+                self._settings,
+                names,
+                lambda items: run_each(items, left, order, bench),
+                lambda: None,
+                [],
+            )
 
         return work
 

@@ -1,4 +1,6 @@
-"""A forked process does one piece of work under limits; whatever it does, its end is noticed and nothing of it stays."""
+"""A forked process does one piece of work under limits; whatever it does, its end is noticed and
+nothing of it stays.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,21 @@ INHERITED_FACTOR = 4
 class Fork:
     """One child. Its messages arrive at `reader`, this side writes its commands to `commands`."""
 
-    def __init__(self, work: Callable[[int, int], None], memory_bytes: int, keep: tuple[int, ...]) -> None:
-        """Start *work* with the descriptors of its commands and its answers; it does not get *keep*."""
+    def __init__(
+        self, work: Callable[[int, int], None], memory_bytes: int, keep: tuple[int, ...]
+    ) -> None:
+        """Start *work* with the descriptors of its commands and its answers; it does not get
+        *keep*.
+        """
         answers, answer_in = os.pipe()
         command_out, self.commands = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python 3.12 warns where the repository has started threads; the suite is run cold in the end
+            warnings.simplefilter(
+                "ignore"
+                # Python 3.12 warns where the repository has started threads; the suite is run cold
+                # in
+                # the end
+            )
             self.pid = os.fork()
         if not self.pid:
             for descriptor in (answers, self.commands, *keep):
@@ -49,7 +60,8 @@ class Fork:
     def follow(self, on_message: Callable[[Message], None], silence_s: float, until: float) -> str:
         """Hand on each message up to the one with "end"; return "finished", "timeout" or "died".
 
-        silence_s: how long the child may stay without a message; a message with "limit_s" changes it. until: too late in any case.
+        silence_s: how long the child may stay without a message; a message with "limit_s" changes
+        it. until: too late in any case.
         """
         last_sign = time.monotonic()
         while True:
@@ -71,7 +83,9 @@ class Fork:
                 return self._way()
 
     def finish(self) -> None:
-        """Kill the child with its process group, reap it, and note the processor time that it took."""
+        """Kill the child with its process group, reap it, and note the processor time that it
+        took.
+        """
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(OSError):
                 kill(self.pid, signal.SIGKILL)
@@ -92,15 +106,22 @@ class Fork:
     def _way(self) -> str:
         """Tell a child that used up its processor time from one that ended otherwise."""
         end = time.monotonic() + END_WAIT_S
-        while not self._gone() and time.monotonic() < end:  # its pipe is closed: it is ending, or has closed it on purpose
+        while (
+            not self._gone() and time.monotonic() < end
+        ):  # its pipe is closed: it is ending, or has closed it on purpose
             select.select([], [], [], 0.005)
         status = self._status
-        slow = status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGXCPU)
+        slow = (
+            status is not None
+            and os.WIFSIGNALED(status)
+            and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGXCPU)
+        )
         return "timeout" if slow else "died"
 
 
 def limit_cpu(cpu_s: float, overrun: Callable[[int, FrameType | None], None] | None = None) -> None:
-    """From now on, end this process after *cpu_s* seconds of processor time: by timer, and by the kernel's own limit a little later.
+    """From now on, end this process after *cpu_s* seconds of processor time: by timer, and by the
+    kernel's own limit a little later.
 
     overrun: what the timer calls instead of ending the process at once.
     """
@@ -109,7 +130,9 @@ def limit_cpu(cpu_s: float, overrun: Callable[[int, FrameType | None], None] | N
     used = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(used.ru_utime + used.ru_stime + cpu_s) + 3
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard)
+    )
 
 
 def reap() -> None:
@@ -119,7 +142,9 @@ def reap() -> None:
             continue
 
 
-def _be_a_child(work: Callable[[int, int], None], commands: int, answers: int, memory_bytes: int) -> None:
+def _be_a_child(
+    work: Callable[[int, int], None], commands: int, answers: int, memory_bytes: int
+) -> None:
     """Do the work and end here: never return into the code of the parent."""
     code = 1
     try:
@@ -132,9 +157,14 @@ def _be_a_child(work: Callable[[int, int], None], commands: int, answers: int, m
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Let the child's data grow by about *memory_bytes* beyond what it inherits: how much that is, not every sandbox lets us read."""
+    """Let the child's data grow by about *memory_bytes* beyond what it inherits: how much that is,
+    not every sandbox lets us read.
+    """
     inherited = INHERITED_FACTOR * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         wanted = memory_bytes + inherited
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+        resource.setrlimit(
+            resource.RLIMIT_DATA,
+            (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard),
+        )

@@ -1,4 +1,6 @@
-"""The tests of the copy are found with the runner of the settings, and imported from the copy alone."""
+"""The tests of the copy are found with the runner of the settings, and imported from the copy
+alone.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,23 @@ FEW = 40
 
 
 def gather(
-    settings: Message, names: list[str] | None, loop: Callable[[Any], None], watched: Callable[[], None], errors: list[Message]
+    settings: Message,
+    names: list[str] | None,
+    loop: Callable[[Any], None],
+    watched: Callable[[], None],
+    errors: list[Message],
 ) -> None:
     """Collect and hand the tests to *loop*; before that, fill *errors* and call *watched*.
 
     names: collect only these, as absolute node ids; None: whatever the settings say.
     """
     if settings["runner"] == "pytest":
-        with_pytest(settings["arguments"] if names is None else [*settings["options"], *names], loop, watched, errors)
+        with_pytest(
+            settings["arguments"] if names is None else [*settings["options"], *names],
+            loop,
+            watched,
+            errors,
+        )
     elif settings["runner"] == "command":
         with_command(settings["arguments"], Path(settings["root"]), loop, watched, errors)
     else:
@@ -43,19 +54,33 @@ def few_names(settings: Message, order: Message) -> list[str] | None:
 
 
 def map_paths(origins: dict[str, str], first: list[str]) -> None:
-    """Put the directories *first* in front, and the copy in the place of the original wherever an installation points to the original.
+    """Put the directories *first* in front, and the copy in the place of the original wherever an
+    installation points to the original.
 
     origins: directory of the original → the same in the copy.
     """
     own = tuple(prefix + os.sep for prefix in {sys.prefix, sys.base_prefix})
 
     def origin_of(entry: str) -> str | None:
-        found = [origin for origin in origins if entry == origin or entry.startswith(origin + os.sep)]
+        found = [
+            origin for origin in origins if entry == origin or entry.startswith(origin + os.sep)
+        ]
         return None if entry.startswith(own) or not found else max(found, key=len)
 
-    finders = [module for name, module in list(sys.modules.items()) if name.startswith("__editable__")]
-    mapped = [str(Path(path).parent) for finder in finders for path in getattr(finder, "MAPPING", {}).values()]
-    moved = [(entry, origin) for entry in [*sys.path, *mapped] for origin in [origin_of(entry)] if origin is not None]
+    finders = [
+        module for name, module in list(sys.modules.items()) if name.startswith("__editable__")
+    ]
+    mapped = [
+        str(Path(path).parent)
+        for finder in finders
+        for path in getattr(finder, "MAPPING", {}).values()
+    ]
+    moved = [
+        (entry, origin)
+        for entry in [*sys.path, *mapped]
+        for origin in [origin_of(entry)]
+        if origin is not None
+    ]
     copied = [origins[origin] + entry[len(origin) :] for entry, origin in moved]
     kept = [entry for entry in sys.path if entry and origin_of(entry) is None]
     sys.path[:] = list(dict.fromkeys([*first, *copied, *kept]))

@@ -1,4 +1,6 @@
-"""Message for a test's outcome: its result, its cost, and for a failure the error with the repository's frames."""
+"""Message for a test's outcome: its result, its cost, and for a failure the error with the
+repository's frames.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,25 @@ MAX_CHARACTERS = 400
 
 
 class Bench:
-    """The bounds and the tracing under which each test of a run is put, and the way its message goes."""
+    """The bounds and the tracing under which each test of a run is put, and the way its message
+    goes.
+    """
 
-    def __init__(self, root: Path, tell: Callable[[Message], None], cpu_s: float, wall_s: float, lines: Lines | None) -> None:
-        self._root, self.tell, self._cpu_s, self._wall_s, self._lines = root, tell, cpu_s, wall_s, lines
+    def __init__(
+        self,
+        root: Path,
+        tell: Callable[[Message], None],
+        cpu_s: float,
+        wall_s: float,
+        lines: Lines | None,
+    ) -> None:
+        self._root, self.tell, self._cpu_s, self._wall_s, self._lines = (
+            root,
+            tell,
+            cpu_s,
+            wall_s,
+            lines,
+        )
         self._cpu = 0.0
         self._name = ""
 
@@ -37,15 +54,21 @@ class Bench:
         if self._lines is not None:
             self._lines.start()
 
-    def done(self, outcome: str, error: BaseException | None, places: list[Place] | None = None) -> None:
-        """Tell what became of the test that was begun last; *places*: where it failed, if *error* does not know."""
+    def done(
+        self, outcome: str, error: BaseException | None, places: list[Place] | None = None
+    ) -> None:
+        """Tell what became of the test that was begun last; *places*: where it failed, if *error*
+        does not know.
+        """
         if self._lines is not None:
             self._lines.stop()
         cpu_s = time.process_time() - self._cpu
         message: Message = {"test": self._name, "outcome": outcome, "cpu_s": round(cpu_s, 6)}
         if error is not None:
             message["error"] = [type(error).__name__, _sentence(error)]
-            places = _places(_unwound(error.__traceback__), self._root) if places is None else places
+            places = (
+                _places(_unwound(error.__traceback__), self._root) if places is None else places
+            )
         if places:
             message["frames"] = places[-MAX_FRAMES:]
         if self._lines is not None:

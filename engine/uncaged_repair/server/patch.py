@@ -1,4 +1,6 @@
-"""A changed function takes effect in an interpreter that has imported it already, wherever it is referred to, or this is refused."""
+"""A changed function takes effect in an interpreter that has imported it already, wherever it is
+referred to, or this is refused.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,13 @@ NEW_LOCALS = 0x2
 class Live:
     """The functions of the repository's files that are alive in this interpreter.
 
-    called: (path, first line, name) of those that ran on import. imported: the paths of all files that were imported.
+    called: (path, first line, name) of those that ran on import. imported: the paths of all files
+    that were imported.
     """
 
-    def __init__(self, sources: dict[str, str], called: set[tuple[str, int, str]], imported: frozenset[str]) -> None:
+    def __init__(
+        self, sources: dict[str, str], called: set[tuple[str, int, str]], imported: frozenset[str]
+    ) -> None:
         self._called, self._imported = called, imported
         self._functions: dict[tuple[str, int, str], list[FunctionType]] = {}
         places = Places(sources)
@@ -35,7 +40,8 @@ class Live:
         """Swap the code of what differs between *old* and *new*, two texts of the file *path*.
 
         Returns:
-            "patched"; "same": both mean the same to the interpreter; "cold": only a fresh import can tell, nothing was changed.
+            "patched"; "same": both mean the same to the interpreter; "cold": only a fresh import
+            can tell, nothing was changed.
         """
         if path not in self._imported:
             return "patched"  # later imports read the changed file
@@ -50,16 +56,24 @@ class Live:
             living = self._functions.get(key, [])
             if key in self._called or (outer and not living):
                 return "cold"
-            if any(_body(one.__code__) != _body(was) or one.__code__.co_freevars != becomes.co_freevars for one in living):
+            if any(
+                _body(one.__code__) != _body(was) or one.__code__.co_freevars != becomes.co_freevars
+                for one in living
+            ):
                 return "cold"
-            planned += [(function, becomes.replace(co_filename=function.__code__.co_filename)) for function in living]
+            planned += [
+                (function, becomes.replace(co_filename=function.__code__.co_filename))
+                for function in living
+            ]
         for function, code in planned:
             function.__code__ = code
         return "patched" if swaps else "same"
 
 
 def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]]:
-    """Return (old, new, outermost) for each code that differs, itself or within; that of a module or a class has no function alive."""
+    """Return (old, new, outermost) for each code that differs, itself or within; that of a module
+    or a class has no function alive.
+    """
     if _body(old) != _body(new):
         return [(old, new, True)]
     found: list[tuple[CodeType, CodeType, bool]] = []
@@ -73,7 +87,10 @@ def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]
 
 def _body(code: CodeType) -> tuple[Any, ...]:
     """Return what *code* does, line numbers and the code inside it aside."""
-    constants = tuple("code" if isinstance(value, CodeType) else (type(value).__name__, repr(value)) for value in code.co_consts)
+    constants = tuple(
+        "code" if isinstance(value, CodeType) else (type(value).__name__, repr(value))
+        for value in code.co_consts
+    )
     names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
     return (code.co_code, constants, names, counts, getattr(code, "co_exceptiontable", b""))

@@ -1,4 +1,6 @@
-"""A run of tests is spread over as many children as it takes: a test that ends its process is reported, the rest goes on in the next."""
+"""A run of tests is spread over as many children as it takes: a test that ends its process is
+reported, the rest goes on in the next.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,25 @@ IMPORT_S = 20.0
 
 
 class Run:
-    """order: the command. work: runs the tests that it is given, in the child. keep: descriptors that the child must not have."""
+    """order: the command. work: runs the tests that it is given, in the child. keep: descriptors
+    that the child must not have.
+    """
 
-    def __init__(self, order: Message, memory_bytes: int, work: Work, tell: Callable[[Message], None], keep: tuple[int, ...]) -> None:
-        self._order, self._memory_bytes, self._work, self._tell, self._keep = order, memory_bytes, work, tell, keep
+    def __init__(
+        self,
+        order: Message,
+        memory_bytes: int,
+        work: Work,
+        tell: Callable[[Message], None],
+        keep: tuple[int, ...],
+    ) -> None:
+        self._order, self._memory_bytes, self._work, self._tell, self._keep = (
+            order,
+            memory_bytes,
+            work,
+            tell,
+            keep,
+        )
         self._left: list[str] = list(order["tests"])
         self._current: str | None = None
         self._last: Message = {}
@@ -52,8 +69,18 @@ class Run:
 
     def _child(self, commands: int, answers: int) -> None:  # noqa: ARG002 - this child gets no commands
         order = self._order
-        lines = Lines(order["cover_sources"], bool(order.get("types")), order.get("only")) if order.get("cover") else None
-        bench = Bench(Path(order["root"]), lambda message: send(answers, message), order["cpu_limit_s"], order["wall_s"], lines)
+        lines = (
+            Lines(order["cover_sources"], bool(order.get("types")), order.get("only"))
+            if order.get("cover")
+            else None
+        )
+        bench = Bench(
+            Path(order["root"]),
+            lambda message: send(answers, message),
+            order["cpu_limit_s"],
+            order["wall_s"],
+            lines,
+        )
         self._work(list(self._left), bench)
         send(answers, {"end": "finished"})
 
@@ -79,14 +106,20 @@ class Run:
 
 
 def run_each(items: Any, left: list[str], order: Message, bench: Bench) -> None:
-    """Run the tests that are left, in the child; stop at the first failure, if so asked, unless that test was expected to fail."""
+    """Run the tests that are left, in the child; stop at the first failure, if so asked, unless
+    that test was expected to fail.
+    """
     known, wanted = set(items.names), set(left)
     missing = [name for name in left if name not in known]
     for name in missing:
         bench.tell({"test": name, "outcome": "missing", "cpu_s": 0.0})
     if missing and order.get("stop"):
         return
-    names = [name for name in (items.names if order.get("suite") else left) if name in known and name in wanted]
+    names = [
+        name
+        for name in (items.names if order.get("suite") else left)
+        if name in known and name in wanted
+    ]
     expected = set(order.get("expected", []))
     quick = bool(order.get("quick")) and order["mode"] == "warm"
     for name, outcome in zip(names, items.run(names, bench, quick)):  # noqa: B905 - Python 3.8

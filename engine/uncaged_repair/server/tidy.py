@@ -1,4 +1,6 @@
-"""Whatever a test left in the scratch copy, in its home or in its temporary directory is gone before the next candidate."""
+"""Whatever a test left in the scratch copy, in its home or in its temporary directory is gone
+before the next candidate.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SHARE = 0.15
 
 
 class Tree:
-    """root: the copy that tests may write to. pristine: the same files, never written. empty: directories to be kept empty."""
+    """root: the copy that tests may write to. pristine: the same files, never written. empty:
+    directories to be kept empty.
+    """
 
     def __init__(self, root: Path, pristine: Path, empty: list[Path]) -> None:
         self._root, self._pristine, self._empty = root, pristine, empty
@@ -62,7 +66,9 @@ class Tree:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, Entry]]:
-    """Yield the kind, size, time and number of each file below *root*; of a directory only the kind."""
+    """Yield the kind, size, time and number of each file below *root*; of a directory only the
+    kind.
+    """
     waiting = [""]
     while waiting:
         inside = waiting.pop()

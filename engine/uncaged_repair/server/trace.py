@@ -1,4 +1,6 @@
-"""While a test runs, the lines of the repository's own files that it executes are noted, and if asked, the types that variables hold."""
+"""While a test runs, the lines of the repository's own files that it executes are noted, and if
+asked, the types that variables hold.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +28,27 @@ class Places:
         self._known: dict[str, str | None] = {}
 
     def path(self, filename: str) -> str | None:
-        """Return the repository's path of a code object's file, or None for a file that is not of interest."""
+        """Return the repository's path of a code object's file, or None for a file that is not of
+        interest.
+        """
         if filename not in self._known:
             self._known[filename] = self._sources.get(str(Path(filename).absolute()))
         return self._known[filename]
 
 
 class Lines:
-    """Notes lines, by `sys.monitoring` where there is such a thing and no types are wanted, else by `sys.settrace`."""
+    """Notes lines, by `sys.monitoring` where there is such a thing and no types are wanted, else by
+    `sys.settrace`.
+    """
 
-    def __init__(self, sources: dict[str, str], types: bool, only: dict[str, list[int]] | None) -> None:
+    def __init__(
+        self, sources: dict[str, str], types: bool, only: dict[str, list[int]] | None
+    ) -> None:
         """Only: if given, the lines of each path that matter."""
         self._types = Types() if types else None
-        self._only = None if only is None else {path: frozenset(lines) for path, lines in only.items()}
+        self._only = (
+            None if only is None else {path: frozenset(lines) for path, lines in only.items()}
+        )
         self._places = Places(sources)
         self._seen: dict[str, set[int]] = {}
         self._monitoring: Any = getattr(sys, "monitoring", None) if not types else None
@@ -61,7 +71,9 @@ class Lines:
             threading.settrace(None)  # type: ignore[arg-type, unused-ignore]
 
     def look(self, frame: FrameType) -> None:
-        """Note what the variables of *frame* hold, if it is one of the repository's and types are wanted."""
+        """Note what the variables of *frame* hold, if it is one of the repository's and types are
+        wanted.
+        """
         path = self._places.path(frame.f_code.co_filename)
         if path is not None and self._types is not None:
             self._types.look(frame, path)
@@ -122,7 +134,9 @@ class Lines:
 
 
 class Types:
-    """The bare names of the types that variables and attributes were seen to hold; a few looks at each code and class are enough."""
+    """The bare names of the types that variables and attributes were seen to hold; a few looks at
+    each code and class are enough.
+    """
 
     def __init__(self) -> None:
         self._looks: dict[CodeType, int] = {}
@@ -142,14 +156,23 @@ class Types:
                 self._look_inside(kind, value)
 
     def report(self) -> Message:
-        held = [[path, line, name, sorted(types)] for (path, line, name), types in self._locals.items()]
-        attributes = {name: {key: sorted(types) for key, types in found.items()} for name, found in self._attributes.items()}
+        held = [
+            [path, line, name, sorted(types)] for (path, line, name), types in self._locals.items()
+        ]
+        attributes = {
+            name: {key: sorted(types) for key, types in found.items()}
+            for name, found in self._attributes.items()
+        }
         return {"locals": held, "attributes": attributes}
 
     def _look_inside(self, kind: type, value: object) -> None:
         seen = self._classes[kind] = self._classes.get(kind, 0) + 1
         inner = getattr(value, "__dict__", None) if seen <= LOOKS_PER_CLASS else None
-        if not isinstance(inner, dict) or isinstance(value, (type, FunctionType)) or len(inner) > MAX_ATTRIBUTES:
+        if (
+            not isinstance(inner, dict)
+            or isinstance(value, (type, FunctionType))
+            or len(inner) > MAX_ATTRIBUTES
+        ):
             return
         found = self._attributes.setdefault(kind.__name__, {})
         for name, held in list(inner.items()):
@@ -162,7 +185,9 @@ class Types:
 
 
 class Calls:
-    """Notes which functions of the repository run while its tests are collected: what they computed then is not computed again."""
+    """Notes which functions of the repository run while its tests are collected: what they computed
+    then is not computed again.
+    """
 
     def __init__(self, sources: dict[str, str]) -> None:
         self._places = Places(sources)
@@ -176,8 +201,14 @@ class Calls:
 
     def keys(self) -> set[tuple[str, int, str]]:
         """Return (path in the repository, first line, name) of each."""
-        named = [(self._places.path(code.co_filename), code) for code in self._codes if code.co_name != "<module>"]
-        return {(path, code.co_firstlineno, code.co_name) for path, code in named if path is not None}
+        named = [
+            (self._places.path(code.co_filename), code)
+            for code in self._codes
+            if code.co_name != "<module>"
+        ]
+        return {
+            (path, code.co_firstlineno, code.co_name) for path, code in named if path is not None
+        }
 
     def _call(self, frame: FrameType, event: str, argument: object) -> None:  # noqa: ARG002 - the shape of a trace function
         self._codes.add(frame.f_code)

@@ -1,4 +1,6 @@
-"""A warm process has imported everything once; each run is a child of it, with the changed functions swapped in."""
+"""A warm process has imported everything once; each run is a child of it, with the changed
+functions swapped in.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,15 @@ if TYPE_CHECKING:
 class Warm:
     """sources: absolute path → path in the repository. commands, answers: descriptors."""
 
-    def __init__(self, settings: Message, sources: dict[str, str], commands: int, answers: int) -> None:
-        self._settings, self._sources, self._commands, self._answers = settings, sources, commands, answers
+    def __init__(
+        self, settings: Message, sources: dict[str, str], commands: int, answers: int
+    ) -> None:
+        self._settings, self._sources, self._commands, self._answers = (
+            settings,
+            sources,
+            commands,
+            answers,
+        )
         self._calls = Calls(sources)
         self._errors: list[Message] = []
         self._looped = False
@@ -52,11 +61,18 @@ class Warm:
                 send(self._answers, self._run(order, items, live))
 
     def _tell_collected(self, names: list[str], root: str, imported: frozenset[str]) -> None:
-        found: Message = {"tests": names, "errors": self._errors, "rootdir": root, "imported": sorted(imported)}
+        found: Message = {
+            "tests": names,
+            "errors": self._errors,
+            "rootdir": root,
+            "imported": sorted(imported),
+        }
         send(self._answers, {**found, "called": sorted(self._calls.keys()), "end": "finished"})
 
     def _run(self, order: Message, items: Any, live: Live) -> Message:
-        """Run the tests of *order* on changed functions; it ends "cold" or "same" when that proves nothing."""
+        """Run the tests of *order* on changed functions; it ends "cold" or "same" when that proves
+        nothing.
+        """
         verdict: list[str] = []
 
         def work(left: list[str], bench: Bench) -> None:
@@ -73,6 +89,8 @@ class Warm:
             else:
                 send(self._answers, message)
 
-        run = Run(order, self._settings["memory_bytes"], work, tell, (self._commands, self._answers))
+        run = Run(
+            order, self._settings["memory_bytes"], work, tell, (self._commands, self._answers)
+        )
         end = run.go()
         return {**end, "end": verdict[0] if verdict else end.get("end", "died"), "cpu_s": run.cpu_s}

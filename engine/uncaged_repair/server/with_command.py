@@ -37,17 +37,32 @@ class Command:
     def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
         for name in names:
             bench.begin(name)
-            ended = subprocess.run(self._argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            ended = subprocess.run(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
             outcome, error, places = "passed", None, None
             if ended.returncode:
                 output = ended.stdout[-TAIL:].decode(errors="replace")
-                outcome, error = "failed", CommandFailed(f"exit code {ended.returncode}: {output.strip()[-SHOWN:]}")
+                outcome, error = (
+                    "failed",
+                    CommandFailed(f"exit code {ended.returncode}: {output.strip()[-SHOWN:]}"),
+                )
                 places = found_places(output, self.root)
             bench.done(outcome, error, places)
             yield outcome
 
 
-def with_command(argv: list[str], root: Path, loop: Callable[[Command], None], watched: Callable[[], None], errors: list[Message]) -> None:
+def with_command(
+    argv: list[str],
+    root: Path,
+    loop: Callable[[Command], None],
+    watched: Callable[[], None],
+    errors: list[Message],
+) -> None:
     """Hand *argv* to *loop* as the only test; a program that is not there goes into *errors*."""
     watched()
     if shutil.which(argv[0]) is None:

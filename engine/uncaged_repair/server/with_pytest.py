@@ -33,18 +33,26 @@ class Items:
         self.names = list(self._items)
 
     def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:
-        """Run each test and yield its outcome; *quick*: a single test is neither reported on nor torn down (its process ends anyway)."""
+        """Run each test and yield its outcome; *quick*: a single test is neither reported on nor
+        torn down (its process ends anyway).
+        """
         chosen = [self._items[name] for name in names]
         for item, following in zip(chosen, [*chosen[1:], None]):  # noqa: B905 - Python 3.8
             bench.begin(item.nodeid)
             marked = any(True for _ in item.iter_markers("xfail"))
-            outcome, error = _directly(item) if quick and len(chosen) == 1 and not marked else _reported(item, following)
+            outcome, error = (
+                _directly(item)
+                if quick and len(chosen) == 1 and not marked
+                else _reported(item, following)
+            )
             bench.done(outcome, error)
             yield outcome
 
 
 class Plugin:
-    """Takes the place of pytest's own loop over the tests, and keeps the exception of a test that fails."""
+    """Takes the place of pytest's own loop over the tests, and keeps the exception of a test that
+    fails.
+    """
 
     def __init__(self, loop: Callable[[Items], None], errors: list[Message]) -> None:
         self._loop, self._errors = loop, errors
@@ -63,8 +71,15 @@ class Plugin:
         _failures.append(call.excinfo.value)
 
 
-def with_pytest(arguments: list[str], loop: Callable[[Items], None], watched: Callable[[], None], errors: list[Message]) -> None:
-    """Collect with *arguments*, put what went wrong into *errors*, call *watched*, and hand the tests to *loop*."""
+def with_pytest(
+    arguments: list[str],
+    loop: Callable[[Items], None],
+    watched: Callable[[], None],
+    errors: list[Message],
+) -> None:
+    """Collect with *arguments*, put what went wrong into *errors*, call *watched*, and hand the
+    tests to *loop*.
+    """
     import pytest
 
     def after_collection(items: Items) -> None:
@@ -80,7 +95,12 @@ def with_pytest(arguments: list[str], loop: Callable[[Items], None], watched: Ca
     finally:
         sys.stderr = own
     if not plugin.reached and not errors and code != NO_TESTS:
-        errors.append({"path": "", "message": f"pytest ended with exit code {code}: {output.getvalue().strip()[-1500:]}"})
+        errors.append(
+            {
+                "path": "",
+                "message": f"pytest ended with exit code {code}: {output.getvalue().strip()[-1500:]}",
+            }
+        )
 
 
 def version() -> str | None:
@@ -116,5 +136,7 @@ def _reported(item: Any, following: Any) -> tuple[str, BaseException | None]:
         called = any(report.failed and report.when == "call" for report in reports)
         return ("failed" if called else "error"), (_failures[0] if _failures else None)
     if any(report.skipped for report in reports):
-        return ("xfailed" if any(hasattr(report, "wasxfail") for report in reports) else "skipped"), None
+        return (
+            "xfailed" if any(hasattr(report, "wasxfail") for report in reports) else "skipped"
+        ), None
     return "passed", None

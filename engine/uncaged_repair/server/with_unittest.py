@@ -1,4 +1,6 @@
-"""The repository's tests as the standard library's unittest discovers them, for interpreters without pytest."""
+"""The repository's tests as the standard library's unittest discovers them, for interpreters
+without pytest.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Cases:
     def __init__(self, suite: unittest.TestSuite, root: Path) -> None:
         self.root = str(root)
         self.found: dict[str, unittest.TestCase] = {case.id(): case for case in _flat(suite)}
-        self.names = [name for name, case in self.found.items() if type(case).__name__ != NOT_LOADED]
+        self.names = [
+            name for name, case in self.found.items() if type(case).__name__ != NOT_LOADED
+        ]
 
     def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
         for name in names:
@@ -64,12 +68,19 @@ class Result(unittest.TestResult):
         self.outcome = "failed"
 
 
-def with_unittest(root: Path, loop: Callable[[Cases], None], watched: Callable[[], None], errors: list[Message]) -> None:
-    """Discover below *root* (and in its `tests` or `test` directory, if that is no package) and hand the tests to *loop*."""
+def with_unittest(
+    root: Path, loop: Callable[[Cases], None], watched: Callable[[], None], errors: list[Message]
+) -> None:
+    """Discover below *root* (and in its `tests` or `test` directory, if that is no package) and
+    hand the tests to *loop*.
+    """
     loader = unittest.TestLoader()
     suite = unittest.TestSuite()
     beside = [root / name for name in ("tests", "test")]
-    for place in [root, *(place for place in beside if place.is_dir() and not (place / "__init__.py").exists())]:
+    for place in [
+        root,
+        *(place for place in beside if place.is_dir() and not (place / "__init__.py").exists()),
+    ]:
         for pattern in PATTERNS:
             suite.addTests(loader.discover(str(place), pattern=pattern, top_level_dir=str(place)))
     cases = Cases(suite, root)

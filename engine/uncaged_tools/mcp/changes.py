@@ -1,4 +1,6 @@
-"""Watcher of the tool list: notifies MCP clients within a second of a flow that was added, changed, disabled or removed."""
+"""Watcher of the tool list: notifies MCP clients within a second of a flow that was added, changed,
+disabled or removed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class ToolListWatcher:
     """Watches one registry for all clients of a server."""
 
     def __init__(self, registry: Path, enabled_tools: Callable[[], Sequence[FlowTool]]) -> None:
-        """Args: registry: the file that changes with every flow. enabled_tools: returns the tools of this moment."""
+        """Args: registry: the file that changes with every flow. enabled_tools: returns the tools
+        of this moment.
+        """
         self._registry = registry
         self._enabled_tools = enabled_tools
         self._bus = InMemorySubscriptionBus()
@@ -32,7 +36,9 @@ class ToolListWatcher:
         self.listen = ListenHandler(self._bus)
 
     def note(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Remember a client that listed the tools: over standard output, one of an older protocol is notified without a subscription."""
+        """Remember a client that listed the tools: over standard output, one of an older protocol
+        is notified without a subscription.
+        """
         if context.request is None and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._legacy_session = context.session
 
@@ -45,7 +51,10 @@ class ToolListWatcher:
             tasks.cancel_scope.cancel()
 
     async def _watch(self) -> None:
-        seen, identities = self._state(), None  # the tools are not read before the first change, which is always sent
+        seen, identities = (
+            self._state(),
+            None,
+        )  # the tools are not read before the first change, which is always sent
         while True:
             await anyio.sleep(PERIOD_S)
             state = self._state()
@@ -71,6 +80,9 @@ class ToolListWatcher:
     async def _identities(self) -> list[tuple[str, str]] | None:
         """Return name and hash of each tool; None while the registry cannot be read."""
         try:
-            return [(tool.name, tool.hash) for tool in await anyio.to_thread.run_sync(self._enabled_tools)]
+            return [
+                (tool.name, tool.hash)
+                for tool in await anyio.to_thread.run_sync(self._enabled_tools)
+            ]
         except UncagedError:
             return None

@@ -1,4 +1,6 @@
-"""Threads followed in the event loop of the MCP server: progress per step, and an end when the client cancels its call."""
+"""Threads followed in the event loop of the MCP server: progress per step, and an end when the
+client cancels its call.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from uncaged_engine.services.threads import effect_label, intended
 from ..flows import FlowResult, result_of_thread
 
 
-async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session: ServerSession, *, what: str) -> FlowResult:
+async def start_and_wait(
+    start: Callable[[], ThreadId], engine: Engine, session: ServerSession, *, what: str
+) -> FlowResult:
     """Start a thread and wait until it stops; a call that is cancelled ends what it started.
 
     Args:
@@ -36,7 +40,9 @@ async def start_and_wait(start: Callable[[], ThreadId], engine: Engine, session:
         raise
 
 
-async def wait(engine: Engine, thread: ThreadId, session: ServerSession, *, opening: str = "") -> FlowResult:
+async def wait(
+    engine: Engine, thread: ThreadId, session: ServerSession, *, opening: str = ""
+) -> FlowResult:
     """Follow a thread until it stops and report each of its steps as progress."""
     reports = 0
     status, message, ended = "", "", None
@@ -56,10 +62,14 @@ async def wait(engine: Engine, thread: ThreadId, session: ServerSession, *, open
 
 
 async def events_of(engine: Engine, thread: ThreadId) -> AsyncGenerator[Event, None]:
-    """Yield the events of a thread. A system thread reads them and ends with it, or soon after the caller stops."""
+    """Yield the events of a thread. A system thread reads them and ends with it, or soon after the
+    caller stops.
+    """
     send, receive = anyio.create_memory_object_stream[Event | UncagedError](math.inf)
     loop = asyncio.get_running_loop()
-    threading.Thread(target=_pump, args=(engine, thread, loop, send), name=f"follow-{thread}", daemon=True).start()
+    threading.Thread(
+        target=_pump, args=(engine, thread, loop, send), name=f"follow-{thread}", daemon=True
+    ).start()
     async with receive:
         async for event in receive:
             if isinstance(event, UncagedError):
@@ -67,7 +77,12 @@ async def events_of(engine: Engine, thread: ThreadId) -> AsyncGenerator[Event, N
             yield event
 
 
-def _pump(engine: Engine, thread: ThreadId, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[Event | UncagedError]) -> None:
+def _pump(
+    engine: Engine,
+    thread: ThreadId,
+    loop: asyncio.AbstractEventLoop,
+    send: MemoryObjectSendStream[Event | UncagedError],
+) -> None:
     """Hand events to the loop until there are no more, or the loop is closed."""
     with suppress(RuntimeError):  # the loop is closed
         try:
@@ -90,7 +105,9 @@ def end(engine: Engine, thread: ThreadId) -> None:
 
 
 def progress_message(event: Event) -> str:
-    """Return the progress message for an event, such as an effect and its outcome; "" if there is none."""
+    """Return the progress message for an event, such as an effect and its outcome; "" if there is
+    none.
+    """
     body = event.body
     match event.kind:
         case "progress":
@@ -110,4 +127,6 @@ def progress_message(event: Event) -> str:
 
 
 def _message(error: Any) -> str:
-    return str(error.get("message") or error.get("kind")) if isinstance(error, Mapping) else str(error)
+    return (
+        str(error.get("message") or error.get("kind")) if isinstance(error, Mapping) else str(error)
+    )

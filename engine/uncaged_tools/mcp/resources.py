@@ -41,7 +41,9 @@ def list_threads(engine: Engine, cursor: str | None) -> ListResourcesResult:
         )
         for one in page
     ]
-    return ListResourcesResult(resources=resources, next_cursor=page[-1].thread_id if len(threads) > PAGE else None)
+    return ListResourcesResult(
+        resources=resources, next_cursor=page[-1].thread_id if len(threads) > PAGE else None
+    )
 
 
 def list_templates() -> ListResourceTemplatesResult:
@@ -76,5 +78,10 @@ def thread_json(view: ThreadView) -> str:
             break
         records.insert(0, record)
     left_out = len(view.records) - len(records)
-    document = {"thread": thread_document(view, 0), "start": view.start, "records": records, **({"leftOut": left_out} if left_out else {})}
+    document = {
+        "thread": thread_document(view, 0),
+        "start": view.start,
+        "records": records,
+        **({"leftOut": left_out} if left_out else {}),
+    }
     return json.dumps(document, ensure_ascii=False, indent=1)

@@ -1,4 +1,6 @@
-"""MCP server with a tool for each enabled flow, tools for threads, and threads as resources. Its only state is the store."""
+"""MCP server with a tool for each enabled flow, tools for threads, and threads as resources. Its
+only state is the store.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ OUTPUT = {
     "type": "object",
     "properties": {
         "threadId": {"type": "string"},
-        "status": {"type": "string", "description": "completed, failed, killed, limit, waiting, paused, running …"},
+        "status": {
+            "type": "string",
+            "description": "completed, failed, killed, limit, waiting, paused, running …",
+        },
         "success": {"type": "boolean"},
         "message": {"type": "string"},
         "data": {"description": "The flow's result."},
@@ -53,7 +58,9 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
 
     changes = ToolListWatcher(engine.store.registry_path, enabled_tools)
 
-    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(
+        context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         changes.note(context)
         found = await anyio.to_thread.run_sync(enabled_tools)
         own = [
@@ -61,28 +68,44 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
             for name, tool in threads.THREAD_TOOLS.items()
             if flows is None or name != "run"
         ]
-        return types.ListToolsResult(tools=[*(tool_entry(tool.name, tool.description, tool.schema) for tool in found), *own])
+        return types.ListToolsResult(
+            tools=[*(tool_entry(tool.name, tool.description, tool.schema) for tool in found), *own]
+        )
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         return await cancel_on_disconnect(context.request, lambda: use_tool(context, params))
 
-    async def use_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def use_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         arguments = params.arguments or {}
         try:
             if params.name in threads.THREAD_TOOLS and (flows is None or params.name != "run"):
-                return call_result(await threads.use(engine, params.name, arguments, context.session))
+                return call_result(
+                    await threads.use(engine, params.name, arguments, context.session)
+                )
             found = await anyio.to_thread.run_sync(enabled_tools)
             return await call_flow(engine, found, params.name, arguments, context)
         except UncagedError as exc:
             return types.CallToolResult(content=[types.TextContent(text=str(exc))], is_error=True)
 
-    async def list_resources(_context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        return await anyio.to_thread.run_sync(resources.list_threads, engine, params.cursor if params else None)
+    async def list_resources(
+        _context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return await anyio.to_thread.run_sync(
+            resources.list_threads, engine, params.cursor if params else None
+        )
 
-    async def list_templates(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+    async def list_templates(
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
         return resources.list_templates()
 
-    async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        _context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         return await anyio.to_thread.run_sync(resources.read_thread, engine, str(params.uri))
 
     return Server(
@@ -99,16 +122,23 @@ def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[
     )
 
 
-async def cancel_on_disconnect(request: object, use: Callable[[], Awaitable[types.CallToolResult]]) -> types.CallToolResult:
-    """Return the result of a call, which an HTTP client cancels by disconnecting, in every version of the protocol.
+async def cancel_on_disconnect(
+    request: object, use: Callable[[], Awaitable[types.CallToolResult]]
+) -> types.CallToolResult:
+    """Return the result of a call, which an HTTP client cancels by disconnecting, in every version
+    of the protocol.
 
     Without a store of events no later request could fetch its result.
     """
     gone = request.scope.get(GONE) if isinstance(request, Request) else None
     if gone is None:
         return await use()
-    result = types.CallToolResult(content=[types.TextContent(text="the client is gone")], is_error=True)
-    refused: UncagedError | MCPError | None = None  # raised outside of the group, which would wrap it
+    result = types.CallToolResult(
+        content=[types.TextContent(text="the client is gone")], is_error=True
+    )
+    refused: UncagedError | MCPError | None = (
+        None  # raised outside of the group, which would wrap it
+    )
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -127,7 +157,11 @@ async def cancel_on_disconnect(request: object, use: Callable[[], Awaitable[type
 
 
 async def call_flow(
-    engine: Engine, found: Sequence[FlowTool], name: str, arguments: Mapping[str, object], context: Context
+    engine: Engine,
+    found: Sequence[FlowTool],
+    name: str,
+    arguments: Mapping[str, object],
+    context: Context,
 ) -> types.CallToolResult:
     try:
         tool = find_tool(found, name)
@@ -138,20 +172,34 @@ async def call_flow(
     return flow_call_result(await start_and_wait(start, engine, context.session, what=tool.flow))
 
 
-def tool_entry(name: str, description: str, schema: Mapping[str, Any], *, changes: bool = True) -> types.Tool:
+def tool_entry(
+    name: str, description: str, schema: Mapping[str, Any], *, changes: bool = True
+) -> types.Tool:
     hints = None if changes else types.ToolAnnotations(read_only_hint=True)
-    return types.Tool(name=name, description=description, input_schema=dict(schema), output_schema=OUTPUT, annotations=hints)
+    return types.Tool(
+        name=name,
+        description=description,
+        input_schema=dict(schema),
+        output_schema=OUTPUT,
+        annotations=hints,
+    )
 
 
 def flow_call_result(result: FlowResult) -> types.CallToolResult:
     """Return the MCP result of a flow; direct output is the text by itself."""
     if not result.direct:
         return call_result(result.document())
-    text = result.data if isinstance(result.data, str) else json.dumps(result.data, ensure_ascii=False)
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result.document())
+    text = (
+        result.data if isinstance(result.data, str) else json.dumps(result.data, ensure_ascii=False)
+    )
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)], structured_content=result.document()
+    )
 
 
 def call_result(document: Mapping[str, Any]) -> types.CallToolResult:
     text = json.dumps(document, ensure_ascii=False)
     failed = not document["success"] and document["status"] not in UNFINISHED
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=dict(document), is_error=failed)
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)], structured_content=dict(document), is_error=failed
+    )

@@ -1,4 +1,6 @@
-"""Transports of the MCP server: standard input and output, or HTTP on loopback for clients with the store's token."""
+"""Transports of the MCP server: standard input and output, or HTTP on loopback for clients with the
+store's token.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ def serve_stdio(server: Server[Any]) -> None:
 
     async def serve() -> None:
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options(NotificationOptions(tools_changed=True)))
+            await server.run(
+                read,
+                write,
+                server.create_initialization_options(NotificationOptions(tools_changed=True)),
+            )
 
     anyio.run(serve)
 
@@ -31,17 +37,24 @@ def serve_http(server: Server[Any], port: int, token: str, ready: Callable[[str]
     """Serve any number of clients until interrupted.
 
     Args:
-        port: 0 takes a free one. token: what each request must bring. ready: is called with the address.
+        port: 0 takes a free one. token: what each request must bring. ready: is called with the
+            address.
     Raises:
         UsageError: the port is taken.
     """
     try:
         listener = socket.create_server((LOOPBACK, port))
     except OSError as exc:
-        raise UsageError(f"port {port} cannot be served: {exc.strerror}; choose another, or 0 for a free one") from exc
+        raise UsageError(
+            f"port {port} cannot be served: {exc.strerror}; choose another, or 0 for a free one"
+        ) from exc
     app = server.streamable_http_app(streamable_http_path=PATH, host=LOOPBACK)
     port = listener.getsockname()[1]
-    config = uvicorn.Config(guarded(app, Guard(token=token, port=port)), log_level="warning", timeout_graceful_shutdown=GRACE_S)
+    config = uvicorn.Config(
+        guarded(app, Guard(token=token, port=port)),
+        log_level="warning",
+        timeout_graceful_shutdown=GRACE_S,
+    )
     with listener:
         ready(f"http://{LOOPBACK}:{port}{PATH}")
         uvicorn.Server(config).run(sockets=[listener])

@@ -44,11 +44,16 @@ def test_a_program_on_path_is_tried_after_a_yes_alone(proving: Proving) -> None:
     """Stand-ins for five programs are on PATH; a program that is gone is no longer in use."""
     assert [name for name, _where in names(proving, Config(agent="repair"))] == ["repair"]
     config = Config(agent="repair", consent=("codex", "not claude", "kimi"))
-    assert names(proving, config) == [("repair", "agent in config.yaml"), ("codex", "consent in config.yaml")]
+    assert names(proving, config) == [
+        ("repair", "agent in config.yaml"),
+        ("codex", "consent in config.yaml"),
+    ]
 
 
 def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
-    """A key, a program (on the PATH that its agent sets), a file: whoever has all of it is not told of, and nobody was started."""
+    """A key, a program (on the PATH that its agent sets), a file: whoever has all of it is not told
+    of, and nobody was started.
+    """
     proving.program("ours", ":")
     (proving.root / "bin").rename(proving.root / "away")
     agents = {
@@ -57,13 +62,20 @@ def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
         "gone": AgentSettings(use="acp", settings={"row": "kimi"}),
         "here": AgentSettings(use="program", settings={"row": "codex"}),
         "own": AgentSettings(use="acp", settings={"argv": ["no-such-agent"]}),
-        "elsewhere": AgentSettings(use="acp", settings={"argv": ["ours"], "env": {"PATH": str(proving.root / "away")}}),
+        "elsewhere": AgentSettings(
+            use="acp", settings={"argv": ["ours"], "env": {"PATH": str(proving.root / "away")}}
+        ),
         "file": AgentSettings(use="scripted", settings={"file": "/nowhere.yaml"}),
         "shell": SHELL,
     }
     secrets = {"K": SecretSource(env="KEY_HERE"), "NONE": SecretSource(env="NOT_SET")}
-    config = Config(agents=agents, secrets=secrets, agent="shell", models={"quick": agents["keyless"]})
-    found = {one.name: finding.text for one, finding in find_missing(proving.context(config), proving.root)}
+    config = Config(
+        agents=agents, secrets=secrets, agent="shell", models={"quick": agents["keyless"]}
+    )
+    found = {
+        one.name: finding.text
+        for one, finding in find_missing(proving.context(config), proving.root)
+    }
     assert sorted(found) == ["file", "gone", "keyless", "own", "quick"]
     assert found["keyless"] == "secret:NONE comes from the variable NOT_SET, which is not set"
     assert found["gone"].startswith("Kimi Code is not installed")
@@ -78,14 +90,19 @@ def test_the_default_is_tried_where_nobody_chose_one(proving: Proving) -> None:
 def test_a_name_that_stands_for_nobody_is_a_problem_of_its_own(proving: Proving) -> None:
     """The others are tried all the same."""
     found = proving.all(Config(agents={"mine": SHELL}, agent="mine", roles={"coder": "mien"}))
-    assert [(one.name, finding.level) for one, finding in found] == [("mine", "ok"), ("mien", "problem")]
+    assert [(one.name, finding.level) for one, finding in found] == [
+        ("mine", "ok"),
+        ("mien", "problem"),
+    ]
     assert found[1][1].text.startswith("there is no agent 'mien' (known: mine")
     assert found[1][1].remedy == "fix roles.coder in config.yaml"
 
 
 @pytest.mark.slow
 def test_one_under_two_names_is_asked_once(proving: Proving) -> None:
-    """Also where one of them plays roles and the other answers the llm effect; another model is another."""
+    """Also where one of them plays roles and the other answers the llm effect; another model is
+    another.
+    """
     with serving(lambda _seen: says("ready")) as server:
         model = {"baseUrl": server.base_url("openai"), "model": "tiny"}
         config = Config(

@@ -1,4 +1,6 @@
-"""Trying agents of every kind, good and bad, against a real model server, the test agent of the protocol and stand-ins for programs."""
+"""Trying agents of every kind, good and bad, against a real model server, the test agent of the
+protocol and stand-ins for programs.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,54 @@ BAD: dict[str, tuple[Turn, str, str, str]] = {
         r"URL does not accept the key \(.*invalid key secret:K\)",
         "put a valid one where its secret comes from",
     ),
-    "no rights": (fails(403, "permission_error", "no"), "problem", "denies the key access to 'tiny'", "use another key or model"),
-    "no money": (fails(402, "billing_error", "pay"), "problem", "asks for payment", "settle that or use another model in config.yaml"),
-    "no model": (fails(404, "not_found_error", "tiny"), "problem", "URL has no model 'tiny'", "fix model or baseUrl in config.yaml"),
-    "busy": (fails(429, "rate_limit_error", "slow down"), "note", "it is there, but busy: URL answered 429", "try again later"),
-    "no request": (fails(400, "invalid_request_error", "odd"), "problem", "refused the request", "fix agents.mine in config.yaml"),
-    "cut": (says("re", cut="hard"), "problem", "broke off|gave no answer", "look at the server, and at the network between"),
-    "a page": (Turn(body="<html>"), "problem", "which is no stream of events", "fix baseUrl in config.yaml"),
-    "refusal": (says("no", stop="refusal"), "note", "tiny at URL refused to say a word", "ask it for something else to see more"),
+    "no rights": (
+        fails(403, "permission_error", "no"),
+        "problem",
+        "denies the key access to 'tiny'",
+        "use another key or model",
+    ),
+    "no money": (
+        fails(402, "billing_error", "pay"),
+        "problem",
+        "asks for payment",
+        "settle that or use another model in config.yaml",
+    ),
+    "no model": (
+        fails(404, "not_found_error", "tiny"),
+        "problem",
+        "URL has no model 'tiny'",
+        "fix model or baseUrl in config.yaml",
+    ),
+    "busy": (
+        fails(429, "rate_limit_error", "slow down"),
+        "note",
+        "it is there, but busy: URL answered 429",
+        "try again later",
+    ),
+    "no request": (
+        fails(400, "invalid_request_error", "odd"),
+        "problem",
+        "refused the request",
+        "fix agents.mine in config.yaml",
+    ),
+    "cut": (
+        says("re", cut="hard"),
+        "problem",
+        "broke off|gave no answer",
+        "look at the server, and at the network between",
+    ),
+    "a page": (
+        Turn(body="<html>"),
+        "problem",
+        "which is no stream of events",
+        "fix baseUrl in config.yaml",
+    ),
+    "refusal": (
+        says("no", stop="refusal"),
+        "note",
+        "tiny at URL refused to say a word",
+        "ask it for something else to see more",
+    ),
 }
 
 
@@ -57,14 +99,27 @@ def nothing_left(proving: Proving) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_model_is_asked_one_tiny_thing_once(proving: Proving, wire: Wire) -> None:
-    """Few tokens, no tools, over the client of real turns; what it used is counted, and priced where the price is known."""
+    """Few tokens, no tools, over the client of real turns; what it used is counted, and priced
+    where the price is known.
+    """
     with serving([says("ready", input_tokens=20, output_tokens=2)]) as server:
-        found = proving.find(wire, baseUrl=server.base_url(wire), model="claude-haiku-4-5", key="secret:K")
+        found = proving.find(
+            wire, baseUrl=server.base_url(wire), model="claude-haiku-4-5", key="secret:K"
+        )
         url = server.base_url(wire)
     [asked] = server.asked
-    assert shown(found) == {"level": "ok", "text": f"claude-haiku-4-5 at {url} answered", "remedy": "", "asked": True}
+    assert shown(found) == {
+        "level": "ok",
+        "text": f"claude-haiku-4-5 at {url} answered",
+        "remedy": "",
+        "asked": True,
+    }
     assert (asked["max_tokens"], len(asked["messages"]), asked.get("tools")) == (64, 1, None)
-    assert (found.model, found.usage["inputTokens"], found.usage["outputTokens"]) == ("claude-haiku-4-5", 20, 2)
+    assert (found.model, found.usage["inputTokens"], found.usage["outputTokens"]) == (
+        "claude-haiku-4-5",
+        20,
+        2,
+    )
     assert found.usage.get("cost") == 0.00003
     assert 0 < found.seconds < 20
     assert PLANTED in str(server.seen[0].headers)
@@ -73,7 +128,9 @@ def test_a_model_is_asked_one_tiny_thing_once(proving: Proving, wire: Wire) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_wrong_with_a_model_comes_with_its_remedy(proving: Proving, wire: Wire, case: str) -> None:
+def test_what_is_wrong_with_a_model_comes_with_its_remedy(
+    proving: Proving, wire: Wire, case: str
+) -> None:
     """One request, whatever becomes of it: a busy endpoint is not asked again; no key is shown."""
     turn, level, words, remedy = BAD[case]
     with serving([turn, says("again")]) as server:
@@ -90,16 +147,26 @@ def test_what_is_wrong_with_a_model_comes_with_its_remedy(proving: Proving, wire
 def test_a_model_that_does_not_answer_is_left_in_time(proving: Proving, wire: Wire) -> None:
     """The agent's own time counts if it is shorter."""
     with serving(lambda _seen: says("re", gate=threading.Event())) as server:
-        found = proving.find(wire, baseUrl=server.base_url(wire), model="tiny", key="secret:K", timeoutSeconds=0.3)
+        found = proving.find(
+            wire, baseUrl=server.base_url(wire), model="tiny", key="secret:K", timeoutSeconds=0.3
+        )
         assert found.text == f"tiny at {server.base_url(wire)} gave no answer within 0.3 s"
     assert (found.level, found.asked, found.seconds < 10) == ("problem", True, True)
     assert found.remedy.startswith("see whether it is still starting")
 
 
 def test_a_budget_for_thinking_is_left_as_it_is(proving: Proving) -> None:
-    """Options stand as the person wrote them; fewer tokens than they need would be an error that no turn has."""
+    """Options stand as the person wrote them; fewer tokens than they need would be an error that no
+    turn has.
+    """
     with serving([says("ready")]) as server:
-        proving.find("openai", baseUrl=server.base_url("openai"), model="tiny", maxTokens=9000, options={"budget": 4000})
+        proving.find(
+            "openai",
+            baseUrl=server.base_url("openai"),
+            model="tiny",
+            maxTokens=9000,
+            options={"budget": 4000},
+        )
     assert (server.asked[0]["max_tokens"], server.asked[0]["budget"]) == (9000, 4000)
 
 
@@ -108,10 +175,17 @@ def test_nobody_at_the_address_and_no_key(proving: Proving) -> None:
     gone = proving.find("openai", baseUrl="http://127.0.0.1:9/v1", model="tiny")
     assert "http://127.0.0.1:9/v1 cannot be reached (" in gone.text
     assert gone.remedy == "start it, or fix baseUrl in config.yaml"
-    lacking = proving.find("openai", baseUrl="http://127.0.0.1:9/v1", model="tiny", key="secret:NONE")
-    assert (lacking.text, lacking.remedy) == ("secret:NONE comes from the variable NOT_SET, which is not set", "set it")
+    lacking = proving.find(
+        "openai", baseUrl="http://127.0.0.1:9/v1", model="tiny", key="secret:NONE"
+    )
+    assert (lacking.text, lacking.remedy) == (
+        "secret:NONE comes from the variable NOT_SET, which is not set",
+        "set it",
+    )
     unset = proving.find("anthropic")
-    assert unset.text.startswith("secret:ANTHROPIC_API_KEY comes from the variable ANTHROPIC_API_KEY")
+    assert unset.text.startswith(
+        "secret:ANTHROPIC_API_KEY comes from the variable ANTHROPIC_API_KEY"
+    )
     assert (gone.asked, lacking.asked, unset.asked) == (False, False, False)
 
 
@@ -136,10 +210,25 @@ def test_the_model_of_a_session_is_told(proving: Proving) -> None:
 @pytest.mark.parametrize(
     ("words", "settings", "text", "remedy"),
     [
-        (["locked"], {}, "is not logged in (Authentication required: no key)", "log in with its own command"),
+        (
+            ["locked"],
+            {},
+            "is not logged in (Authentication required: no key)",
+            "log in with its own command",
+        ),
         (["old"], {}, "speaks version 0 of the Agent Client Protocol", "bring it up to date"),
-        (["broken"], {}, "no model is configured", "if it is not set up, log in with its own command"),
-        (["mute"], {"startSeconds": 0.5}, "did not take part in the Agent Client Protocol within 0.5 s", "wait for a person"),
+        (
+            ["broken"],
+            {},
+            "no model is configured",
+            "if it is not set up, log in with its own command",
+        ),
+        (
+            ["mute"],
+            {"startSeconds": 0.5},
+            "did not take part in the Agent Client Protocol within 0.5 s",
+            "wait for a person",
+        ),
         (["mute"], {"timeoutSeconds": 0.5}, "within 0.5 s", "wait for a person"),
     ],
     ids=["locked", "old", "broken", "mute", "slow"],
@@ -147,7 +236,9 @@ def test_the_model_of_a_session_is_told(proving: Proving) -> None:
 def test_an_agent_of_the_protocol_that_cannot_begin(
     proving: Proving, words: list[str], settings: dict[str, Any], text: str, remedy: str
 ) -> None:
-    """Not logged in, too old, not set up, silent: each has its own words, and none is left running."""
+    """Not logged in, too old, not set up, silent: each has its own words, and none is left
+    running.
+    """
     found = proving.acp(*words, graceSeconds=0.2, **settings)
     assert (found.level, found.asked) == ("problem", False)
     assert text in found.text
@@ -164,14 +255,23 @@ def test_an_agent_is_asked_where_only_an_answer_tells(proving: Proving) -> None:
     assert locked.remedy.startswith("run `claude` once and log in with /login")
     proving.program("claude-agent-acp", f"exec python {ACP} say:ready cost:500=0.01")
     found = proving.find("acp", row="claude-acp")
-    assert (found.text, found.asked, found.usage["cost"]) == ("Claude Code, through its ACP adapter answered", True, 0.01)
+    assert (found.text, found.asked, found.usage["cost"]) == (
+        "Claude Code, through its ACP adapter answered",
+        True,
+        0.01,
+    )
 
 
 @pytest.mark.slow
 def test_a_program_has_one_turn_in_an_empty_directory(proving: Proving) -> None:
     """Without rights to anything; its own figures are told."""
     found = proving.find("program", row="claude")
-    assert shown(found) == {"level": "ok", "text": "Claude Code answered", "remedy": "", "asked": True}
+    assert shown(found) == {
+        "level": "ok",
+        "text": "Claude Code answered",
+        "remedy": "",
+        "asked": True,
+    }
     assert (found.usage["cost"], found.usage["inputTokens"]) == (0.125, 100)
     [call] = [json.loads(line) for line in (proving.root / "calls").read_text().splitlines()]
     assert call["prompt"].startswith("This only tests the connection.")
@@ -188,10 +288,30 @@ PROGRAMS: dict[str, tuple[str, Mapping[str, object], str, str]] = {
         "Claude Code: Invalid API key",
         "run `claude` once and log in with /login",
     ),
-    "its code says so": ("gemini-headless", {"error": "auth", "exit": 41}, "it is not logged in", "run `gemini` once"),
-    "too old": ("claude", {"plain": 1, "exit": 1, "stderr": "error: unknown option"}, "does not know what we ask", "bring it up to date"),
-    "fails": ("codex", {"failed": "stream disconnected"}, "failed with exit code 1: stream disconnected", "run it by hand"),
-    "dies": ("claude", {"no_result": 1, "signal": "SIGKILL"}, "was ended by signal 9", "run it by hand"),
+    "its code says so": (
+        "gemini-headless",
+        {"error": "auth", "exit": 41},
+        "it is not logged in",
+        "run `gemini` once",
+    ),
+    "too old": (
+        "claude",
+        {"plain": 1, "exit": 1, "stderr": "error: unknown option"},
+        "does not know what we ask",
+        "bring it up to date",
+    ),
+    "fails": (
+        "codex",
+        {"failed": "stream disconnected"},
+        "failed with exit code 1: stream disconnected",
+        "run it by hand",
+    ),
+    "dies": (
+        "claude",
+        {"no_result": 1, "signal": "SIGKILL"},
+        "was ended by signal 9",
+        "run it by hand",
+    ),
 }
 
 

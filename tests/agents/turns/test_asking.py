@@ -44,13 +44,20 @@ def test_an_answer_that_fits_is_asked_for_once(tmp_path: Path) -> None:
     """Nothing is recorded but the answer itself."""
     agent = Listed(AgentAnswer(text=GOOD, usage={"tokens": 5}))
     asked, recorded = run(agent, tmp_path)
-    assert asked == RoleReply(content="Done.", meta={"status": "done"}, problems=(), usage={"tokens": 5}, calls=1)
+    assert asked == RoleReply(
+        content="Done.", meta={"status": "done"}, problems=(), usage={"tokens": 5}, calls=1
+    )
     assert (len(agent.asked), recorded) == (1, [])
 
 
 def test_a_repaired_answer_takes_two_calls(tmp_path: Path) -> None:
-    """The unusable answer is recorded first; the second question holds the first, the answer, the problem and the session."""
-    agent = Listed(AgentAnswer(text=BAD, usage={"tokens": 5}, session="s1"), AgentAnswer(text=GOOD, usage={"tokens": 7}))
+    """The unusable answer is recorded first; the second question holds the first, the answer, the
+    problem and the session.
+    """
+    agent = Listed(
+        AgentAnswer(text=BAD, usage={"tokens": 5}, session="s1"),
+        AgentAnswer(text=GOOD, usage={"tokens": 7}),
+    )
     asked, recorded = run(agent, tmp_path, calls=3, role_calls=1)
     assert (asked.meta, asked.calls, asked.usage) == ({"status": "done"}, 2, {"tokens": 12})
     assert recorded == [{"answer": BAD, "problem": PROBLEM, "usage": {"tokens": 5}}]
@@ -78,23 +85,32 @@ def test_the_record_comes_before_the_question(tmp_path: Path) -> None:
 
 
 def test_two_repairs_and_no_more(tmp_path: Path) -> None:
-    """Three answers that cannot be used are the end; all three are recorded, and nothing is made up."""
+    """Three answers that cannot be used are the end; all three are recorded, and nothing is made
+    up.
+    """
     agent = Listed(*(AgentAnswer(text=text) for text in (BAD, "no block", BAD, GOOD)))
     asked, recorded = run(agent, tmp_path)
     assert (asked.meta, asked.calls, len(agent.asked)) == (None, 3, 3)
     assert asked.problems == (PROBLEM, "there is no fenced json block in the answer", PROBLEM)
     assert [record["answer"] for record in recorded] == [BAD, "no block", BAD]
     assert "no block" in agent.asked[2].prompt
-    assert agent.asked[2].prompt.count("# Your answer could not be used") == 1, "each repair starts from the question itself"
+    assert agent.asked[2].prompt.count("# Your answer could not be used") == 1, (
+        "each repair starts from the question itself"
+    )
 
 
 def test_a_failure_to_answer_is_not_repaired(tmp_path: Path) -> None:
-    """HTTP 500 or an exit code: one call. The failure says how many answers the step took, and what all of them used up."""
+    """HTTP 500 or an exit code: one call. The failure says how many answers the step took, and what
+    all of them used up.
+    """
     agent = Listed(AgentFailed("HTTP 500"))
     with pytest.raises(AgentFailed) as caught:
         run(agent, tmp_path)
     assert (len(agent.asked), caught.value.more["calls"]) == (1, 1)
-    agent = Listed(AgentAnswer(text=BAD, usage={"tokens": 5}), AgentFailed("HTTP 500", more={"usage": {"tokens": 7}}))
+    agent = Listed(
+        AgentAnswer(text=BAD, usage={"tokens": 5}),
+        AgentFailed("HTTP 500", more={"usage": {"tokens": 7}}),
+    )
     with pytest.raises(AgentFailed) as caught:
         run(agent, tmp_path)
     assert (len(agent.asked), caught.value.more) == (2, {"calls": 2, "usage": {"tokens": 12}})

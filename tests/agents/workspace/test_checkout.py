@@ -41,7 +41,9 @@ def test_a_fork_differs_by_its_branch_alone(tmp_path: Path) -> None:
 
 
 def test_uncommitted_changes_are_listed(tmp_path: Path) -> None:
-    """Changed, deleted, staged and untracked files stop the start, and the message says how to go on."""
+    """Changed, deleted, staged and untracked files stop the start, and the message says how to go
+    on.
+    """
     repository = make_repository(tmp_path / "r", {"a": "1", "b": "1", "c": "1"})
     write(repository, {"a": "2", "new": "n", "staged": "s"})
     (repository / "b").unlink()
@@ -62,23 +64,40 @@ def test_a_long_list_of_changes_is_cut(tmp_path: Path) -> None:
 
 
 def test_included_changes_become_the_base(tmp_path: Path) -> None:
-    """The base is a commit of the dirty tree, untracked files included, ignored ones not; the checkout itself does not change."""
+    """The base is a commit of the dirty tree, untracked files included, ignored ones not; the
+    checkout itself does not change.
+    """
     repository = make_repository(tmp_path / "r", {"a": "1", "gone": "1", ".gitignore": "ignored\n"})
     write(repository, {"a": "2", "new": "n", "ignored": "i"})
     (repository / "gone").unlink()
-    before = (contents(repository), git(repository, "status", "--porcelain"), git(repository, "rev-parse", "HEAD"))
+    before = (
+        contents(repository),
+        git(repository, "status", "--porcelain"),
+        git(repository, "rev-parse", "HEAD"),
+    )
     base = look(repository, include_changes=True)["base"]
-    assert git(repository, "ls-tree", "-r", "--name-only", base).split() == [".gitignore", "a", "new"]
+    assert git(repository, "ls-tree", "-r", "--name-only", base).split() == [
+        ".gitignore",
+        "a",
+        "new",
+    ]
     assert git(repository, "show", f"{base}:a") == "2"
     assert git(repository, "rev-parse", f"{base}^") == before[2]
-    assert (contents(repository), git(repository, "status", "--porcelain"), git(repository, "rev-parse", "HEAD")) == before
+    assert (
+        contents(repository),
+        git(repository, "status", "--porcelain"),
+        git(repository, "rev-parse", "HEAD"),
+    ) == before
 
 
 def test_the_base_of_changes_follows_from_them_alone(tmp_path: Path) -> None:
     """Same tree, same time: same commit, whoever the person is."""
     repository = make_repository(tmp_path / "r")
     write(repository, {"new": "n"})
-    assert look(repository, include_changes=True)["base"] == look(repository, include_changes=True)["base"]
+    assert (
+        look(repository, include_changes=True)["base"]
+        == look(repository, include_changes=True)["base"]
+    )
 
 
 def test_a_detached_head_is_as_good_as_a_branch(tmp_path: Path) -> None:
@@ -115,7 +134,16 @@ def test_a_missing_git_is_a_lack_of_the_machine(tmp_path: Path) -> None:
 def test_submodules_are_refused_by_name(tmp_path: Path) -> None:
     """A worktree would leave them empty, and nobody would know why the tests fail."""
     inner, repository = make_repository(tmp_path / "inner"), make_repository(tmp_path / "r")
-    git(repository, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "vendor/inner")
+    git(
+        repository,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(inner),
+        "vendor/inner",
+    )
     git(repository, "commit", "--quiet", "--message=submodule")
     with pytest.raises(UsageError, match=r"has submodules \(vendor/inner\)"):
         look(repository)
@@ -137,21 +165,31 @@ def test_unmerged_files_are_refused_even_with_their_changes(tmp_path: Path) -> N
 
 
 def test_ignored_dependencies_are_found_wherever_they_are(tmp_path: Path) -> None:
-    """At the root and in packages, by pattern or by their own .gitignore; tracked ones and other ignored directories are not linked."""
+    """At the root and in packages, by pattern or by their own .gitignore; tracked ones and other
+    ignored directories are not linked.
+    """
     repository = make_repository(
         tmp_path / "r",
         {".gitignore": "node_modules/\n/build/\n", "packages/a/x": "", "venv/tracked": "t"},
     )
     write(
         repository,
-        {"node_modules/m/i.js": "", "packages/a/node_modules/m/i.js": "", ".venv/.gitignore": "*\n", ".venv/pyvenv.cfg": "", "build/o": ""},
+        {
+            "node_modules/m/i.js": "",
+            "packages/a/node_modules/m/i.js": "",
+            ".venv/.gitignore": "*\n",
+            ".venv/pyvenv.cfg": "",
+            "build/o": "",
+        },
     )
     assert look(repository)["links"] == [".venv", "node_modules", "packages/a/node_modules"]
 
 
 def test_further_links_are_relative_to_where_the_person_is(tmp_path: Path) -> None:
     """``--link`` takes ignored files and directories, and what lies inside an ignored directory."""
-    repository = make_repository(tmp_path / "r", {".gitignore": "secret.env\ndata/\n", "app/main": ""})
+    repository = make_repository(
+        tmp_path / "r", {".gitignore": "secret.env\ndata/\n", "app/main": ""}
+    )
     write(repository, {"app/secret.env": "x", "data/big/one": "1"})
     assert look(repository / "app", links=["secret.env"])["links"] == ["app/secret.env"]
     assert look(repository, links=["data/big"])["links"] == ["data/big"]

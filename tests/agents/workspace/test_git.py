@@ -16,7 +16,9 @@ def test_no_variable_of_the_callers_git_is_inherited(tmp_path: Path) -> None:
     """A GIT_DIR from a hook or an agent must not lead our commands into another repository."""
     here, other = make_repository(tmp_path / "here"), make_repository(tmp_path / "other")
     environment = {**os.environ, "GIT_DIR": str(other / ".git"), "GIT_INDEX_FILE": "/nowhere"}
-    assert Git(directory=here, environment=environment).line("rev-parse", "--show-toplevel") == str(here)
+    assert Git(directory=here, environment=environment).line("rev-parse", "--show-toplevel") == str(
+        here
+    )
 
 
 def test_a_failure_carries_gits_words(tmp_path: Path) -> None:
@@ -24,7 +26,10 @@ def test_a_failure_carries_gits_words(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "r")
     with pytest.raises(GitError) as caught:
         Git(directory=repository, environment=os.environ).run("rev-parse", "--verify", "nothing")
-    assert str(caught.value) == f"git rev-parse failed in {repository} (exit 128): fatal: Needed a single revision"
+    assert (
+        str(caught.value)
+        == f"git rev-parse failed in {repository} (exit 128): fatal: Needed a single revision"
+    )
     assert isinstance(caught.value, EnvironmentLacks)
 
 
@@ -62,5 +67,8 @@ def test_without_git_or_directory_the_message_says_which(tmp_path: Path) -> None
 
 def test_an_error_of_the_disk_is_one_that_a_person_can_mend(tmp_path: Path) -> None:
     """A full disk pauses the thread; it is no bug of the engine."""
-    with pytest.raises(WorkspaceError, match=r"missing: No such file or directory; correct that"), on_disk(tmp_path):
+    with (
+        pytest.raises(WorkspaceError, match=r"missing: No such file or directory; correct that"),
+        on_disk(tmp_path),
+    ):
         (tmp_path / "missing").read_bytes()

@@ -10,7 +10,9 @@ from uncaged_agents.workspace.links import make_links, translated
 
 
 def test_a_directory_becomes_a_directory_of_links(tmp_path: Path) -> None:
-    """``node_modules/`` in a .gitignore matches directories only, so the mirror is one; its children are links."""
+    """``node_modules/`` in a .gitignore matches directories only, so the mirror is one; its
+    children are links.
+    """
     repository, tree = tmp_path / "r", tmp_path / "t"
     write(repository, {"node_modules/m/i.js": "1", "node_modules/.gitignore": "*\n"})
     tree.mkdir()
@@ -36,7 +38,9 @@ def test_what_an_agent_installs_or_removes_stays_in_the_worktree(tmp_path: Path)
 
 
 def test_linking_again_changes_nothing_and_finishes_what_a_crash_left(tmp_path: Path) -> None:
-    """What is there stays; a half-made directory is thrown away; what is gone from the repository is skipped."""
+    """What is there stays; a half-made directory is thrown away; what is gone from the repository
+    is skipped.
+    """
     repository, tree = tmp_path / "r", tmp_path / "t"
     write(repository, {"node_modules/m": "1", ".env": "e"})
     write(tree, {"node_modules.uncaged-half/old": ""})
@@ -48,9 +52,15 @@ def test_linking_again_changes_nothing_and_finishes_what_a_crash_left(tmp_path: 
 
 
 def test_paths_of_an_activated_environment_lead_into_the_worktree(tmp_path: Path) -> None:
-    """An activated ``.venv`` is first on PATH; left as it is, it would test the person's checkout."""
+    """An activated ``.venv`` is first on PATH; left as it is, it would test the person's
+    checkout.
+    """
     repository, tree = tmp_path / "r", tmp_path / "t"
-    environment = {"PATH": f"{repository}/.venv/bin:/usr/bin:{repository}/tools", "VIRTUAL_ENV": f"{repository}/.venv", "HOME": "/h"}
+    environment = {
+        "PATH": f"{repository}/.venv/bin:/usr/bin:{repository}/tools",
+        "VIRTUAL_ENV": f"{repository}/.venv",
+        "HOME": "/h",
+    }
     assert translated(environment, [".venv"], repository, tree) == {
         "PATH": f"{tree}/.venv/bin:/usr/bin:{repository}/tools",
         "VIRTUAL_ENV": f"{tree}/.venv",

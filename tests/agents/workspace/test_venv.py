@@ -14,12 +14,21 @@ from uncaged_agents.workspace.links import make_links
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A project that is installed into its own environment in editable mode, as installers do it: by path."""
+    """A project that is installed into its own environment in editable mode, as installers do it:
+    by path.
+    """
     root = tmp_path / "app"
     write(root, {"src/mine.py": "WHERE = 'checkout'\n"})
     venv.create(root / ".venv", with_pip=False)
     site = next((root / ".venv").glob("lib/python*/site-packages"))
-    write(site, {"mine.pth": f"{root}/src\n{root}2/src\n", "plain.pth": "# nothing\n", "__editable___finder.py": f"P = '{root}/src'\n"})
+    write(
+        site,
+        {
+            "mine.pth": f"{root}/src\n{root}2/src\n",
+            "plain.pth": "# nothing\n",
+            "__editable___finder.py": f"P = '{root}/src'\n",
+        },
+    )
     write(root, {".venv/bin/tool": f"#!{root}/.venv/bin/python\nimport mine; print(mine.WHERE)\n"})
     (root / ".venv" / "bin" / "tool").chmod(0o755)
     return root
@@ -33,18 +42,29 @@ def mirror_of(repository: Path, tree: Path) -> Path:
 
 @pytest.mark.slow
 def test_an_editable_install_imports_the_worktrees_code(repository: Path, tmp_path: Path) -> None:
-    """Through the interpreter and through a script; in the checkout both still import the checkout's."""
+    """Through the interpreter and through a script; in the checkout both still import the
+    checkout's.
+    """
     mirror = mirror_of(repository, tmp_path / "tree")
 
     def said(*argv: str) -> str:
-        return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+        return subprocess.run(
+            argv, check=True, capture_output=True, text=True, timeout=60
+        ).stdout.strip()
 
-    assert said(str(mirror / "bin" / "python"), "-c", "import mine, sys; print(mine.WHERE, sys.prefix)") == f"worktree {mirror}"
+    assert (
+        said(
+            str(mirror / "bin" / "python"), "-c", "import mine, sys; print(mine.WHERE, sys.prefix)"
+        )
+        == f"worktree {mirror}"
+    )
     assert said(str(mirror / "bin" / "tool")) == "worktree"
     assert said(str(repository / ".venv" / "bin" / "tool")) == "checkout"
 
 
-def test_only_files_that_name_the_checkout_are_written_anew(repository: Path, tmp_path: Path) -> None:
+def test_only_files_that_name_the_checkout_are_written_anew(
+    repository: Path, tmp_path: Path
+) -> None:
     """Everything else is a link; a path that merely begins alike is another directory."""
     mirror = mirror_of(repository, tmp_path / "tree")
     site = next(mirror.glob("lib/python*/site-packages"))

@@ -22,7 +22,11 @@ FORK = ThreadId("01HX5WBE01ABCDEFGHJKMNPQRS")
 
 def start_of(repository: Path, thread: ThreadId = THREAD, **more: Any) -> dict[str, object]:
     usual: dict[str, Any] = {"include_changes": False, "environment": os.environ}
-    return {"workspace": inspect(repository, flow="fix", thread_id=thread, now_ms=1000, **(usual | more))}
+    return {
+        "workspace": inspect(
+            repository, flow="fix", thread_id=thread, now_ms=1000, **(usual | more)
+        )
+    }
 
 
 def workspace_of(start: dict[str, object], store: Store, thread: ThreadId = THREAD) -> Workspace:
@@ -38,7 +42,9 @@ def test_a_start_record_without_workspace_has_none(store: Store) -> None:
 
 
 def test_the_worktree_stands_on_a_branch_of_its_own(store: Store, tmp_path: Path) -> None:
-    """Files as in the checkout, the thread's branch at the base; the checkout, its branch and its status are as before."""
+    """Files as in the checkout, the thread's branch at the base; the checkout, its branch and its
+    status are as before.
+    """
     repository = make_repository(tmp_path / "r")
     before = (contents(repository), git(repository, "status", "--porcelain=v2", "--branch"))
     workspace = workspace_of(start_of(repository / "lib"), store)
@@ -50,7 +56,9 @@ def test_the_worktree_stands_on_a_branch_of_its_own(store: Store, tmp_path: Path
 
 
 def test_making_it_again_changes_nothing(store: Store, tmp_path: Path) -> None:
-    """Each role step asks for the worktree; only the first one makes it, and an agent's files stay."""
+    """Each role step asks for the worktree; only the first one makes it, and an agent's files
+    stay.
+    """
     workspace = workspace_of(start_of(make_repository(tmp_path / "r")), store)
     workspace.ensure(None, now_ms=2000)
     write(workspace.tree, {"new": "n"})
@@ -69,7 +77,9 @@ def test_a_subdirectory_without_tracked_files_is_there(store: Store, tmp_path: P
 
 
 def test_dependencies_are_linked_and_git_sees_nothing_of_them(store: Store, tmp_path: Path) -> None:
-    """Neither status nor a snapshot shows them, even when an agent no longer ignores them; what an agent removed comes back."""
+    """Neither status nor a snapshot shows them, even when an agent no longer ignores them; what an
+    agent removed comes back.
+    """
     repository = make_repository(tmp_path / "r", {".gitignore": "node_modules/\n"})
     write(repository, {"node_modules/m/i.js": "1"})
     workspace = workspace_of(start_of(repository), store)
@@ -85,9 +95,13 @@ def test_dependencies_are_linked_and_git_sees_nothing_of_them(store: Store, tmp_
 
 
 def test_a_change_in_the_instant_of_the_commit_is_included(store: Store, tmp_path: Path) -> None:
-    """Same size, same time as git's index: git looks twice because of the index's own time, and a copy of the index keeps that."""
+    """Same size, same time as git's index: git looks twice because of the index's own time, and a
+    copy of the index keeps that.
+    """
     repository = make_repository(tmp_path / "r", {"a": "1"})
-    git(repository, "config", "core.trustctime", "false")  # or the test could not put the clock back
+    git(
+        repository, "config", "core.trustctime", "false"
+    )  # or the test could not put the clock back
     instant = 1_000_000_000_000_000_000
     os.utime(repository / "a", ns=(instant, instant))
     git(repository, "update-index", "--refresh")
@@ -114,7 +128,9 @@ def test_included_changes_are_the_beginning(store: Store, tmp_path: Path) -> Non
 
 
 def test_a_fork_starts_from_the_step_it_was_cut_at(store: Store, tmp_path: Path) -> None:
-    """Its files and commits are those of that step, on a branch of its own; the source's branch and worktree do not move."""
+    """Its files and commits are those of that step, on a branch of its own; the source's branch and
+    worktree do not move.
+    """
     repository = make_repository(tmp_path / "r")
     start = start_of(repository)
     source = workspace_of(start, store)
@@ -171,8 +187,12 @@ def test_a_worktree_that_a_crash_left_half_made_is_made_anew(store: Store, tmp_p
     assert git(workspace.tree, "status", "--porcelain") == ""
 
 
-def test_two_threads_in_one_repository_do_not_disturb_each_other(store: Store, tmp_path: Path) -> None:
-    """Eight at once make worktrees, work, snapshot and restore; each has its own files and commits in the end."""
+def test_two_threads_in_one_repository_do_not_disturb_each_other(
+    store: Store, tmp_path: Path
+) -> None:
+    """Eight at once make worktrees, work, snapshot and restore; each has its own files and commits
+    in the end.
+    """
     repository = make_repository(tmp_path / "r")
     threads = [ThreadId(f"01HX5WBE0{number}ABCDEFGHJKMNPQRS") for number in range(8)]
     workspaces = [workspace_of(start_of(repository, thread), store, thread) for thread in threads]
@@ -189,7 +209,10 @@ def test_two_threads_in_one_repository_do_not_disturb_each_other(store: Store, t
         except BaseException as exc:
             problems.append(exc)
 
-    runners = [threading.Thread(target=work, args=(one, thread)) for one, thread in zip(workspaces, threads, strict=True)]
+    runners = [
+        threading.Thread(target=work, args=(one, thread))
+        for one, thread in zip(workspaces, threads, strict=True)
+    ]
     for runner in runners:
         runner.start()
     for runner in runners:
@@ -206,7 +229,9 @@ def test_a_branch_that_the_person_checked_out_is_not_moved(store: Store, tmp_pat
     repository = make_repository(tmp_path / "r")
     workspace = workspace_of(start_of(repository), store)
     git(repository, "checkout", "--quiet", "-b", workspace.branch)
-    with pytest.raises(WorkspaceError, match=f"is checked out in {repository}; switch to another one"):
+    with pytest.raises(
+        WorkspaceError, match=f"is checked out in {repository}; switch to another one"
+    ):
         workspace.ensure(None, now_ms=2000)
     git(repository, "checkout", "--quiet", "main")
     workspace.ensure(None, now_ms=2000)
@@ -223,22 +248,34 @@ def test_a_repository_that_is_gone_can_come_back(store: Store, tmp_path: Path) -
     workspace.ensure(None, now_ms=2000)
 
 
-def test_removal_leaves_nothing_of_a_thread_that_committed_nothing(store: Store, tmp_path: Path) -> None:
+def test_removal_leaves_nothing_of_a_thread_that_committed_nothing(
+    store: Store, tmp_path: Path
+) -> None:
     """Worktree, private files, ref and the empty branch go; what was linked stays where it is."""
     repository = make_repository(tmp_path / "r", {".gitignore": "node_modules/\n"})
     write(repository, {"node_modules/m": "1"})
-    before = (git(repository, "for-each-ref"), git(repository, "worktree", "list"), contents(repository))
+    before = (
+        git(repository, "for-each-ref"),
+        git(repository, "worktree", "list"),
+        contents(repository),
+    )
     workspace = workspace_of(start_of(repository), store)
     workspace.ensure(None, now_ms=2000)
     write(workspace.tree, {"new": "n"})
     workspace.snapshot(1, None, now_ms=3000)
     assert workspace.remove() is None
-    assert (git(repository, "for-each-ref"), git(repository, "worktree", "list"), contents(repository)) == before
+    assert (
+        git(repository, "for-each-ref"),
+        git(repository, "worktree", "list"),
+        contents(repository),
+    ) == before
     assert [path.name for path in store.work.iterdir()] == [".worktrees.lock"]
     assert workspace.remove() is None, "removing again is no error"
 
 
-def test_removal_keeps_a_branch_with_commits_until_they_are_merged(store: Store, tmp_path: Path) -> None:
+def test_removal_keeps_a_branch_with_commits_until_they_are_merged(
+    store: Store, tmp_path: Path
+) -> None:
     """Work that nobody has anywhere else is not thrown away; merged work is."""
     repository = make_repository(tmp_path / "r")
     workspace = workspace_of(start_of(repository), store)

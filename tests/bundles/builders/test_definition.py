@@ -31,7 +31,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_definition_is_built(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bundle is the workflow that the file defines; nothing of the file stays loaded, nothing is left beside it."""
+    """The bundle is the workflow that the file defines; nothing of the file stays loaded, nothing
+    is left beside it.
+    """
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     before = list(sys.path)
     (path.parent / "rules.py").write_text("LAST = 3\n")
@@ -54,7 +56,9 @@ def test_what_a_definition_prints_is_no_part_of_the_bundle(path: Path) -> None:
 def test_neighbours_are_importable(path: Path) -> None:
     """A file may import what lies beside it, whatever directory the person is in."""
     (path.parent / "rules.py").write_text("LAST = 3\n")
-    path.write_text(DEFINITION.replace("not ctx.steps", "len(ctx.steps) < LAST") + "from rules import LAST\n")
+    path.write_text(
+        DEFINITION.replace("not ctx.steps", "len(ctx.steps) < LAST") + "from rules import LAST\n"
+    )
     assert b"\nLAST = 3\n" in build_definition(path)
 
 
@@ -65,7 +69,9 @@ def test_a_module_of_a_package_is_loaded_as_such(tmp_path: Path) -> None:
     (package / "__init__.py").touch()
     (package.parent / "__init__.py").touch()
     (package / "rules.py").write_text("LAST = 3\n")
-    (package / "flow.py").write_text("from .rules import LAST\n" + DEFINITION.replace("not ctx.steps", "len(ctx.steps) < LAST"))
+    (package / "flow.py").write_text(
+        "from .rules import LAST\n" + DEFINITION.replace("not ctx.steps", "len(ctx.steps) < LAST")
+    )
     assert b"\nLAST = 3\n" in build_definition(package / "flow.py")
 
 
@@ -78,7 +84,9 @@ def test_a_dash_in_the_name_is_no_obstacle(path: Path) -> None:
 
 def test_the_one_named_workflow_is_built(path: Path) -> None:
     """Further workflows are allowed beside it."""
-    path.write_text(DEFINITION + "import dataclasses\nother = dataclasses.replace(workflow, name='other')\n")
+    path.write_text(
+        DEFINITION + "import dataclasses\nother = dataclasses.replace(workflow, name='other')\n"
+    )
     assert read_bundle(build_definition(path)).descriptor.name == "flow"
 
 
@@ -91,7 +99,11 @@ def test_a_single_workflow_may_have_any_name(path: Path) -> None:
 @pytest.mark.slow
 def test_effects_of_other_distributions_can_be_allowed(path: Path) -> None:
     """The check of the policy knows the effects that the caller names."""
-    path.write_text(DEFINITION.replace("moderator=moderator", "moderator=moderator, policy={'role': {}, 'shout': {}}"))
+    path.write_text(
+        DEFINITION.replace(
+            "moderator=moderator", "moderator=moderator, policy={'role': {}, 'shout': {}}"
+        )
+    )
     with pytest.raises(BundleError, match=r"flow\.py.*'shout' is not an effect"):
         build_definition(path)
     assert b'"shout": {}' in build_definition(path, {**KNOWN_EFFECTS, "shout": Limits})
@@ -100,11 +112,15 @@ def test_effects_of_other_distributions_can_be_allowed(path: Path) -> None:
 WRONG = {
     "no workflow": ("x = 1\n", r"flow\.py defines no workflow; write workflow = Workflow"),
     "two workflows": (
-        DEFINITION.replace("workflow =", "one =") + "import dataclasses\ntwo = dataclasses.replace(one, name='two')\n",
+        DEFINITION.replace("workflow =", "one =")
+        + "import dataclasses\ntwo = dataclasses.replace(one, name='two')\n",
         r"defines several workflows \(one, two\); name the one to build 'workflow'",
     ),
     "syntax": ("def moderator(:\n", r"flow\.py does not load \(exit 1\):\n(.|\n)*SyntaxError"),
-    "exception": ("1 / 0\n", r"flow\.py does not load \(exit 1\):\n(.|\n)*line 1(.|\n)*ZeroDivisionError"),
+    "exception": (
+        "1 / 0\n",
+        r"flow\.py does not load \(exit 1\):\n(.|\n)*line 1(.|\n)*ZeroDivisionError",
+    ),
     "exit": ("import sys\nsys.exit(0)\n", r"flow\.py does not load \(exit 0\)"),
     "not carried": (
         DEFINITION.replace("not ctx.steps", "not ctx.steps and __file__"),
@@ -130,8 +146,12 @@ def test_a_missing_file_is_not_found() -> None:
 
 
 def test_the_name_of_a_standard_module_is_refused(path: Path) -> None:
-    """A file called `json.py` would be mistaken for the standard one by everything that is loaded later."""
+    """A file called `json.py` would be mistaken for the standard one by everything that is loaded
+    later.
+    """
     named = path.with_name("json.py")
     path.rename(named)
-    with pytest.raises(BundleError, match=r"json\.py has the name of another module, 'json'; rename the file"):
+    with pytest.raises(
+        BundleError, match=r"json\.py has the name of another module, 'json'; rename the file"
+    ):
         build_definition(named)

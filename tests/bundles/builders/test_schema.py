@@ -53,7 +53,11 @@ def keys_of(value: object) -> set[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             found.add(key)
-            found |= set().union(*map(keys_of, item.values())) if key in ("properties", "$defs") else keys_of(item)
+            found |= (
+                set().union(*map(keys_of, item.values()))
+                if key in ("properties", "$defs")
+                else keys_of(item)
+            )
     elif isinstance(value, list):
         found = set().union(*map(keys_of, value))
     return found
@@ -66,12 +70,17 @@ def test_json_schema_stays_as_it_is() -> None:
 
 
 def test_a_model_becomes_schema_with_its_definitions_in_place() -> None:
-    """No reference is left for an agent to follow, and no title that pydantic made up; a property named `title` stays."""
+    """No reference is left for an agent to follow, and no title that pydantic made up; a property
+    named `title` stays.
+    """
     frozen: Any = freeze_schema(Plan, "schema")
     assert frozen["properties"]["phases"]["items"] == {
         "description": "One phase.",
         "type": "object",
-        "properties": {"name": {"type": "string", "minLength": 1}, "title": {"type": "string", "default": "none"}},
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "title": {"type": "string", "default": "none"},
+        },
         "required": ["name"],
     }
     assert frozen["properties"]["main"]["anyOf"][0]["properties"]["name"]["minLength"] == 1
@@ -80,7 +89,9 @@ def test_a_model_becomes_schema_with_its_definitions_in_place() -> None:
 
 
 def test_a_definition_that_contains_itself_is_kept() -> None:
-    """A recursive model cannot be written out; its definition stays, with the others put into it."""
+    """A recursive model cannot be written out; its definition stays, with the others put into
+    it.
+    """
     frozen: Any = freeze_schema(Node, "schema")
     assert frozen["$ref"] == "#/$defs/Node"
     assert list(frozen["$defs"]) == ["Node"]
@@ -88,7 +99,9 @@ def test_a_definition_that_contains_itself_is_kept() -> None:
 
 
 def test_a_union_by_status_keeps_its_branches() -> None:
-    """A discriminated union is a plain `oneOf`, without the keyword that JSON Schema does not know."""
+    """A discriminated union is a plain `oneOf`, without the keyword that JSON Schema does not
+    know.
+    """
     frozen: Any = freeze_schema(Verdict, "schema")
     assert [branch["required"] for branch in frozen["oneOf"]] == [["status", "score"], ["status"]]
     assert "discriminator" not in keys_of(frozen)
@@ -103,17 +116,36 @@ def test_anything_else_is_refused_with_its_place(schema: object) -> None:
 
 def test_a_model_without_json_schema_is_refused() -> None:
     """A field that JSON cannot hold is named by pydantic, with the role in front."""
-    with pytest.raises(BundleError, match=r"role 'a': schema: the model 'Callback' has no JSON Schema: .*"):
+    with pytest.raises(
+        BundleError, match=r"role 'a': schema: the model 'Callback' has no JSON Schema: .*"
+    ):
         freeze_schema(Callback, "role 'a': schema")
 
 
 STATUSES: list[tuple[dict[str, Any], tuple[str, ...] | None]] = [
     ({"properties": {"status": {"enum": ["b", "a"]}}}, ("b", "a")),
     ({"properties": {"status": {"const": "a"}}}, ("a",)),
-    ({"oneOf": [{"properties": {"status": {"const": "a"}}}, {"properties": {"status": {"enum": ["b", "a"]}}}]}, ("a", "b")),
-    ({"anyOf": [{"$ref": "#/$defs/A"}], "$defs": {"A": {"properties": {"status": {"const": "a"}}}}}, ("a",)),
+    (
+        {
+            "oneOf": [
+                {"properties": {"status": {"const": "a"}}},
+                {"properties": {"status": {"enum": ["b", "a"]}}},
+            ]
+        },
+        ("a", "b"),
+    ),
+    (
+        {
+            "anyOf": [{"$ref": "#/$defs/A"}],
+            "$defs": {"A": {"properties": {"status": {"const": "a"}}}},
+        },
+        ("a",),
+    ),
     ({"properties": {"status": {"$ref": "#/$defs/S"}}, "$defs": {"S": {"enum": ["a"]}}}, ("a",)),
-    ({"properties": {"status": {"enum": ["a", "b"]}}, "allOf": [{"if": {}, "then": {}}]}, ("a", "b")),
+    (
+        {"properties": {"status": {"enum": ["a", "b"]}}, "allOf": [{"if": {}, "then": {}}]},
+        ("a", "b"),
+    ),
     ({"properties": {"status": {"type": "string"}}}, None),
     ({"properties": {"status": {"enum": ["a", 3]}}}, None),
     ({"properties": {}}, None),
@@ -123,7 +155,9 @@ STATUSES: list[tuple[dict[str, Any], tuple[str, ...] | None]] = [
 
 
 @pytest.mark.parametrize(("schema", "expected"), STATUSES)
-def test_statuses_are_found_wherever_a_schema_lists_them(schema: dict[str, Any], expected: tuple[str, ...] | None) -> None:
+def test_statuses_are_found_wherever_a_schema_lists_them(
+    schema: dict[str, Any], expected: tuple[str, ...] | None
+) -> None:
     """The words of `status`, in the schema's order; None when they are no closed list of words."""
     assert statuses(schema) == expected
 

@@ -13,7 +13,11 @@ def by_status(*words: str) -> dict[str, Any]:
 
 
 SCHEMAS = {"planner": by_status("planned", "aborted"), "coder": by_status("done", "stuck")}
-GOOD: Table = {START: "planner", "planner": {"planned": "coder", "aborted": END}, "coder": {"done": END, "stuck": "planner"}}
+GOOD: Table = {
+    START: "planner",
+    "planner": {"planned": "coder", "aborted": END},
+    "coder": {"done": END, "stuck": "planner"},
+}
 
 
 def test_a_table_that_answers_everything_passes() -> None:
@@ -34,7 +38,9 @@ def test_all_problems_are_reported_together() -> None:
         "planner": {"planned": "coder", "later": "tester"},
         "writer": {"x": END},
     }
-    problems = check_table(table, {**SCHEMAS, "free": {"properties": {"status": {"type": "string"}}}})
+    problems = check_table(
+        table, {**SCHEMAS, "free": {"properties": {"status": {"type": "string"}}}}
+    )
     assert problems == (
         "row 'writer' is no role; there are: planner, coder, free",
         "role 'coder' has no row: say where it leads",
@@ -60,14 +66,24 @@ def test_a_role_that_goes_by_status_must_list_its_statuses() -> None:
 
 def test_an_unreachable_role_is_named() -> None:
     """A role that no edge leads to is a slip of the pen."""
-    table: Table = {START: "planner", "planner": {"planned": END, "aborted": END}, "coder": {"done": END, "stuck": "coder"}}
+    table: Table = {
+        START: "planner",
+        "planner": {"planned": END, "aborted": END},
+        "coder": {"done": END, "stuck": "coder"},
+    }
     assert check_table(table, SCHEMAS) == ("role 'coder' is never reached from START",)
 
 
 def test_a_table_that_never_ends_is_named() -> None:
     """A circle without a way out would only stop at its limit."""
-    table: Table = {START: "planner", "planner": {"planned": "coder", "aborted": "coder"}, "coder": {"done": "planner", "stuck": "coder"}}
-    assert check_table(table, SCHEMAS) == ("END is never reached from START: no run could ever complete",)
+    table: Table = {
+        START: "planner",
+        "planner": {"planned": "coder", "aborted": "coder"},
+        "coder": {"done": "planner", "stuck": "coder"},
+    }
+    assert check_table(table, SCHEMAS) == (
+        "END is never reached from START: no run could ever complete",
+    )
 
 
 def test_a_table_needs_a_start_that_is_one_role() -> None:
@@ -75,13 +91,17 @@ def test_a_table_needs_a_start_that_is_one_role() -> None:
     rows: Table = {"planner": GOOD["planner"], "coder": GOOD["coder"]}
     assert check_table(rows, SCHEMAS) == ("START has no row: say which role comes first",)
     table: Any = {START: {"x": "planner"}, **rows}
-    assert check_table(table, SCHEMAS) == ("START leads to {'x': 'planner'}: it must name one role, since there is no status yet",)
+    assert check_table(table, SCHEMAS) == (
+        "START leads to {'x': 'planner'}: it must name one role, since there is no status yet",
+    )
 
 
 def test_a_start_that_is_no_word_is_one_problem() -> None:
     """A role object in place of its name is reported once."""
     table: Any = {**GOOD, START: 3}
-    assert check_table(table, SCHEMAS) == ("START leads to 3: it must name one role, since there is no status yet",)
+    assert check_table(table, SCHEMAS) == (
+        "START leads to 3: it must name one role, since there is no status yet",
+    )
 
 
 def test_a_target_that_is_no_word_is_named() -> None:

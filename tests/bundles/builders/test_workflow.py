@@ -28,8 +28,21 @@ from uncaged_bundles.validation.validate import read_bundle
 
 NAMES = ("planner", "coder", "reviewer")
 STATUSES = ("done", "again", "stuck")
-SCHEMA = {"type": "object", "properties": {"status": {"enum": list(STATUSES)}}, "required": ["status"]}
-ROLES = [Role(name=name, description=f"The {name}.", system_prompt="Do.\nEnd.", extract_prompt="Take.", schema=SCHEMA) for name in NAMES]
+SCHEMA = {
+    "type": "object",
+    "properties": {"status": {"enum": list(STATUSES)}},
+    "required": ["status"],
+}
+ROLES = [
+    Role(
+        name=name,
+        description=f"The {name}.",
+        system_prompt="Do.\nEnd.",
+        extract_prompt="Take.",
+        schema=SCHEMA,
+    )
+    for name in NAMES
+]
 OPTIONS = {"threadId": "01HX5WBE00", "startedAt": 1, "seed": 1}
 PROMPTS = ("", "short", "a long prompt")
 
@@ -65,11 +78,17 @@ def by_count(ctx: View) -> str:
 
 def by_prompt(ctx: View) -> str:
     words = re.findall(r"\w+", ctx.start.prompt)
-    return END if len(ctx.steps) > len(words) else next(itertools.islice(itertools.cycle(NAMES), len(words), None))
+    return (
+        END
+        if len(ctx.steps) > len(words)
+        else next(itertools.islice(itertools.cycle(NAMES), len(words), None))
+    )
 
 
 def by_everything(ctx: View) -> str:
-    total = sum(step.timestamp + len(step.content) + sum(map(len, step.meta.values())) for step in ctx.steps)
+    total = sum(
+        step.timestamp + len(step.content) + sum(map(len, step.meta.values())) for step in ctx.steps
+    )
     return END if total % 7 == 6 else sorted(NAMES)[(total + ctx.start.params.get("shift", 0)) % 3]
 
 
@@ -92,11 +111,20 @@ MODERATORS: dict[str, Any] = {
 
 
 def message_of(ctx: View) -> dict[str, object]:
-    return {"success": bool(ctx.steps), "message": " ".join(step.role for step in ctx.steps), "data": {"limit": LIMIT}}
+    return {
+        "success": bool(ctx.steps),
+        "message": " ".join(step.role for step in ctx.steps),
+        "data": {"limit": LIMIT},
+    }
 
 
 def define(**changes: Any) -> Workflow:
-    fields: dict[str, Any] = {"name": "example", "description": "An example.", "roles": ROLES, "moderator": by_status}
+    fields: dict[str, Any] = {
+        "name": "example",
+        "description": "An example.",
+        "roles": ROLES,
+        "moderator": by_status,
+    }
     return Workflow(**fields | changes)
 
 
@@ -106,7 +134,10 @@ def load(source: bytes) -> dict[str, Any]:
     return namespace
 
 
-BUILT = {name: load(build_workflow(define(moderator=moderator, result=message_of))) for name, moderator in MODERATORS.items()}
+BUILT = {
+    name: load(build_workflow(define(moderator=moderator, result=message_of)))
+    for name, moderator in MODERATORS.items()
+}
 
 
 @pytest.mark.slow
@@ -116,15 +147,25 @@ BUILT = {name: load(build_workflow(define(moderator=moderator, result=message_of
     st.sampled_from(PROMPTS),
     st.integers(0, 3),
 )
-def test_a_bundle_behaves_like_its_definition(name: str, answers: list[tuple[str, str]], prompt: str, shift: int) -> None:
-    """Whatever the answers, the bundle asks the roles that the moderator picks, and returns what the result function makes of them."""
+def test_a_bundle_behaves_like_its_definition(
+    name: str, answers: list[tuple[str, str]], prompt: str, shift: int
+) -> None:
+    """Whatever the answers, the bundle asks the roles that the moderator picks, and returns what
+    the result function makes of them.
+    """
     moderator = MODERATORS[name]
     choose = follow_table(moderator) if isinstance(moderator, Mapping) else moderator
     steps: list[dict[str, Any]] = []
     given_in = {"prompt": prompt, "params": {"shift": shift}, "steps": []}
 
     def ctx() -> View:
-        return View({"threadId": OPTIONS["threadId"], "start": {"prompt": prompt, "params": {"shift": shift}}, "steps": steps})
+        return View(
+            {
+                "threadId": OPTIONS["threadId"],
+                "start": {"prompt": prompt, "params": {"shift": shift}},
+                "steps": steps,
+            }
+        )
 
     run = BUILT[name]["run"](given_in, OPTIONS)
     result: Any = None
@@ -133,7 +174,9 @@ def test_a_bundle_behaves_like_its_definition(name: str, answers: list[tuple[str
         for number, (status, content) in enumerate(answers):
             role = choose(ctx())
             assert effect == {"role": {"name": role}}
-            steps.append({"role": role, "content": content, "meta": {"status": status}, "timestamp": number})
+            steps.append(
+                {"role": role, "content": content, "meta": {"status": status}, "timestamp": number}
+            )
             effect = run.send({"seq": number + 1, **steps[-1], "by": "somebody"})
         assert effect == {"role": {"name": choose(ctx())}}
     except StopIteration as stop:
@@ -145,9 +188,18 @@ def test_a_bundle_behaves_like_its_definition(name: str, answers: list[tuple[str
 
 def test_a_bundle_is_valid_and_says_what_was_defined() -> None:
     """The descriptor is the definition, as a literal."""
-    workflow = define(policy={"role": {"workspace": "read"}}, parameters={"type": "object"}, continues=False, moderator=TABLE)
+    workflow = define(
+        policy={"role": {"workspace": "read"}},
+        parameters={"type": "object"},
+        continues=False,
+        moderator=TABLE,
+    )
     descriptor = read_bundle(build_workflow(workflow), check_schemas=True).descriptor
-    assert (descriptor.name, descriptor.description, descriptor.kind) == ("example", "An example.", "workflow")
+    assert (descriptor.name, descriptor.description, descriptor.kind) == (
+        "example",
+        "An example.",
+        "workflow",
+    )
     assert tuple(descriptor.roles) == NAMES
     assert descriptor.roles["coder"].system_prompt == "Do.\nEnd."
     assert descriptor.roles["coder"].schema == SCHEMA
@@ -156,7 +208,11 @@ def test_a_bundle_is_valid_and_says_what_was_defined() -> None:
     assert not descriptor.continues
     assert descriptor.raw["graph"] == TABLE
     assert descriptor.graph is not None
-    assert descriptor.graph["coder"] == {"done": ("reviewer",), "again": ("coder",), "stuck": ("planner",)}
+    assert descriptor.graph["coder"] == {
+        "done": ("reviewer",),
+        "again": ("coder",),
+        "stuck": ("planner",),
+    }
 
 
 def test_a_function_has_no_graph() -> None:
@@ -165,9 +221,13 @@ def test_a_function_has_no_graph() -> None:
 
 
 def test_a_bundle_reads_like_a_file() -> None:
-    """A head that says what it is, imports, the descriptor, the driver, the author's code, and `run` last; nothing of this machine."""
+    """A head that says what it is, imports, the descriptor, the driver, the author's code, and
+    `run` last; nothing of this machine.
+    """
     text = build_workflow(define(moderator=by_prompt)).decode()
-    assert text.startswith("# The workflow 'example', as uncaged-workflow built it from its definition: change that, and build again.\n\n")
+    assert text.startswith(
+        "# The workflow 'example', as uncaged-workflow built it from its definition: change that, and build again.\n\n"
+    )
     parts = [
         "from __future__",
         "import itertools\nimport re\n",
@@ -175,7 +235,12 @@ def test_a_bundle_reads_like_a_file() -> None:
         "\n# Carried from uncaged-workflow",
         "\ndef drive_roles(",
     ]
-    parts += ["\n# Carried from the definition.\n", "\nNAMES = (", "\ndef by_prompt(ctx: View) -> str:\n", "\ndef run(input, options):\n"]
+    parts += [
+        "\n# Carried from the definition.\n",
+        "\nNAMES = (",
+        "\ndef by_prompt(ctx: View) -> str:\n",
+        "\ndef run(input, options):\n",
+    ]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert "\n\n\n\n" not in text
@@ -190,11 +255,23 @@ def test_what_is_not_needed_is_not_carried() -> None:
 
 
 def test_a_bundle_is_formatted() -> None:
-    """No line is too long or ends in a space, two empty lines stand around every function and class, and one line feed at the end."""
+    """No line is too long or ends in a space, two empty lines stand around every function and
+    class, and one line feed at the end.
+    """
     long = [
-        Role(name=role.name, description="word " * 40, system_prompt="A line.\n" * 3, extract_prompt="x", schema=SCHEMA) for role in ROLES
+        Role(
+            name=role.name,
+            description="word " * 40,
+            system_prompt="A line.\n" * 3,
+            extract_prompt="x",
+            schema=SCHEMA,
+        )
+        for role in ROLES
     ]
-    for workflow in (define(moderator=TABLE), define(moderator=by_count, result=message_of, roles=long)):
+    for workflow in (
+        define(moderator=TABLE),
+        define(moderator=by_count, result=message_of, roles=long),
+    ):
         text = build_workflow(workflow).decode()
         lines = text.split("\n")
         assert [line for line in lines if len(line) > 120 or line != line.rstrip()] == []
@@ -209,15 +286,23 @@ def test_a_bundle_is_formatted() -> None:
 
 
 def test_pydantic_models_are_frozen() -> None:
-    """A role's schema may be a model class; the bundle holds its JSON Schema, and tables are checked against it."""
+    """A role's schema may be a model class; the bundle holds its JSON Schema, and tables are
+    checked against it.
+    """
 
     class Answer(BaseModel):
         status: Literal["yes", "no"]
 
     role = Role(name="judge", description="d", system_prompt="s", extract_prompt="e", schema=Answer)
-    source = build_workflow(define(roles=[role], moderator={START: "judge", "judge": {"yes": END, "no": "judge"}}))
+    source = build_workflow(
+        define(roles=[role], moderator={START: "judge", "judge": {"yes": END, "no": "judge"}})
+    )
     schema = read_bundle(source).descriptor.roles["judge"].schema
-    assert schema == {"type": "object", "properties": {"status": {"type": "string", "enum": ["yes", "no"]}}, "required": ["status"]}
+    assert schema == {
+        "type": "object",
+        "properties": {"status": {"type": "string", "enum": ["yes", "no"]}},
+        "required": ["status"],
+    }
 
 
 def test_all_problems_of_a_table_are_one_error() -> None:
@@ -240,7 +325,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": "Not Kebab"}, "the workflow's name: 'Not Kebab' is not a flow name"),
     ({"name": "a\nimport os"}, "the workflow's name"),
     ({"policy": {}}, "the policy of workflow 'example' must allow its roles"),
-    ({"policy": {"role": {}, "rool": {}}}, "what 'example' builds is not a valid bundle: .*'rool' is not an effect"),
+    (
+        {"policy": {"role": {}, "rool": {}}},
+        "what 'example' builds is not a valid bundle: .*'rool' is not an effect",
+    ),
     ({"policy": {"role": {"workspace": "all"}}}, "policy.role.workspace"),
     ({"parameters": {"type": "objekt"}}, "'objekt' is not valid"),
     ({"parameters": {"default": {1, 2}}}, r"parameters\.default is \{1, 2\}"),
@@ -250,7 +338,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "message"), WRONG)
-def test_a_definition_that_makes_no_bundle_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_a_definition_that_makes_no_bundle_is_refused(
+    changes: dict[str, Any], message: str
+) -> None:
     """The same checks as at `add`, when building: nothing invalid leaves the builder."""
     with pytest.raises(BundleError, match=message):
         build_workflow(define(**changes))
@@ -264,7 +354,9 @@ def test_effects_of_other_distributions_can_be_allowed() -> None:
     class ShoutLimits(Limits):
         max_characters: Annotated[int | None, shapes.whole, "maxCharacters"] = None
 
-    assert build_workflow(workflow, {**KNOWN_EFFECTS, "shout": ShoutLimits}) == write_workflow(workflow)
+    assert build_workflow(workflow, {**KNOWN_EFFECTS, "shout": ShoutLimits}) == write_workflow(
+        workflow
+    )
 
 
 DEFINITION = """\
@@ -317,9 +409,19 @@ def test_the_same_definition_gives_the_same_bytes(tmp_path: Path) -> None:
         home.mkdir(parents=True)
         (home / "flow.py").write_text(DEFINITION)
         (home / "rules.py").write_text(RULES)
-        environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": str(home),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         directory = home if number % 2 else tmp_path
-        done = subprocess.run([sys.executable, "-c", BUILD], env=environment, cwd=directory, capture_output=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", BUILD],
+            env=environment,
+            cwd=directory,
+            capture_output=True,
+            check=True,
+        )
         found.add(done.stdout)
     assert len(found) == 1
     assert b"from collections import Counter, OrderedDict, defaultdict\n" in found.pop()

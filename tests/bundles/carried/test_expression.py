@@ -25,18 +25,51 @@ def value_of(text: str) -> Any:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *(("1 + 2 * 3", 7), ("7 // 2 - 7 % 4", 0), ("-n", -3), ("n / 2", 1.5), ("'a' + 'b'", "ab"), ("[1] * 3", [1, 1, 1])),
-        *(("user.name", "Bob"), ("user['tags'][1]", "b"), ("items[-1].id", 2), ("name[1:]", "da"), ("name[:-1]", "Ad")),
-        *(("n > 2 and name == 'Ada'", True), ("0 or 'x'", "x"), ("not items", False), ("1 < n <= 3", True), ("none is None", True)),
-        *(("'a' in user.tags", True), ("'z' not in user.tags", True), ("'many' if len(items) > 1 else 'few'", "many")),
-        *(("[i.id for i in items if i.ok]", [1]), ("{'k': n, 'l': [n]}", {"k": 3, "l": [3]}), ("f'{name}: {n} {none}'", "Ada: 3 null")),
+        *(
+            ("1 + 2 * 3", 7),
+            ("7 // 2 - 7 % 4", 0),
+            ("-n", -3),
+            ("n / 2", 1.5),
+            ("'a' + 'b'", "ab"),
+            ("[1] * 3", [1, 1, 1]),
+        ),
+        *(
+            ("user.name", "Bob"),
+            ("user['tags'][1]", "b"),
+            ("items[-1].id", 2),
+            ("name[1:]", "da"),
+            ("name[:-1]", "Ad"),
+        ),
+        *(
+            ("n > 2 and name == 'Ada'", True),
+            ("0 or 'x'", "x"),
+            ("not items", False),
+            ("1 < n <= 3", True),
+            ("none is None", True),
+        ),
+        *(
+            ("'a' in user.tags", True),
+            ("'z' not in user.tags", True),
+            ("'many' if len(items) > 1 else 'few'", "many"),
+        ),
+        *(
+            ("[i.id for i in items if i.ok]", [1]),
+            ("{'k': n, 'l': [n]}", {"k": 3, "l": [3]}),
+            ("f'{name}: {n} {none}'", "Ada: 3 null"),
+        ),
         *(
             ("name.lower().replace('a', 'o')", "odo"),
             ("', '.join(user.tags)", "a, b"),
             ("' x '.strip()", "x"),
             ("'a b'.split()", ["a", "b"]),
         ),
-        *(("user.get('none', 5)", 5), ("sorted([3, 1])", [1, 3]), ("max(1, n)", 3), ("sum([1, 2])", 3), ("round(2.567, 1)", 2.6)),
+        *(
+            ("user.get('none', 5)", 5),
+            ("sorted([3, 1])", [1, 3]),
+            ("max(1, n)", 3),
+            ("sum([1, 2])", 3),
+            ("round(2.567, 1)", 2.6),
+        ),
         *(
             ("json('[1, 2]')[0]", 1),
             ("text({'a': 1})", '{"a": 1}'),
@@ -44,7 +77,12 @@ def value_of(text: str) -> Any:
             ("unique([1, 2, 1])", [1, 2]),
             ("reversed('ab')", ["b", "a"]),
         ),
-        *(("user.keys()", ["name", "tags"]), ("user.items()[0]", ["name", "Bob"]), ("any([0, 1])", True), ("(1, 2)", [1, 2])),
+        *(
+            ("user.keys()", ["name", "tags"]),
+            ("user.items()[0]", ["name", "Bob"]),
+            ("any([0, 1])", True),
+            ("(1, 2)", [1, 2]),
+        ),
     ],
 )
 def test_an_expression_has_pythons_meaning(text: str, value: object) -> None:

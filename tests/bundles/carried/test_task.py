@@ -1,4 +1,6 @@
-"""What a task script meets in its bundle: the api, the parameters, and what becomes of its result."""
+"""What a task script meets in its bundle: the api, the parameters, and what becomes of its
+result.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +25,35 @@ def fails(message: str, kind: str = "web") -> EffectError:
     return EffectError({"kind": kind, "message": message})
 
 
-def drive(script: str, *answers: Any, params: Mapping[str, object] | None = None) -> tuple[list[Any], Any]:
+def drive(
+    script: str, *answers: Any, params: Mapping[str, object] | None = None
+) -> tuple[list[Any], Any]:
     """Run a script over these answers; returns the effects that it asked for and its result."""
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    flow = TaskFlow(name="demo", description="d", display_name="", source="", parameters=schema, script=textwrap.dedent(script), policy={})
+    flow = TaskFlow(
+        name="demo",
+        description="d",
+        display_name="",
+        source="",
+        parameters=schema,
+        script=textwrap.dedent(script),
+        policy={},
+    )
     namespace: dict[str, Any] = {}
     exec(compile(build_task(flow), "bundle.py", "exec"), namespace)  # noqa: S102 - the bundle is the subject of the test
-    generator = namespace["run"]({"prompt": "", "params": dict(params or {}), "steps": []}, {"threadId": "t", "startedAt": 1, "seed": 1})
+    generator = namespace["run"](
+        {"prompt": "", "params": dict(params or {}), "steps": []},
+        {"threadId": "t", "startedAt": 1, "seed": 1},
+    )
     effects: list[Any] = []
     waiting = list(answers)
     try:
         effects.append(next(generator))
         while True:
             answer = waiting.pop(0)
-            effects.append(generator.throw(answer) if isinstance(answer, Exception) else generator.send(answer))
+            effects.append(
+                generator.throw(answer) if isinstance(answer, Exception) else generator.send(answer)
+            )
     except StopIteration as stop:
         assert waiting == []
         return effects, stop.value
@@ -69,9 +86,24 @@ CALLS = [
         "because",
         ["because", None, None],
     ),
-    ('api.query_llm("Why?")', {"llm": {"prompt": "Why?"}}, {"text": "because"}, ["because", None, None]),
-    ('api.query_llm("x", parse_json=True)', {"llm": {"prompt": "x"}}, ' {"a": 1} ', [' {"a": 1} ', {"a": 1}, None]),
-    ('api.query_llm("x", parse_json=True)', {"llm": {"prompt": "x"}}, "Sure:\n```json\n[1]\n```", ["Sure:\n```json\n[1]\n```", [1], None]),
+    (
+        'api.query_llm("Why?")',
+        {"llm": {"prompt": "Why?"}},
+        {"text": "because"},
+        ["because", None, None],
+    ),
+    (
+        'api.query_llm("x", parse_json=True)',
+        {"llm": {"prompt": "x"}},
+        ' {"a": 1} ',
+        [' {"a": 1} ', {"a": 1}, None],
+    ),
+    (
+        'api.query_llm("x", parse_json=True)',
+        {"llm": {"prompt": "x"}},
+        "Sure:\n```json\n[1]\n```",
+        ["Sure:\n```json\n[1]\n```", [1], None],
+    ),
     (
         'api.query_llm("x", schema={"a": 1})',
         {"llm": {"prompt": "x", "schema": {"a": 1}}},
@@ -81,8 +113,20 @@ CALLS = [
     (
         'api.web_search("tea", limit=2)',
         {"search": {"query": "tea", "limit": 2}},
-        {"results": [{"title": "Tea", "url": "u", "snippet": "hot"}, {"title": "T", "url": "v", "snippet": ""}]},
-        ["Tea: u\nhot\n\nT: v", [{"title": "Tea", "url": "u", "snippet": "hot"}, {"title": "T", "url": "v", "snippet": ""}], None],
+        {
+            "results": [
+                {"title": "Tea", "url": "u", "snippet": "hot"},
+                {"title": "T", "url": "v", "snippet": ""},
+            ]
+        },
+        [
+            "Tea: u\nhot\n\nT: v",
+            [
+                {"title": "Tea", "url": "u", "snippet": "hot"},
+                {"title": "T", "url": "v", "snippet": ""},
+            ],
+            None,
+        ],
     ),
     (
         'api.web_fetch("u")',
@@ -108,21 +152,37 @@ CALLS = [
         {"status": 404, "headers": {}, "text": "gone"},
         ["gone", {"status": 404, "headers": {}, "text": "gone"}, "HTTP 404: gone"],
     ),
-    ('api.ask("which?", choices=["a"])', {"ask": {"question": "which?", "choices": ["a"]}}, "a", ["a", "a", None]),
+    (
+        'api.ask("which?", choices=["a"])',
+        {"ask": {"question": "which?", "choices": ["a"]}},
+        "a",
+        ["a", "a", None],
+    ),
     ("api.sleep(2)", {"sleep": {"seconds": 2}}, 99, ["99", 99, None]),
     ("api.now()", {"now": {}}, 99, ["99", 99, None]),
 ]
 
 
-@pytest.mark.parametrize(("call", "effect", "answer", "seen"), CALLS, ids=[call[0] for call in CALLS])
-def test_each_step_is_one_effect_and_answers_alike(call: str, effect: Any, answer: Any, seen: Any) -> None:
+@pytest.mark.parametrize(
+    ("call", "effect", "answer", "seen"), CALLS, ids=[call[0] for call in CALLS]
+)
+def test_each_step_is_one_effect_and_answers_alike(
+    call: str, effect: Any, answer: Any, seen: Any
+) -> None:
     """`text`, `data` and `error`, by attribute and by key, for every method."""
     assert one(call, answer) == (effect, seen)
 
 
 def test_a_script_step_tells_why_it_failed() -> None:
     """What it printed is its text; exit code and last words are its error."""
-    base = {"stdout": "out", "stderr": "bad\n", "exitCode": 2, "durationMs": 1, "truncated": False, "timedOut": False}
+    base = {
+        "stdout": "out",
+        "stderr": "bad\n",
+        "exitCode": 2,
+        "durationMs": 1,
+        "truncated": False,
+        "timedOut": False,
+    }
     effect, seen = one('api.script("ls", parameters={"a": 1})', {**base, "success": False})
     assert effect == {"script": {"language": "bash", "body": "ls", "parameters": {"a": 1}}}
     assert (seen[0], seen[2]) == ("out", "exit code 2: bad")
@@ -149,8 +209,14 @@ def test_an_answer_that_is_not_json_is_an_error() -> None:
         ("7", {"success": True, "message": "7", "data": 7}),
         ("'text'", {"success": True, "message": "text", "data": "text"}),
         ("{'a': (1, 2)}", {"success": True, "message": "{'a': [1, 2]}", "data": {"a": [1, 2]}}),
-        ("{'success': True, 'message': 'm', 'data': 1}", {"success": True, "message": "m", "data": 1}),
-        ("{'success': False, 'error': 'e'}", {"success": False, "message": "e", "data": None, "error": "e"}),
+        (
+            "{'success': True, 'message': 'm', 'data': 1}",
+            {"success": True, "message": "m", "data": 1},
+        ),
+        (
+            "{'success': False, 'error': 'e'}",
+            {"success": False, "message": "e", "data": None, "error": "e"},
+        ),
         ("{'success': 0}", {"success": False, "message": "", "data": None}),
     ],
 )
@@ -171,9 +237,12 @@ def test_an_exception_is_a_failure_that_says_where() -> None:
     )
     assert (result["success"], result["message"]) == (False, "nothing to do")
     assert (
-        result["error"] == "demo: ValueError: nothing to do (after step 1 (now)); mend it with 'uncaged-workflow edit demo --script FILE'"
+        result["error"]
+        == "demo: ValueError: nothing to do (after step 1 (now)); mend it with 'uncaged-workflow edit demo --script FILE'"
     )
-    assert drive("async def execute(api, params):\n    raise KeyError\n")[1]["message"] == "KeyError: "
+    assert (
+        drive("async def execute(api, params):\n    raise KeyError\n")[1]["message"] == "KeyError: "
+    )
 
 
 @pytest.mark.parametrize("value", ["{1, 2}", "object()", "float('nan')", "b'x'"])
@@ -211,9 +280,13 @@ def test_nothing_that_is_given_can_be_changed(statement: str) -> None:
 
 def test_printing_is_kept_for_the_result() -> None:
     """A script has no terminal; what it prints is its log, up to a limit."""
-    _, result = drive("async def execute(api, params):\n    print('a', 1, sep='-')\n    print('b', end='!')\n    return 1\n")
+    _, result = drive(
+        "async def execute(api, params):\n    print('a', 1, sep='-')\n    print('b', end='!')\n    return 1\n"
+    )
     assert result == {"success": True, "message": "1", "data": 1, "log": ["a-1", "b!"]}
-    _, result = drive("async def execute(api, params):\n    for n in range(5000):\n        print('x' * 5000)\n")
+    _, result = drive(
+        "async def execute(api, params):\n    for n in range(5000):\n        print('x' * 5000)\n"
+    )
     assert (len(result["log"]), len(result["log"][0])) == (1000, 2000)
 
 
@@ -234,7 +307,11 @@ def test_gathered_steps_go_together() -> None:
     """All that can go on at once is one effect; helpers go on in rounds; results come in order."""
     effects, result = drive(
         GATHER,
-        [{"outcome": {"url": "a", "text": "a2"}}, {"outcome": 5}, {"error": {"kind": "web", "message": "no"}}],
+        [
+            {"outcome": {"url": "a", "text": "a2"}},
+            {"outcome": 5},
+            {"error": {"kind": "web", "message": "no"}},
+        ],
         [{"outcome": {"url": "a2", "text": "A"}}, {"outcome": {"url": "", "text": "B"}}],
     )
     assert [[list(effect) for effect in round_["all"]["effects"]] for round_ in effects] == [
@@ -246,7 +323,9 @@ def test_gathered_steps_go_together() -> None:
 
 
 def test_gathering_what_cannot_stand_together() -> None:
-    """A person is asked alone; one step needs no `all`; gathers in gathers are one; nothing gathered is nothing."""
+    """A person is asked alone; one step needs no `all`; gathers in gathers are one; nothing
+    gathered is nothing.
+    """
     script = """
     async def execute(api, params):
         empty = await api.gather()
@@ -322,30 +401,50 @@ def ignoring(look: str, call: str = CALL) -> str:
 
 @pytest.mark.parametrize("look", IGNORED)
 def test_a_failed_call_that_the_script_never_looked_at_makes_it_unsuccessful(look: str) -> None:
-    """A child flow that failed is named in the message, and the result is no success, whatever the script says."""
-    _, result = drive(ignoring(look), {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
+    """A child flow that failed is named in the message, and the result is no success, whatever the
+    script says.
+    """
+    _, result = drive(
+        ignoring(look),
+        {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"},
+    )
     assert result == {
         "success": False,
         "message": "flow player: no disc (the script did not look at this error; its own message was: all well)",
         "data": 7,
     }
     _, thrown = drive(ignoring(look), fails("player killed: no message", "flow"))
-    assert (thrown["success"], "flow player: player killed: no message (" in thrown["message"]) == (False, True)
+    assert (thrown["success"], "flow player: player killed: no message (" in thrown["message"]) == (
+        False,
+        True,
+    )
 
 
 @pytest.mark.parametrize("look", LOOKED)
 def test_a_failed_call_that_the_script_looked_at_is_its_own_affair(look: str) -> None:
     """A script that reads the error, or all of the answer, decides by itself what it comes to."""
-    _, result = drive(ignoring(look), {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
+    _, result = drive(
+        ignoring(look),
+        {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"},
+    )
     assert (result["success"], result["message"]) == (True, "all well")
 
 
 def test_a_failed_call_that_is_returned_as_it_came_is_named() -> None:
-    """A script that hands an answer on without a look has not looked; a successful one is handed on as ever."""
+    """A script that hands an answer on without a look has not looked; a successful one is handed on
+    as ever.
+    """
     script = f"async def execute(api, params):\n    return await {CALL}\n"
-    _, failed = drive(script, {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
-    assert (failed["success"], failed["message"].startswith("flow player: no disc (the script did not look at this error")) == (False, True)
-    _, done = drive(script, {"success": True, "message": "made", "data": 7, "threadId": "x", "hash": "y"})
+    _, failed = drive(
+        script, {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"}
+    )
+    assert (
+        failed["success"],
+        failed["message"].startswith("flow player: no disc (the script did not look at this error"),
+    ) == (False, True)
+    _, done = drive(
+        script, {"success": True, "message": "made", "data": 7, "threadId": "x", "hash": "y"}
+    )
     assert done["success"] is True
 
 
@@ -359,14 +458,23 @@ def test_every_failed_call_of_a_gather_is_named() -> None:
         return seen.error
     """
     ok = {"outcome": {"status": 200, "headers": {}, "json": 1}}
-    answers = [ok, {"outcome": {"status": 503, "headers": {}, "body": "busy"}}, {"error": {"kind": "now"}}, {"error": {"message": "gone"}}]
+    answers = [
+        ok,
+        {"outcome": {"status": 503, "headers": {}, "body": "busy"}},
+        {"error": {"kind": "now"}},
+        {"error": {"message": "gone"}},
+    ]
     _, result = drive(script, answers)
     assert result["success"] is False
-    assert result["message"].startswith("http http://b/: HTTP 503: busy; flow player: gone (the script did not look at")
+    assert result["message"].startswith(
+        "http http://b/: HTTP 503: busy; flow player: gone (the script did not look at"
+    )
 
 
 def test_a_script_that_says_itself_that_it_failed_keeps_its_message() -> None:
     """An unsuccessful result is left as the script made it."""
     script = f"async def execute(api, params):\n    await {CALL}\n    return {{'success': False, 'message': 'mine'}}\n"
-    _, result = drive(script, {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"})
+    _, result = drive(
+        script, {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"}
+    )
     assert (result["success"], result["message"]) == (False, "mine")

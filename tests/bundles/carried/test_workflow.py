@@ -13,7 +13,11 @@ from uncaged_bundles.carried.workflow import END, Items, View, drive_roles, foll
 
 Run = Generator[dict[str, Any], dict[str, Any], Mapping[str, Any]]
 
-INPUT: dict[str, Any] = {"prompt": "do it", "params": {"deep": {"list": [1, {"x": 2}]}}, "steps": []}
+INPUT: dict[str, Any] = {
+    "prompt": "do it",
+    "params": {"deep": {"list": [1, {"x": 2}]}},
+    "steps": [],
+}
 OPTIONS: dict[str, Any] = {"threadId": "01HX5WBE00", "startedAt": 7, "seed": 1}
 
 
@@ -26,7 +30,15 @@ class EffectError(Exception):
 
 
 def a_step(role: str, **meta: object) -> dict[str, Any]:
-    return {"seq": 1, "role": role, "content": f"{role} says", "meta": meta, "by": "agent", "usage": {"tokens": 3}, "timestamp": 11}
+    return {
+        "seq": 1,
+        "role": role,
+        "content": f"{role} says",
+        "meta": meta,
+        "by": "agent",
+        "usage": {"tokens": 3},
+        "timestamp": 11,
+    }
 
 
 def ending(run: Run, action: Callable[[], object]) -> Mapping[str, Any]:
@@ -51,7 +63,9 @@ def test_keys_are_attributes_at_every_depth() -> None:
 
 
 def test_an_unknown_attribute_names_those_there_are() -> None:
-    """A slip of the pen is an AttributeError that shows the keys; `get` and `hasattr` work as usual."""
+    """A slip of the pen is an AttributeError that shows the keys; `get` and `hasattr` work as
+    usual.
+    """
     view = View({"status": "done"})
     with pytest.raises(AttributeError, match=r"no 'state' here; there are: 'status'"):
         _ = view.state
@@ -123,7 +137,9 @@ def test_a_copy_can_be_changed() -> None:
 
 
 def test_the_moderator_sees_thread_start_and_true_steps() -> None:
-    """ctx holds threadId, start and, per step, role, content, meta and the recorded time; not who answered or what it cost."""
+    """ctx holds threadId, start and, per step, role, content, meta and the recorded time; not who
+    answered or what it cost.
+    """
     seen: list[View] = []
 
     def moderator(ctx: View) -> str:
@@ -132,9 +148,15 @@ def test_the_moderator_sees_thread_start_and_true_steps() -> None:
 
     run = drive_roles(INPUT, OPTIONS, roles={"planner": {}}, moderator=moderator)
     assert next(run) == {"role": {"name": "planner"}}
-    assert seen[-1] == {"threadId": "01HX5WBE00", "start": {"prompt": "do it", "params": {"deep": {"list": [1, {"x": 2}]}}}, "steps": []}
+    assert seen[-1] == {
+        "threadId": "01HX5WBE00",
+        "start": {"prompt": "do it", "params": {"deep": {"list": [1, {"x": 2}]}}},
+        "steps": [],
+    }
     result = ending(run, lambda: run.send(a_step("planner", status="ok")))
-    assert seen[-1].steps == [{"role": "planner", "content": "planner says", "meta": {"status": "ok"}, "timestamp": 11}]
+    assert seen[-1].steps == [
+        {"role": "planner", "content": "planner says", "meta": {"status": "ok"}, "timestamp": 11}
+    ]
     assert seen[-1].start.params.deep.list[1].x == 2
     assert result == {"success": True, "message": "planner says", "data": {"status": "ok"}}
 
@@ -146,47 +168,85 @@ def test_no_step_at_all_is_a_success_without_words() -> None:
 
 
 def test_handed_over_role_steps_come_first() -> None:
-    """The steps of another version's thread are seen like own ones; its other effects and failures are not."""
-    steps = [a_step("a", n=1), {"seq": 2, "outcome": {"x": 1}, "timestamp": 5}, {"seq": 3, "role": "a", "error": {"kind": "agent"}}]
-    run = drive_roles({**INPUT, "steps": steps}, OPTIONS, roles=["a", "b"], moderator=lambda ctx: "b" if len(ctx.steps) == 1 else "a")
+    """The steps of another version's thread are seen like own ones; its other effects and failures
+    are not.
+    """
+    steps = [
+        a_step("a", n=1),
+        {"seq": 2, "outcome": {"x": 1}, "timestamp": 5},
+        {"seq": 3, "role": "a", "error": {"kind": "agent"}},
+    ]
+    run = drive_roles(
+        {**INPUT, "steps": steps},
+        OPTIONS,
+        roles=["a", "b"],
+        moderator=lambda ctx: "b" if len(ctx.steps) == 1 else "a",
+    )
     assert next(run) == {"role": {"name": "b"}}
 
 
 def test_the_result_function_has_the_last_word() -> None:
     """What `result` returns is the thread's result, untouched."""
-    run = drive_roles(INPUT, OPTIONS, roles=["a"], moderator=lambda _: END, result=lambda ctx: {"success": False, "message": ctx.threadId})
+    run = drive_roles(
+        INPUT,
+        OPTIONS,
+        roles=["a"],
+        moderator=lambda _: END,
+        result=lambda ctx: {"success": False, "message": ctx.threadId},
+    )
     assert ending(run, lambda: next(run)) == {"success": False, "message": "01HX5WBE00"}
 
 
 def test_a_note_goes_to_the_role_that_is_picked_and_to_no_other() -> None:
-    """The moderator and `recover` may say something to whom they pick; it stands in that step's prompt."""
+    """The moderator and `recover` may say something to whom they pick; it stands in that step's
+    prompt.
+    """
     run = drive_roles(
         INPUT,
         OPTIONS,
         roles=["coder"],
-        moderator=lambda ctx: ("coder", f"Round {len(ctx.steps)}.") if len(ctx.steps) < 2 else "coder",
+        moderator=lambda ctx: (
+            ("coder", f"Round {len(ctx.steps)}.") if len(ctx.steps) < 2 else "coder"
+        ),
         recover=lambda _ctx, failure: ("coder", f"Last time: {failure.message}"),
     )
     assert next(run) == {"role": {"name": "coder", "prompt": "Round 0."}}
-    assert run.throw(EffectError(kind="agent", message="broken")) == {"role": {"name": "coder", "prompt": "Last time: broken"}}
+    assert run.throw(EffectError(kind="agent", message="broken")) == {
+        "role": {"name": "coder", "prompt": "Last time: broken"}
+    }
     assert run.send(a_step("coder")) == {"role": {"name": "coder", "prompt": "Round 1."}}
     assert run.send(a_step("coder")) == {"role": {"name": "coder"}}
 
 
-@pytest.mark.parametrize("choice", ["codr", "", None, 3, ["a"], ("planner", 3), ("planner", "x", "y"), ("codr", "x")])
+@pytest.mark.parametrize(
+    "choice", ["codr", "", None, 3, ["a"], ("planner", 3), ("planner", "x", "y"), ("codr", "x")]
+)
 def test_an_unknown_role_names_the_roles(choice: Any) -> None:
-    """A moderator that picks no role of its workflow fails, and the message lists those there are."""
+    """A moderator that picks no role of its workflow fails, and the message lists those there
+    are.
+    """
     run = drive_roles(INPUT, OPTIONS, roles=["planner", "coder"], moderator=lambda _: choice)
     with pytest.raises(LookupError) as caught:
         next(run)
-    assert str(caught.value) == f"moderator picked {choice!r}, which is no role here; there are: planner, coder (and END)"
+    assert (
+        str(caught.value)
+        == f"moderator picked {choice!r}, which is no role here; there are: planner, coder (and END)"
+    )
 
 
 def test_a_failed_role_ends_the_run_without_success() -> None:
     """Without `recover`, a failed role step is the end: which role, and why."""
-    run = drive_roles(INPUT, OPTIONS, roles=["coder"], moderator=lambda _: "coder", result=lambda _: {"success": True})
+    run = drive_roles(
+        INPUT,
+        OPTIONS,
+        roles=["coder"],
+        moderator=lambda _: "coder",
+        result=lambda _: {"success": True},
+    )
     next(run)
-    result = ending(run, lambda: run.throw(EffectError(kind="timeout", message="no answer in 600 s")))
+    result = ending(
+        run, lambda: run.throw(EffectError(kind="timeout", message="no answer in 600 s"))
+    )
     assert result["success"] is False
     assert result["message"] == "the role 'coder' failed: no answer in 600 s"
     assert result["data"] == {"role": "coder", "kind": "timeout"}
@@ -212,7 +272,9 @@ def test_recover_goes_on_and_counts_failures_in_a_row() -> None:
 
 def test_recover_may_not_pick_an_unknown_role() -> None:
     """What `recover` picks is checked like the moderator's choice."""
-    run = drive_roles(INPUT, OPTIONS, roles=["coder"], moderator=lambda _: "coder", recover=lambda *_: "codr")
+    run = drive_roles(
+        INPUT, OPTIONS, roles=["coder"], moderator=lambda _: "coder", recover=lambda *_: "codr"
+    )
     next(run)
     with pytest.raises(LookupError, match="recover picked 'codr'"):
         run.throw(EffectError(kind="agent", message="broken"))
@@ -227,7 +289,9 @@ def test_other_exceptions_are_not_taken_for_a_failed_role() -> None:
 
 
 def test_a_table_is_followed_by_role_and_status() -> None:
-    """The next role stands under the last step's role and status; a word instead of a row holds for every status."""
+    """The next role stands under the last step's role and status; a word instead of a row holds for
+    every status.
+    """
     moderator = follow_table({"__start__": "a", "a": {"again": "a", "on": "b"}, "b": END})
     assert moderator(View({"steps": []})) == "a"
     assert moderator(View({"steps": [a_step("a", status="again")]})) == "a"

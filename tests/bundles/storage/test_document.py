@@ -41,7 +41,10 @@ def test_a_blank_file_is_an_empty_document(blank: str) -> None:
         (b"a: \x00\n", r"^file: not YAML: "),
         (b"a: 1\n---\nb: 1\n", r"^file:2: not YAML: "),
         (b"#" * (MAX_BYTES + 1), r"^file: 8,388,609 bytes; more than 8,388,608"),
-        (b"a: !!python/object/apply:os.system [echo]\n", r"^file: could not determine a constructor"),
+        (
+            b"a: !!python/object/apply:os.system [echo]\n",
+            r"^file: could not determine a constructor",
+        ),
         (b"a: " + b"9" * 5000, r"^file: a value that cannot be read"),
         (b"a: 2001-99-99\n", r"^file: a value that cannot be read"),
         (b"a: 1\nb: 2\na: 3\n", r"^file: the key 'a' is there twice \(line 3\)"),
@@ -56,7 +59,9 @@ def test_hostile_yaml_is_a_damaged_file(data: bytes, message: str) -> None:
 
 
 def test_plain_yaml_is_plain_data() -> None:
-    """The usual scalars and collections, up to the depth that is allowed; a blank file is nothing."""
+    """The usual scalars and collections, up to the depth that is allowed; a blank file is
+    nothing.
+    """
     assert load_yaml(b"a: [1, 2.5, true, null, x]\nb: {c: 2001-01-02}", "file") == {
         "a": [1, 2.5, True, None, "x"],
         "b": {"c": datetime.date(2001, 1, 2)},
@@ -87,7 +92,9 @@ def test_a_section_is_a_mapping() -> None:
 
 
 def test_what_is_not_changed_survives_as_it_was_written() -> None:
-    """Malformed entries, foreign tags, foreign sections and fields keep their value, tag and place."""
+    """Malformed entries, foreign tags, foreign sections and fields keep their value, tag and
+    place.
+    """
     text = "flows:\n  bad: !!python/object:x.Y {a: 1}\n  a:\n    hash: '0123'\n    colour: blue\n  b: 007\nother: [1, 2]\n"
     made = document(text)
     made.put("flows", "a", {"hash": "4567", "new": [1, {"x": None}]})
@@ -110,7 +117,10 @@ def test_an_entry_knows_its_line_and_fails_alone() -> None:
 
 def test_a_key_that_is_no_text_equals_no_name() -> None:
     """``1:``, ``true:`` and ``[a]:`` are not the names '1', 'true' and 'a'."""
-    keys = [entry.key for entry in document("flows:\n  1: x\n  true: x\n  [a]: x\n  'no': x\n").section("flows")]
+    keys = [
+        entry.key
+        for entry in document("flows:\n  1: x\n  true: x\n  [a]: x\n  'no': x\n").section("flows")
+    ]
     assert keys[3] == "no"
     assert not {"1", "true", "a"} & set(keys)
 
@@ -126,7 +136,11 @@ def test_putting_twice_and_dropping_leave_one_and_none() -> None:
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | TEXT | st.floats(allow_nan=False, allow_infinity=False),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | TEXT
+    | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
 )

@@ -1,4 +1,6 @@
-"""Changes of single entries of the registry: the same text and the same rows as a whole rewrite, at the price of an entry."""
+"""Changes of single entries of the registry: the same text and the same rows as a whole rewrite, at
+the price of an entry.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def draft_of(text: str) -> RegistryDraft:
     return RegistryDraft(text.encode(), WHERE, no_language)
 
 
-COMMENTS = st.sampled_from(["", "", "", "# a comment\n", "  # indented\n", "\n", "\n\n    # deeper\n", "   \n"])
+COMMENTS = st.sampled_from(
+    ["", "", "", "# a comment\n", "  # indented\n", "\n", "\n\n    # deeper\n", "   \n"]
+)
 ENDS = st.sampled_from(["", "", "  # at the end"])
 NAMES = st.sampled_from([f"flow-{letter}" for letter in "abcdef"])
 VALUES = st.sampled_from(
@@ -43,7 +47,11 @@ VALUES = st.sampled_from(
         "\n    hash: C9NMV6V2TQT81\n    # between\n    timestamp: 8\n    text: 'quoted\n\n      # no comment'\n",
     ]
 )
-FIELDS: list[Mapping[str, object]] = [{"hash": HASHES[1], "timestamp": 9}, {"enabled": False}, {"history": [{"a": "b\n# c"}]}]
+FIELDS: list[Mapping[str, object]] = [
+    {"hash": HASHES[1], "timestamp": 9},
+    {"enabled": False},
+    {"history": [{"a": "b\n# c"}]},
+]
 CHANGES: st.SearchStrategy[tuple[str, str, Mapping[str, object]]] = st.one_of(
     st.tuples(st.just("put"), NAMES, st.sampled_from(FIELDS)),
     st.tuples(st.just("drop"), NAMES, st.just({})),
@@ -56,8 +64,20 @@ def texts(draw: st.DrawFn) -> str:
     """Registries as people and programs write them, with comments everywhere."""
     names = draw(st.lists(NAMES, unique=True, min_size=1, max_size=5))
     flows = "".join(f"{draw(COMMENTS)}  {name}:{draw(VALUES)}" for name in names)
-    grants = "".join(f"{draw(COMMENTS)}  {hash}:\n    policy: {{}}\n    digest: x{draw(ENDS)}\n" for hash in HASHES)
-    parts = draw(st.permutations([f"workflows:{draw(ENDS)}\n{flows}", f"grants:\n{grants}", "seeded:\n- one\n", "future: |\n  more\n"]))
+    grants = "".join(
+        f"{draw(COMMENTS)}  {hash}:\n    policy: {{}}\n    digest: x{draw(ENDS)}\n"
+        for hash in HASHES
+    )
+    parts = draw(
+        st.permutations(
+            [
+                f"workflows:{draw(ENDS)}\n{flows}",
+                f"grants:\n{grants}",
+                "seeded:\n- one\n",
+                "future: |\n  more\n",
+            ]
+        )
+    )
     return "".join(draw(COMMENTS) + part for part in parts) + draw(COMMENTS)
 
 
@@ -78,8 +98,12 @@ def expected(data: dict[str, object], change: tuple[str, str, Mapping[str, objec
 
 @settings(deadline=None)
 @given(texts(), st.lists(CHANGES, max_size=5))
-def test_changes_of_entries_are_changes_of_the_whole(text: str, changes: list[tuple[str, str, Mapping[str, object]]]) -> None:
-    """After any changes the text means what was wanted, its rows are those that a parser finds, and no comment line is lost."""
+def test_changes_of_entries_are_changes_of_the_whole(
+    text: str, changes: list[tuple[str, str, Mapping[str, object]]]
+) -> None:
+    """After any changes the text means what was wanted, its rows are those that a parser finds, and
+    no comment line is lost.
+    """
     draft = draft_of(text)
     loaded = load_yaml(text.encode(), WHERE)
     assert isinstance(loaded, dict)
@@ -93,12 +117,16 @@ def test_changes_of_entries_are_changes_of_the_whole(text: str, changes: list[tu
             draft.put_top(name, ["x", "y"])
         expected(loaded, change)
         assert load_yaml(draft.text, WHERE) == loaded, draft.text.decode()
-        assert draft.index((0, 0, 0, 0)) == draft_of(draft.text.decode()).index((0, 0, 0, 0)), draft.text.decode()
+        assert draft.index((0, 0, 0, 0)) == draft_of(draft.text.decode()).index((0, 0, 0, 0)), (
+            draft.text.decode()
+        )
     assert draft.text.count(b"# a comment\n") == text.count("# a comment\n")
 
 
 def test_an_unchanged_entry_keeps_its_spelling() -> None:
-    """Setting what is set already changes not one byte; changing a neighbour changes none of its lines."""
+    """Setting what is set already changes not one byte; changing a neighbour changes none of its
+    lines.
+    """
     text = "workflows:\n  a:   {hash: 'C9NMV6V2TQT81',   timestamp: 1}\n  b:\n    hash:  'C9NMV6V2TQT81'\n    timestamp: 1\n"
     draft = draft_of(text)
     draft.put("workflows", "b", {"hash": "C9NMV6V2TQT81"})
@@ -136,10 +164,19 @@ def test_a_text_without_lines_for_each_entry_is_changed_as_a_whole(text: str) ->
 
 @pytest.mark.parametrize("count", [30, 300])
 def test_adding_parses_a_few_lines(
-    registry: Registry, store: Store, make_bundle: Callable[..., Bundle], monkeypatch: pytest.MonkeyPatch, count: int
+    registry: Registry,
+    store: Store,
+    make_bundle: Callable[..., Bundle],
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
 ) -> None:
-    """Once the index is there, a new flow and a new version cost the parser the same few hundred bytes, however long the registry is."""
-    entries = "".join(f"  flow-{number:05}:\n    hash: {HASHES[0]}\n    timestamp: {number}\n" for number in range(count))
+    """Once the index is there, a new flow and a new version cost the parser the same few hundred
+    bytes, however long the registry is.
+    """
+    entries = "".join(
+        f"  flow-{number:05}:\n    hash: {HASHES[0]}\n    timestamp: {number}\n"
+        for number in range(count)
+    )
     grants = "".join(f"  {hash}:\n    policy: {{}}\n    digest: x\n" for hash in HASHES)
     store.registry_path.write_text(f"# mine\ngrants:\n{grants}workflows:\n{entries}")
     registry.read()

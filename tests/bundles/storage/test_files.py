@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import UncagedError
-from uncaged_bundles.storage.files import read_if_there, remove_stale_temporaries, sync_directory, write_atomically
+from uncaged_bundles.storage.files import (
+    read_if_there,
+    remove_stale_temporaries,
+    sync_directory,
+    write_atomically,
+)
 
 
 @pytest.fixture

@@ -16,7 +16,10 @@ HASH = BundleHash("C9NMV6V2TQT81")
 
 
 def ids(count: int) -> list[ThreadId]:
-    return [new_thread_id(1_700_000_000_000 + number, number.to_bytes(10, "big")) for number in range(count)]
+    return [
+        new_thread_id(1_700_000_000_000 + number, number.to_bytes(10, "big"))
+        for number in range(count)
+    ]
 
 
 @pytest.fixture
@@ -42,7 +45,9 @@ def test_each_line_is_read_once(log: Path) -> None:
 
 
 def test_a_torn_line_is_read_when_it_is_whole_and_spoils_no_other(log: Path) -> None:
-    """A reader stops before a line without its end, and passes over what a full disk left of one."""
+    """A reader stops before a line without its end, and passes over what a full disk left of
+    one.
+    """
     one, two = ids(2)
     order.append(log, one)
     with log.open("ab") as file:
@@ -58,7 +63,9 @@ def test_a_torn_line_is_read_when_it_is_whole_and_spoils_no_other(log: Path) -> 
 
 @pytest.mark.parametrize("change", ["removed", "cut", "replaced"])
 def test_another_log_is_noticed(log: Path, change: str) -> None:
-    """A place in a log that was removed, cut or replaced by a longer one is no place in the new one."""
+    """A place in a log that was removed, cut or replaced by a longer one is no place in the new
+    one.
+    """
     for one in ids(5):
         order.append(log, one)
     tail = order.read_since(log, START)
@@ -87,9 +94,17 @@ def test_a_missing_log_is_an_empty_one(log: Path) -> None:
 
 
 def test_children_have_a_place_and_are_not_the_last_start(log: Path) -> None:
-    """A thread that another one started is in the order, and is passed over where the last start of a person is asked for."""
+    """A thread that another one started is in the order, and is passed over where the last start of
+    a person is asked for.
+    """
     one, two, three = ids(3)
-    for text in (one, f"{order.CHILD}{two}", f"{order.TAKEN_UP}{HASH}/{one}", three, f"{order.CHILD}{two}"):
+    for text in (
+        one,
+        f"{order.CHILD}{two}",
+        f"{order.TAKEN_UP}{HASH}/{one}",
+        three,
+        f"{order.CHILD}{two}",
+    ):
         order.append(log, text)
     places = order.start_order(log)
     assert set(places) == {one, two, three}
@@ -98,8 +113,12 @@ def test_children_have_a_place_and_are_not_the_last_start(log: Path) -> None:
     assert order.children(log) == {two}
 
 
-def test_a_line_that_is_not_wholly_written_is_refused(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk may take a part of a line; the caller hears of it, since the line names nothing then."""
+def test_a_line_that_is_not_wholly_written_is_refused(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk may take a part of a line; the caller hears of it, since the line names nothing
+    then.
+    """
     real = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[:5]))
     with pytest.raises(StorageError, match=os.strerror(errno.ENOSPC)):

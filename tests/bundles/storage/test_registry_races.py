@@ -55,7 +55,12 @@ for child in children:
 
 def add_at_once(root: Path, count: int, way: str = "locked") -> set[str]:
     """The names whose add returned."""
-    done = subprocess.run([sys.executable, "-c", FORKED, str(root), str(count), way], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(root), str(count), way],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
@@ -83,13 +88,17 @@ def test_without_the_lock_the_same_hundred_lose_flows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_was_acknowledged_survives_killed_writers(tmp_path: Path) -> None:
-    """Up to every second process is killed while it waits or works, one for each that is done; the others lose nothing."""
+    """Up to every second process is killed while it waits or works, one for each that is done; the
+    others lose nothing.
+    """
     acknowledged = add_at_once(tmp_path, 100, "killing")
     store = Store.open(tmp_path)
     registry = Registry(store)
     snapshot = registry.read()
     assert snapshot.problems == ()
-    assert {f"flow-{number}" for number in range(0, 100, 2)} <= acknowledged <= snapshot.flows.keys()
+    assert (
+        {f"flow-{number}" for number in range(0, 100, 2)} <= acknowledged <= snapshot.flows.keys()
+    )
     assert len(acknowledged) < 100
     for flow in snapshot.flows.values():
         assert registry.granted(store.load_bundle(flow.hash))

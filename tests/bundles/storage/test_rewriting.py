@@ -86,7 +86,9 @@ def test_comments_in_the_registry_survive_every_command(commented: Store, words:
     """Each of them is still there, once, and the registry says what the command did."""
     assert main.run(words) == 0
     text = commented.registry_path.read_text()
-    assert {comment: text.count(f"# {comment}\n") for comment in COMMENTS} == dict.fromkeys(COMMENTS, 1), text
+    assert {comment: text.count(f"# {comment}\n") for comment in COMMENTS} == dict.fromkeys(
+        COMMENTS, 1
+    ), text
     snapshot = Registry(commented).read()
     assert snapshot.problems == ()
     flows = snapshot.flows
@@ -101,7 +103,10 @@ def test_comments_in_the_registry_survive_every_command(commented: Store, words:
         case ["remove", name]:
             assert name not in flows
             assert name in snapshot.removed
-    assert ("one" in flows, "two" in flows) == (words != ["remove", "one"], words != ["remove", "two"])
+    assert ("one" in flows, "two" in flows) == (
+        words != ["remove", "one"],
+        words != ["remove", "two"],
+    )
 
 
 def test_comments_stay_where_they_were(commented: Store) -> None:
@@ -110,7 +115,9 @@ def test_comments_stay_where_they_were(commented: Store) -> None:
     assert main.run(["disable", "one"]) == 0
     after = commented.registry_path.read_text().splitlines()
     changed = [(old, new) for old, new in zip(before, after, strict=False) if old != new]
-    assert changed == [("    enabled: true  # beside enabled", "    enabled: false  # beside enabled")]
+    assert changed == [
+        ("    enabled: true  # beside enabled", "    enabled: false  # beside enabled")
+    ]
     assert main.run(["enable", "one"]) == 0
     assert commented.registry_path.read_text().splitlines()[: len(before)] == before
 
@@ -129,7 +136,9 @@ def test_comments_stay_where_they_were(commented: Store) -> None:
     ],
 )
 def test_odd_texts_keep_their_comment_and_take_the_change(text: str) -> None:
-    """Flow style, empty sections, keys that stand twice, block scalars: the change is made, and the comment is there."""
+    """Flow style, empty sections, keys that stand twice, block scalars: the change is made, and the
+    comment is there.
+    """
     document = Document.parse(text.encode(), "w")
     document.put("workflows", "b", {"x": 3, "when": "12:30:45"})
     document.put("workflows", "a", {"x": 4})
@@ -137,4 +146,6 @@ def test_odd_texts_keep_their_comment_and_take_the_change(text: str) -> None:
     written = document.rewritten()
     assert b"# c\n" in written
     assert Document.parse(written, "w").encode() == Document.parse(document.encode(), "w").encode()
-    assert {entry.key: entry.value() for entry in Document.parse(written, "w").section("workflows")}["b"] == {"x": 3, "when": "12:30:45"}
+    assert {
+        entry.key: entry.value() for entry in Document.parse(written, "w").section("workflows")
+    }["b"] == {"x": 3, "when": "12:30:45"}

@@ -34,7 +34,10 @@ def test_a_base_that_is_too_long_for_a_socket_is_passed_over(tmp_path: Path) -> 
     named = {VARIABLE: str(tmp_path)}
     length = len(os.fsencode(tmp_path / "uncaged"))
     assert runtime_directory(named, max_bytes=length) == tmp_path / "uncaged"
-    assert runtime_directory(named, max_bytes=length - 1, own=tmp_path / "mine") != tmp_path / "uncaged"
+    assert (
+        runtime_directory(named, max_bytes=length - 1, own=tmp_path / "mine")
+        != tmp_path / "uncaged"
+    )
 
 
 def test_a_base_that_others_may_write_to_is_passed_over(tmp_path: Path) -> None:
@@ -60,7 +63,10 @@ def test_a_directory_that_others_can_look_into_is_refused(tmp_path: Path) -> Non
     place.mkdir(mode=0o700)
     for spoil in (_open_up, _make_link, _make_file):
         spoil(place)
-        with pytest.raises(RefusedError, match=f"{place} is not a directory of yours alone; remove it, or set XDG_RUNTIME_DIR"):
+        with pytest.raises(
+            RefusedError,
+            match=f"{place} is not a directory of yours alone; remove it, or set XDG_RUNTIME_DIR",
+        ):
             runtime_directory({VARIABLE: str(tmp_path)})
 
 

@@ -28,13 +28,23 @@ def add_thread(store: Store, hash: BundleHash, now_ms: int, suffix: str = "") ->
 def test_a_store_is_private(tmp_path: Path) -> None:
     """Every directory that opening makes is for its owner alone, the ones above included."""
     store = Store.open(tmp_path / "a" / "b")
-    directories = [tmp_path / "a", store.root, store.bundles, store.logs, store.blobs, store.work, store.run]
+    directories = [
+        tmp_path / "a",
+        store.root,
+        store.bundles,
+        store.logs,
+        store.blobs,
+        store.work,
+        store.run,
+    ]
     assert [path.stat().st_mode & 0o777 for path in directories] == [0o700] * 7
     assert Store.open(tmp_path / "a" / "b") == store
 
 
 def test_the_environment_names_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An argument wins over the variable, the variable over the home directory; an empty variable is none."""
+    """An argument wins over the variable, the variable over the home directory; an empty variable
+    is none.
+    """
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "named"))
     assert Store.open().root == tmp_path / "named"
     assert Store.open(tmp_path / "given").root == tmp_path / "given"
@@ -87,7 +97,9 @@ def test_stored_bytes_are_never_rewritten(store: Store, make_bundle: MakeBundle)
     assert len(list(store.bundles.iterdir())) == 2
 
 
-def test_other_bytes_under_the_same_hash_are_not_replaced(store: Store, make_bundle: MakeBundle) -> None:
+def test_other_bytes_under_the_same_hash_are_not_replaced(
+    store: Store, make_bundle: MakeBundle
+) -> None:
     """XXH64 can be made to collide on purpose: whoever comes second is refused."""
     bundle = make_bundle()
     store.bundle_path(bundle.hash).write_bytes(b"another")
@@ -97,7 +109,9 @@ def test_other_bytes_under_the_same_hash_are_not_replaced(store: Store, make_bun
 
 
 @pytest.mark.parametrize("position", [0, 40, -1])
-def test_a_flipped_byte_is_found_at_every_load(store: Store, make_bundle: MakeBundle, position: int) -> None:
+def test_a_flipped_byte_is_found_at_every_load(
+    store: Store, make_bundle: MakeBundle, position: int
+) -> None:
     """The hash is computed again; the error names the file and what it hashes to now."""
     bundle = make_bundle()
     store.put_bundle(bundle)
@@ -105,7 +119,10 @@ def test_a_flipped_byte_is_found_at_every_load(store: Store, make_bundle: MakeBu
     data = bytearray(path.read_bytes())
     data[position] ^= 1
     path.write_bytes(data)
-    with pytest.raises(DamagedError, match=rf"{bundle.hash}\.py: its bytes have the hash [0-9A-Z]{{13}}, the file was changed"):
+    with pytest.raises(
+        DamagedError,
+        match=rf"{bundle.hash}\.py: its bytes have the hash [0-9A-Z]{{13}}, the file was changed",
+    ):
         store.load_bundle(bundle.hash)
 
 
@@ -123,7 +140,9 @@ def test_a_stored_file_is_validated_again(store: Store, make_bundle: MakeBundle)
         store.load_bundle(bundle.hash, {})
 
 
-@pytest.mark.parametrize("text", ["../../etc/passwd", "", "EYHPV6X8XHTC/", "EYHPV6X8XHTC\0", "a" * 300])
+@pytest.mark.parametrize(
+    "text", ["../../etc/passwd", "", "EYHPV6X8XHTC/", "EYHPV6X8XHTC\0", "a" * 300]
+)
 def test_no_text_becomes_a_path_unchecked(store: Store, text: str) -> None:
     """Every path is made from an id that was read first."""
     with pytest.raises(UsageError):
@@ -142,7 +161,14 @@ def test_threads_are_found_among_strangers(store: Store) -> None:
     archived = add_thread(store, HASH, 2, suffix=".zst")
     both = add_thread(store, OTHER, 3)
     add_thread(store, OTHER, 3, suffix=".zst")
-    strangers = [f"{plain.lower()}.data.jsonl", f"{plain}.info.jsonl", f"{plain}.data.jsonl.torn-5", "x.data.jsonl", ".data.jsonl", plain]
+    strangers = [
+        f"{plain.lower()}.data.jsonl",
+        f"{plain}.info.jsonl",
+        f"{plain}.data.jsonl.torn-5",
+        "x.data.jsonl",
+        ".data.jsonl",
+        plain,
+    ]
     for name in strangers:
         (store.logs / HASH / name).touch()
     (store.logs / "notes").mkdir()
@@ -168,7 +194,9 @@ def test_a_thread_is_named_by_id_start_or_latest(store: Store) -> None:
 def test_several_threads_with_one_start_are_listed(store: Store) -> None:
     """The person is shown what there is, at most ten of them, and asked for more."""
     ids = [add_thread(store, HASH, 1714963200000 + number) for number in range(12)]
-    with pytest.raises(UsageError, match=r"'01hx' is the start of 12 thread ids: .* …; type more") as caught:
+    with pytest.raises(
+        UsageError, match=r"'01hx' is the start of 12 thread ids: .* …; type more"
+    ) as caught:
         store.locate_thread("01hx")
     assert [thread_id in str(caught.value) for thread_id in ids] == [True] * 10 + [False] * 2
 
@@ -183,7 +211,9 @@ def test_text_that_is_no_name_at_all_is_a_usage_error(store: Store, text: str) -
 @pytest.mark.parametrize("text", ["01", "u", "a-flow", "../x", "0\0", "\N{ROCKET}"])
 def test_a_thread_that_is_not_there_is_not_found(store: Store, text: str) -> None:
     """Neither by a start, nor by a word that could start no id, nor as the latest of none."""
-    with pytest.raises(NotFoundError, match=re.escape(f"no thread {text!r}; 'uncaged-workflow threads' lists them")):
+    with pytest.raises(
+        NotFoundError, match=re.escape(f"no thread {text!r}; 'uncaged-workflow threads' lists them")
+    ):
         store.locate_thread(text)
     with pytest.raises(NotFoundError, match="there is no thread yet"):
         store.locate_thread("latest")

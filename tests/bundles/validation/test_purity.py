@@ -6,7 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from uncaged_bundles.validation.modules import ALLOWED_MODULES, EFFECT_FOR_MODULE, MEMBER_REFUSALS, advice
+from uncaged_bundles.validation.modules import (
+    ALLOWED_MODULES,
+    EFFECT_FOR_MODULE,
+    MEMBER_REFUSALS,
+    advice,
+)
 from uncaged_bundles.validation.purity import forbidden_import, imported_names
 
 
@@ -28,7 +33,9 @@ from uncaged_bundles.validation.purity import forbidden_import, imported_names
     ],
 )
 def test_what_only_computes_may_be_imported(source: str) -> None:
-    """The list holds modules by name; a submodule counts by its own name, however it is imported."""
+    """The list holds modules by name; a submodule counts by its own name, however it is
+    imported.
+    """
     assert forbidden_import(ast.parse(source)) is None
 
 
@@ -38,7 +45,11 @@ def test_what_only_computes_may_be_imported(source: str) -> None:
         ("import json\nimport os", 2, "import of 'os': yield a 'script' effect"),
         ("import os.path", 1, "import of 'os.path': yield a 'script' effect"),
         ("import requests", 1, "import of 'requests': yield an 'http' effect"),
-        ("from urllib.request import urlopen", 1, "import from 'urllib.request': yield an 'http' effect"),
+        (
+            "from urllib.request import urlopen",
+            1,
+            "import from 'urllib.request': yield an 'http' effect",
+        ),
         ("import urllib", 1, "import of 'urllib': yield an 'http' effect"),
         ("from urllib import request", 1, "import from 'urllib': yield an 'http' effect"),
         ("import subprocess", 1, "yield a 'script' effect"),
@@ -52,7 +63,11 @@ def test_what_only_computes_may_be_imported(source: str) -> None:
         ("import getpass", 1, "yield an 'ask' effect"),
         ("import wave", 1, "not in the pure part of the standard library"),
         ("import numpy", 1, "not part of Python"),
-        ("from uncaged_bundles.authoring import Workflow", 1, "build it first with 'uncaged-workflow build FILE'"),
+        (
+            "from uncaged_bundles.authoring import Workflow",
+            1,
+            "build it first with 'uncaged-workflow build FILE'",
+        ),
         ("from . import helper", 1, "relative import"),
         ("from .. import helper", 1, "relative import"),
         ("from json import *", 1, "import of everything from 'json'"),
@@ -72,7 +87,9 @@ def test_what_only_computes_may_be_imported(source: str) -> None:
     ],
 )
 def test_a_forbidden_import_names_module_and_effect(source: str, line: int, message: str) -> None:
-    """Wherever the statement stands, its line is found and the effect that does the same work is named."""
+    """Wherever the statement stands, its line is found and the effect that does the same work is
+    named.
+    """
     finding = forbidden_import(ast.parse(source))
     assert finding is not None
     assert finding.line == line
@@ -88,8 +105,14 @@ def test_the_first_import_in_the_file_is_told() -> None:
 
 def test_names_are_known_by_what_they_stand_for() -> None:
     """``import a.b`` binds ``a``; ``as`` binds the whole."""
-    tree = ast.parse("import urllib.parse\nimport xml.etree.ElementTree as ET\nfrom datetime import datetime as dt")
-    assert imported_names(tree) == {"urllib": "urllib", "ET": "xml.etree.ElementTree", "dt": "datetime.datetime"}
+    tree = ast.parse(
+        "import urllib.parse\nimport xml.etree.ElementTree as ET\nfrom datetime import datetime as dt"
+    )
+    assert imported_names(tree) == {
+        "urllib": "urllib",
+        "ET": "xml.etree.ElementTree",
+        "dt": "datetime.datetime",
+    }
 
 
 @pytest.mark.slow
@@ -97,7 +120,9 @@ def test_every_allowed_module_exists() -> None:
     """A word on the list that no Python knows would be a slip of the pen."""
     names = " ".join(sorted(ALLOWED_MODULES - {"__future__"}))
     done = subprocess.run(
-        [sys.executable, "-I", "-W", "ignore", "-c", f"import {names.replace(' ', ', ')}"], capture_output=True, check=False
+        [sys.executable, "-I", "-W", "ignore", "-c", f"import {names.replace(' ', ', ')}"],
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

@@ -58,11 +58,31 @@ def test_ordinary_code_passes(source: str) -> None:
         ("breakpoint()", 1, 0, "'breakpoint' is refused"),
         ("getattr(x, 'a')", 1, 0, "'getattr' is refused: an attribute is written out"),
         ("setattr(x, 'a', 1)", 1, 0, "'setattr' is refused"),
-        ("import json\njson.seen = 1", 2, 0, "json.seen is not the bundle's to change: all threads of a bundle share the standard library"),
-        ("import json\njson.JSONEncoder.x += 1", 2, 0, "json.JSONEncoder.x is not the bundle's to change"),
-        ("from json import JSONEncoder as E\ndel E.default", 2, 4, "json.JSONEncoder.default is not the bundle's to change"),
+        (
+            "import json\njson.seen = 1",
+            2,
+            0,
+            "json.seen is not the bundle's to change: all threads of a bundle share the standard library",
+        ),
+        (
+            "import json\njson.JSONEncoder.x += 1",
+            2,
+            0,
+            "json.JSONEncoder.x is not the bundle's to change",
+        ),
+        (
+            "from json import JSONEncoder as E\ndel E.default",
+            2,
+            4,
+            "json.JSONEncoder.default is not the bundle's to change",
+        ),
         ("import string\nfor string.x in y: pass", 2, 4, "string.x is not the bundle's to change"),
-        ("import calendar\ncalendar.month_name[1] = 'x'", 2, 0, "calendar.month_name is not the bundle's to change"),
+        (
+            "import calendar\ncalendar.month_name[1] = 'x'",
+            2,
+            0,
+            "calendar.month_name is not the bundle's to change",
+        ),
         ("delattr(x, 'a')", 1, 0, "'delattr' is refused"),
         ("vars()", 1, 0, "'vars' is refused: use a dict of your own"),
         ("globals()['x']", 1, 0, "'globals' is refused"),
@@ -92,22 +112,41 @@ def test_ordinary_code_passes(source: str) -> None:
         ("import random as r\nr.choice([])", 2, 0, "'random.choice' is refused"),
         ("import random\nx = random", 2, 4, "random may not be handed around"),
         ("import random\nf(random)", 2, 2, "random may not be handed around"),
-        ("def f():\n    import random\n    random.shuffle([])", 3, 4, "'random.shuffle' is refused"),
+        (
+            "def f():\n    import random\n    random.shuffle([])",
+            3,
+            4,
+            "'random.shuffle' is refused",
+        ),
         ("import random\nrandom.Random()", 2, 0, "random.Random without a seed"),
         ("from random import Random\nRandom(None)", 2, 0, "random.Random without a seed"),
         ("import random\nrandom.Random(x=None)", 2, 0, "random.Random without a seed"),
         ("import uuid\nuuid.uuid4()", 2, 0, "'uuid.uuid4' is refused"),
         ("import uuid\nuuid.uuid1()", 2, 0, "'uuid.uuid1' is refused"),
-        ("import datetime as d\nd.datetime.now()", 2, 0, "'datetime.datetime.now' is refused: take the time from options"),
+        (
+            "import datetime as d\nd.datetime.now()",
+            2,
+            0,
+            "'datetime.datetime.now' is refused: take the time from options",
+        ),
         ("from datetime import date\ndate.today()", 2, 0, "'datetime.date.today' is refused"),
         ("import types\ntypes.FunctionType", 2, 0, "'types.FunctionType' is refused"),
-        ("import dataclasses\ndataclasses.sys.modules", 2, 0, "'dataclasses.sys' is refused: it is no public part"),
+        (
+            "import dataclasses\ndataclasses.sys.modules",
+            2,
+            0,
+            "'dataclasses.sys' is refused: it is no public part",
+        ),
         ("import random\nrandom._os", 2, 0, "'random._os' is refused"),
         ("import re\nre._compiler", 2, 0, "'re._compiler' is refused"),
     ],
 )
-def test_what_reaches_further_is_refused_at_its_place(source: str, line: int, column: int, message: str) -> None:
-    """Evaluation of text, the interpreter's insides and chance without a seed have no place in a bundle."""
+def test_what_reaches_further_is_refused_at_its_place(
+    source: str, line: int, column: int, message: str
+) -> None:
+    """Evaluation of text, the interpreter's insides and chance without a seed have no place in a
+    bundle.
+    """
     finding = forbidden_reach(ast.parse(source))
     assert finding is not None
     assert (finding.line, finding.column) == (line, column)
@@ -118,7 +157,8 @@ def test_what_reaches_further_is_refused_at_its_place(source: str, line: int, co
     "source",
     [
         "if never:\n    eval = None\neval('1')",  # a module's binding may never happen
-        "class A:\n    open = 1\n    def f(self):\n        return open('x')",  # a class's names are not its methods'
+        # a class's names are not its methods'
+        "class A:\n    open = 1\n    def f(self):\n        return open('x')",
         "def f():\n    global eval\n    eval = 1\n    eval('1')",
         "def f():\n    eval = 1\n    del eval\n    eval('1')",
         "def f():\n    try:\n        x\n    except E as eval:\n        pass\n    eval('1')",
@@ -135,7 +175,9 @@ def test_what_reaches_further_is_refused_at_its_place(source: str, line: int, co
     ],
 )
 def test_only_a_binding_that_is_certain_shadows_a_refused_name(source: str) -> None:
-    """A function's own names are certain; everything that could fall through to the builtin is not."""
+    """A function's own names are certain; everything that could fall through to the builtin is
+    not.
+    """
     assert forbidden_reach(ast.parse(source)) is not None
 
 

@@ -26,7 +26,10 @@ def test_valid_schemas_pass(schema: dict[str, object]) -> None:
         ({"type": "objekt"}, r"^roles\.type: is not valid JSON Schema: 'objekt'"),
         ({"properties": {"a": {"minimum": "1"}}}, r"^roles\.properties\.a\.minimum: is not valid"),
         ({"required": "a"}, r"^roles\.required: is not valid"),
-        ({"$ref": "https://nobody.example/schema"}, r"^roles\.\$ref: refers to 'https://nobody.example/schema'"),
+        (
+            {"$ref": "https://nobody.example/schema"},
+            r"^roles\.\$ref: refers to 'https://nobody.example/schema'",
+        ),
         ({"allOf": [{"$ref": "other.json"}]}, r"^roles\.allOf\[0\]\.\$ref: refers to 'other.json'"),
     ],
 )

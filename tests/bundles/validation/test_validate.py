@@ -37,7 +37,11 @@ def test_a_bundle_is_its_bytes_its_hash_and_what_it_says(make_source: MakeSource
     """Validation keeps the bytes as they are."""
     source = make_source(policy={"null": {}})
     bundle = read_bundle(source)
-    assert (bundle.source, bundle.hash, bundle.descriptor.name) == (source, bundle_hash(source), "demo")
+    assert (bundle.source, bundle.hash, bundle.descriptor.name) == (
+        source,
+        bundle_hash(source),
+        "demo",
+    )
     assert not bundle.trusted
 
 
@@ -46,7 +50,10 @@ def test_a_bundle_is_its_bytes_its_hash_and_what_it_says(make_source: MakeSource
     [
         (b"x = 1\n# \xff", "line 2, column 3: byte 0xff is not UTF-8"),
         ("é = '\0'", "line 1, column 6: a NUL character is not Python"),
-        ("# coding: latin-1\n" + LITERAL + RUN, "line 1, column 11: a bundle is UTF-8, but this line says 'latin-1'"),
+        (
+            "# coding: latin-1\n" + LITERAL + RUN,
+            "line 1, column 11: a bundle is UTF-8, but this line says 'latin-1'",
+        ),
         ("\ufeff" + LITERAL + RUN, "line 1, column 1: not Python"),
         (LITERAL + "def run(:", "line 2, column 9: not Python: "),
         ("export const descriptor = {}", "build it first with 'uncaged-workflow build FILE'"),
@@ -60,38 +67,79 @@ def test_a_bundle_is_its_bytes_its_hash_and_what_it_says(make_source: MakeSource
         ),
         ('{"name": "block flow", "active": true}', "build it first"),
         ("descriptor: dict\n" + RUN, "line 1, column 1: 'descriptor' has no value of its own"),
-        (LITERAL + "descriptor |= {}\n" + RUN, "line 2, column 1: 'descriptor' is assigned a second time"),
+        (
+            LITERAL + "descriptor |= {}\n" + RUN,
+            "line 2, column 1: 'descriptor' is assigned a second time",
+        ),
         (LITERAL + LITERAL + RUN, "line 2, column 1: 'descriptor' is assigned a second time"),
-        ("é = 1; descriptor = dict(a=1)", "line 1, column 21: 'descriptor' is not a literal: a call stands in it ('dict(a=1)')"),
-        ("descriptor = {\n  'a': f'{x}'}", "line 2, column 8: 'descriptor' is not a literal: an f-string"),
-        ("descriptor = {'a': ['b', NAME]}", "line 1, column 26: 'descriptor' is not a literal: a name stands in it"),
-        ("descriptor = {'a': 'b' + 'c'}", "line 1, column 20: 'descriptor' is not a literal: a sum"),
+        (
+            "é = 1; descriptor = dict(a=1)",
+            "line 1, column 21: 'descriptor' is not a literal: a call stands in it ('dict(a=1)')",
+        ),
+        (
+            "descriptor = {\n  'a': f'{x}'}",
+            "line 2, column 8: 'descriptor' is not a literal: an f-string",
+        ),
+        (
+            "descriptor = {'a': ['b', NAME]}",
+            "line 1, column 26: 'descriptor' is not a literal: a name stands in it",
+        ),
+        (
+            "descriptor = {'a': 'b' + 'c'}",
+            "line 1, column 20: 'descriptor' is not a literal: a sum",
+        ),
         ("descriptor = {**other}", "line 1, column 17: 'descriptor' is not a literal: a name"),
-        ("descriptor = {['a']: 1}", "line 1, column 14: 'descriptor' is not a literal: unhashable type"),
-        ("descriptor = {'a': 1,\n 'a': 2}", "line 2, column 2: the key 'a' stands twice in one mapping"),
-        ("descriptor = {'contract': 1, 'policy': {'http': {},\n 'http': {}}}", "line 2, column 2: the key 'http' stands twice"),
+        (
+            "descriptor = {['a']: 1}",
+            "line 1, column 14: 'descriptor' is not a literal: unhashable type",
+        ),
+        (
+            "descriptor = {'a': 1,\n 'a': 2}",
+            "line 2, column 2: the key 'a' stands twice in one mapping",
+        ),
+        (
+            "descriptor = {'contract': 1, 'policy': {'http': {},\n 'http': {}}}",
+            "line 2, column 2: the key 'http' stands twice",
+        ),
         ("descriptor = []\n" + RUN, "line 1, column 14: descriptor: must be a mapping"),
-        (LITERAL.replace("'task'", "'chore'") + RUN, "column 73: descriptor.kind: 'chore' is not one of workflow"),
-        (LITERAL.replace("'name': 'demo', ", "") + RUN, "line 1, column 14: descriptor.name: is missing"),
+        (
+            LITERAL.replace("'task'", "'chore'") + RUN,
+            "column 73: descriptor.kind: 'chore' is not one of workflow",
+        ),
+        (
+            LITERAL.replace("'name': 'demo', ", "") + RUN,
+            "line 1, column 14: descriptor.name: is missing",
+        ),
         (LITERAL, "line 1, column 1: no function 'run' in the file"),
         (LITERAL + "run = 1\n", "no function 'run' in the file"),
-        (LITERAL + "if x:\n    def run(input, options):\n        yield\n", "no function 'run' in the file"),
+        (
+            LITERAL + "if x:\n    def run(input, options):\n        yield\n",
+            "no function 'run' in the file",
+        ),
         (LITERAL + RUN + RUN, "line 4, column 1: 'run' is defined a second time"),
         (LITERAL + "async def run(input, options):\n    yield", "line 2, column 1: 'run' is async"),
-        (LITERAL + "def run(input, options):\n    return 1", "line 2, column 1: 'run' is no generator function"),
+        (
+            LITERAL + "def run(input, options):\n    return 1",
+            "line 2, column 1: 'run' is no generator function",
+        ),
         (
             LITERAL
             + "def run(input, options):\n    def g():\n        yield\n    h = lambda: (yield)\n    class A:\n        def i(s): yield",
             "'run' is no generator function",
         ),
-        (LITERAL + "def run(input):\n    yield", "line 2, column 1: 'run' must take two arguments: (input, options)"),
+        (
+            LITERAL + "def run(input):\n    yield",
+            "line 2, column 1: 'run' must take two arguments: (input, options)",
+        ),
         (LITERAL + "def run(a, b, c):\n    yield", "'run' must take two arguments"),
         (LITERAL + "def run(a, b, *, c):\n    yield", "'run' must take two arguments"),
         (LITERAL + RUN + "import os", "line 4, column 1: import of 'os': yield a 'script' effect"),
         (LITERAL + RUN + "x = 'é'; eval('1')", "line 4, column 10: 'eval' is refused"),
     ],
 )
-def test_each_rule_has_its_own_error_with_line_and_column(source: str | bytes, message: str) -> None:
+def test_each_rule_has_its_own_error_with_line_and_column(
+    source: str | bytes, message: str
+) -> None:
     """Lines and columns count from 1, in characters, and the sentence says what to do."""
     found = refusal(source)
     assert re.match(r"line \d+, column \d+: ", found)
@@ -99,14 +147,30 @@ def test_each_rule_has_its_own_error_with_line_and_column(source: str | bytes, m
 
 
 @pytest.mark.parametrize(
-    "parameters", ["input, options", "input, options, /", "*args", "input, options=None", "a, b, c=1, *rest, d=2, **more", "a=1, *b"]
+    "parameters",
+    [
+        "input, options",
+        "input, options, /",
+        "*args",
+        "input, options=None",
+        "a, b, c=1, *rest, d=2, **more",
+        "a=1, *b",
+    ],
 )
 def test_run_takes_input_and_options(parameters: str) -> None:
     """Whatever can be called with two positional arguments will do."""
     read_bundle(f"{LITERAL}def run({parameters}):\n    yield".encode())
 
 
-@pytest.mark.parametrize("body", ["return (yield)", "yield from helper()", "x = [1]; x.append((yield {}))", "if 0:\n        yield"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return (yield)",
+        "yield from helper()",
+        "x = [1]; x.append((yield {}))",
+        "if 0:\n        yield",
+    ],
+)
 def test_a_yield_of_its_own_makes_a_generator(body: str) -> None:
     """Python's own rule: any yield in the function itself, reachable or not."""
     read_bundle(f"{LITERAL}def run(input, options):\n    {body}\n".encode())
@@ -132,50 +196,88 @@ def test_a_trusted_bundle_may_import_what_it_likes(make_source: MakeSource) -> N
     code = {"head": "import os, requests\n", "tail": "eval('1')\n"}
     assert read_bundle(make_source(policy={"trusted": True}, **code)).trusted
     assert "import of 'os'" in refusal(make_source(policy={"trusted": False}, **code))
-    assert "no generator function" in refusal(make_source(policy={"trusted": True}, body="    pass\n"))
+    assert "no generator function" in refusal(
+        make_source(policy={"trusted": True}, body="    pass\n")
+    )
     assert "descriptor.kind" in refusal(make_source(policy={"trusted": True}, kind="x"))
 
 
 def test_reading_runs_nothing(make_source: MakeSource, tmp_path: Path) -> None:
     """The file's own code leaves no trace, at any level."""
     trace = tmp_path / "trace"
-    read_bundle(make_source(policy={"trusted": True}, head=f"open({str(trace)!r}, 'w')\n", tail=f"open({str(trace)!r}, 'w')\n"))
+    read_bundle(
+        make_source(
+            policy={"trusted": True},
+            head=f"open({str(trace)!r}, 'w')\n",
+            tail=f"open({str(trace)!r}, 'w')\n",
+        )
+    )
     assert not trace.exists()
 
 
 def test_a_mark_that_is_no_known_claim_is_refused(make_source: MakeSource) -> None:
-    """A misspelt claim would be read as none; a claim needs a workspace if an agent makes it; a property may have any name."""
+    """A misspelt claim would be read as none; a claim needs a workspace if an agent makes it; a
+    property may have any name.
+    """
 
     def role(claim: object) -> dict[str, object]:
-        return {"planner": {**ROLE, "schema": {"type": "object", "properties": {"branch": {"type": "string", "x-claim": claim}}}}}
+        return {
+            "planner": {
+                **ROLE,
+                "schema": {
+                    "type": "object",
+                    "properties": {"branch": {"type": "string", "x-claim": claim}},
+                },
+            }
+        }
 
     def read(claim: object, **policy: object) -> None:
         read_bundle(make_source(roles=role(claim), policy=policy), check_schemas=True)
 
     read("git.branch", role={"workspace": "read"})
     read("git.branch")
-    with pytest.raises(BundleError, match=r"branch\.x-claim: 'git\.brnch' is not a claim that can be checked \(known: git\.branch, "):
+    with pytest.raises(
+        BundleError,
+        match=r"branch\.x-claim: 'git\.brnch' is not a claim that can be checked \(known: git\.branch, ",
+    ):
         read("git.brnch", role={"workspace": "read"})
-    with pytest.raises(BundleError, match=r"x-claim: is compared with the workspace, but the policy's role has none"):
+    with pytest.raises(
+        BundleError,
+        match=r"x-claim: is compared with the workspace, but the policy's role has none",
+    ):
         read("git.branch", role={})
-    named = {"planner": {**ROLE, "schema": {"type": "object", "properties": {"x-claim": {"type": "string"}}}}}
+    named = {
+        "planner": {
+            **ROLE,
+            "schema": {"type": "object", "properties": {"x-claim": {"type": "string"}}},
+        }
+    }
     read_bundle(make_source(roles=named, policy={"role": {}}), check_schemas=True)
 
 
 def test_schemas_are_checked_when_asked(make_source: MakeSource) -> None:
-    """At `add` role schemas and parameters are valid JSON Schema; the error has line, column and dotted path."""
+    """At `add` role schemas and parameters are valid JSON Schema; the error has line, column and
+    dotted path.
+    """
     source = make_source(roles={"planner": ROLE})
     assert read_bundle(source).descriptor.roles["planner"].schema == {"type": "objekt"}
-    with pytest.raises(BundleError, match=r"^line 1, column \d+: descriptor\.roles\.planner\.schema\.type: is not valid JSON Schema"):
+    with pytest.raises(
+        BundleError,
+        match=r"^line 1, column \d+: descriptor\.roles\.planner\.schema\.type: is not valid JSON Schema",
+    ):
         read_bundle(source, check_schemas=True)
-    with pytest.raises(BundleError, match=r"descriptor\.parameters\.type: is not valid JSON Schema"):
+    with pytest.raises(
+        BundleError, match=r"descriptor\.parameters\.type: is not valid JSON Schema"
+    ):
         read_bundle(make_source(parameters={"type": 1}), check_schemas=True)
 
 
 def test_a_foreign_effect_is_known_when_the_caller_knows_it(make_source: MakeSource) -> None:
     """Other distributions bring effects; without them the policy is refused by name."""
     source = make_source(policy={"mail": {"to": ["a@b.c"]}})
-    assert read_bundle(source, {"mail": MailLimits}).descriptor.policy.limits == {"mail": {"to": ["a@b.c"]}}
+    assert read_bundle(source, {"mail": MailLimits}).descriptor.policy.limits == {
+        "mail": {"to": ["a@b.c"]}
+    }
     assert "descriptor.policy.mail: 'mail' is not an effect" in refusal(source)
 
 
@@ -208,8 +310,13 @@ def test_depth_is_an_error_and_not_a_crash(bomb: str) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text(st.characters(exclude_categories=["Cs"])),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+        ),
         max_leaves=12,
     )
 )
@@ -224,7 +331,10 @@ def test_json_data_survives_the_descriptor(value: object) -> None:
     json.dumps(value)
 
 
-@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="surrogatepass")))
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(lambda text: text.encode(errors="surrogatepass"))
+)
 def test_any_bytes_are_a_bundle_or_a_bundle_error(source: bytes) -> None:
     """No input reaches the caller as another exception."""
     with pytest.raises(BundleError, match=r"^line \d+, column \d+: "):

@@ -20,7 +20,9 @@ def policy(**limits: object) -> Policy:
         (policy(private=True), policy(), "http: private was yes, is left to the default now"),
     ],
 )
-def test_what_a_version_may_no_longer_do_is_said_from_before_to_after(before: Policy, after: Policy, lost: str) -> None:
+def test_what_a_version_may_no_longer_do_is_said_from_before_to_after(
+    before: Policy, after: Policy, lost: str
+) -> None:
     """Never as if the old version came after the new one."""
     assert lost in [backwards(sentence) for sentence in widening(after, before)]
 

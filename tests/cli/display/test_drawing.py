@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from uncaged_cli.display.drawing import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
+from uncaged_cli.display.drawing import (
+    Edge,
+    as_mermaid,
+    as_path,
+    as_text,
+    edges_of_table,
+    merge,
+    path_of,
+)
 
 TABLE = {
     "__start__": {"": ("planner",)},
@@ -54,7 +62,9 @@ def test_a_name_cannot_break_mermaid() -> None:
 
 
 def test_a_path_follows_the_role_steps() -> None:
-    """The label of an edge is what its source reported; the end is drawn when the thread completed."""
+    """The label of an edge is what its source reported; the end is drawn when the thread
+    completed.
+    """
     path = path_of(RECORDS, ended=True)
     assert path == [
         Edge("__start__", "", "planner"),
@@ -68,7 +78,9 @@ def test_a_path_follows_the_role_steps() -> None:
 
 
 def test_a_path_is_counted_over_the_table() -> None:
-    """Edges that were taken are counted; one that the table lacks is added; an unlabelled one takes any status."""
+    """Edges that were taken are counted; one that the table lacks is added; an unlabelled one takes
+    any status.
+    """
     path = [*path_of(RECORDS, ended=True), Edge("coder", "odd", "planner")]
     edges, taken = merge(edges_of_table(TABLE), path)
     assert edges[-1] == Edge("coder", "odd", "planner")

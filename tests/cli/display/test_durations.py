@@ -57,7 +57,14 @@ def test_an_old_time_is_said_by_its_date() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "age_ms"), [("30d", 30 * DAY_MS), ("12 h", 12 * HOUR_MS), ("45min", 45 * MINUTE_MS), ("2W", 14 * DAY_MS), ("0d", 0)]
+    ("text", "age_ms"),
+    [
+        ("30d", 30 * DAY_MS),
+        ("12 h", 12 * HOUR_MS),
+        ("45min", 45 * MINUTE_MS),
+        ("2W", 14 * DAY_MS),
+        ("0d", 0),
+    ],
 )
 def test_an_age_is_a_number_and_a_unit(text: str, age_ms: int) -> None:
     """All units that a person would type, in any case."""

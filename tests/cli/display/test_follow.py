@@ -22,9 +22,17 @@ def summary(status: State, updated_ms: int) -> ThreadSummary:
 
 
 def test_an_interruption_is_shown_as_the_follower_was_told_of_it() -> None:
-    """A worker's word about a broken disk counts more than an end record that was never flushed; other states are read from the store."""
+    """A worker's word about a broken disk counts more than an end record that was never flushed;
+    other states are read from the store.
+    """
     end = {"end": "completed", "result": {"success": True}}
     view = ThreadView(summary=summary("completed", 1), start={}, records=[], end=end)
-    shown = stopped(view, {"status": "interrupted", "message": "/disk: the flush failed", "steps": 0})
-    assert (shown.summary.status, shown.summary.message, shown.end) == ("interrupted", "/disk: the flush failed", None)
+    shown = stopped(
+        view, {"status": "interrupted", "message": "/disk: the flush failed", "steps": 0}
+    )
+    assert (shown.summary.status, shown.summary.message, shown.end) == (
+        "interrupted",
+        "/disk: the flush failed",
+        None,
+    )
     assert stopped(view, {"status": "completed", "message": "", "steps": 0}) is view

@@ -9,13 +9,19 @@ from uncaged_cli.display import jsonout
 
 
 def test_a_document_is_lossless_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters and direction overrides travel as escapes: a terminal sees ASCII, a program gets every character."""
+    """Control characters and direction overrides travel as escapes: a terminal sees ASCII, a
+    program gets every character.
+    """
     value = {"text": "\x1b[2J\x9b31m\u202e漢", "list": (1, 2), "set": frozenset("ba")}
     jsonout.document(value)
     printed = capsys.readouterr().out
     assert printed.isascii()
     assert "\x1b" not in printed
-    assert json.loads(printed) == {"text": "\x1b[2J\x9b31m\u202e漢", "list": [1, 2], "set": ["a", "b"]}
+    assert json.loads(printed) == {
+        "text": "\x1b[2J\x9b31m\u202e漢",
+        "list": [1, 2],
+        "set": ["a", "b"],
+    }
 
 
 def test_a_line_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

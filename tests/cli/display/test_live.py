@@ -17,7 +17,12 @@ STEP = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=1_000)
 
 def console(width: int = 60, *, colour: bool = True) -> Console:
     return Console(
-        file=io.StringIO(), width=width, force_terminal=True, color_system="standard" if colour else None, legacy_windows=False, _environ={}
+        file=io.StringIO(),
+        width=width,
+        force_terminal=True,
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+        _environ={},
     )
 
 
@@ -41,7 +46,9 @@ def test_the_moving_line_says_what_is_in_flight_and_for_how_long() -> None:
 def test_an_attempt_is_named() -> None:
     """From the second attempt on, the line says which."""
     moving = MovingLine(lambda: 1_000)
-    moving.step = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=1_000, attempt=2)
+    moving.step = OpenStep(
+        seq=2, label="coder", kind="role", body=None, started_ms=1_000, attempt=2
+    )
     target = console(colour=False)
     target.print(moving)
     assert "coder (attempt 2) 0 s" in written(target)
@@ -52,20 +59,34 @@ def test_rich_markup_in_an_answer_is_text() -> None:
     target = console()
     view = LiveView(target, now_ms=lambda: 0)
     with view:
-        row = Row(mark="done", seq="1", label="[red]x", detail="[link=http://bad]y[/link] \x1b]0;t\x07", duration_ms=None, by="")
+        row = Row(
+            mark="done",
+            seq="1",
+            label="[red]x",
+            detail="[link=http://bad]y[/link] \x1b]0;t\x07",
+            duration_ms=None,
+            by="",
+        )
         view.heard(Heard(record={}, row=row, open=None))
     assert "[link=http://bad]y[/link]" in written(target)
     assert "]0;t" not in written(target)
 
 
-def test_the_view_ends_with_the_last_words_and_a_quiet_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_view_ends_with_the_last_words_and_a_quiet_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """After the ending the cursor is shown again and nothing moves."""
     target = console()
     with LiveView(target, now_ms=lambda: 5_000) as view:
         view.opening({"threadId": "01T", "name": "x", "hash": "H", "sandbox": "bubblewrap"})
         view.heard(Heard(record={}, row=None, open=STEP))
         view.progress({"message": "working"})
-        view.ending(Ending(word="limit", exit_code=6, message="10 rounds", branch=None, commands=("resume",)), {"tookMs": 61_000})
+        view.ending(
+            Ending(
+                word="limit", exit_code=6, message="10 rounds", branch=None, commands=("resume",)
+            ),
+            {"tookMs": 61_000},
+        )
     text = written(target)
     assert "limit" in text
     assert "after 1 min 1 s" in text
@@ -75,15 +96,28 @@ def test_the_view_ends_with_the_last_words_and_a_quiet_terminal(capsys: pytest.C
 
 def test_seconds_do_not_flicker() -> None:
     """A running clock has no tenths."""
-    assert [spell_seconds(ms) for ms in (-1, 999, 1_999, 61_900)] == ["0 s", "0 s", "1 s", "1 min 1 s"]
+    assert [spell_seconds(ms) for ms in (-1, 999, 1_999, 61_900)] == [
+        "0 s",
+        "0 s",
+        "1 s",
+        "1 min 1 s",
+    ]
 
 
 def test_the_work_in_flight_is_seen() -> None:
-    """Time, tokens, money, tool, file and the last words; what is not said again stays, and a new tool forgets the file before."""
+    """Time, tokens, money, tool, file and the last words; what is not said again stays, and a new
+    tool forgets the file before.
+    """
     target = console(120, colour=False)
     view = LiveView(target, now_ms=lambda: 43_500)
     view.heard(Heard(record={}, row=None, open=STEP))
-    view.progress({"tool": "edit", "file": "add.py", "usage": {"inputTokens": 1200, "outputTokens": 30, "cost": 0.0125}})
+    view.progress(
+        {
+            "tool": "edit",
+            "file": "add.py",
+            "usage": {"inputTokens": 1200, "outputTokens": 30, "cost": 0.0125},
+        }
+    )
     view.progress({"text": "now the \x1b[2J tests"})
     target.print(view._moving)
     view.progress({"tool": "run", "text": "pytest"})

@@ -10,7 +10,15 @@ START = {"threadId": "01T", "name": "solve-issue", "hash": "C9NMV6V2TQT81", "san
 
 def test_the_first_line_says_what_runs_where_and_by_whom() -> None:
     """Thread, version, sandbox, agent and the reason for it."""
-    agents = {"default": {"name": "repair", "use": "repair", "settings": {}, "reason": "no key and no coding agent found"}, "roles": {}}
+    agents = {
+        "default": {
+            "name": "repair",
+            "use": "repair",
+            "settings": {},
+            "reason": "no key and no coding agent found",
+        },
+        "roles": {},
+    }
     assert opening({**START, "agents": agents}) == (
         "thread 01T: solve-issue@C9NMV6V2TQT81, sandbox bubblewrap, agent repair (no key and no coding agent found)"
     )
@@ -20,7 +28,9 @@ def test_a_fork_says_where_it_came_from() -> None:
     """The source thread and the step stand in the line."""
     line = opening({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X"}})
     assert line.endswith("sandbox bubblewrap, fork of 01S at step 2")
-    line = opening({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X", "instead": True}})
+    line = opening(
+        {**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X", "instead": True}}
+    )
     assert line.endswith("fork of 01S at step 2, its outcome replaced")
 
 
@@ -29,7 +39,10 @@ def test_a_fork_says_where_it_came_from() -> None:
     [
         (None, ""),
         ({}, ""),
-        ({"default": {"name": "repair", "use": "repair", "reason": ""}, "roles": {}}, "agent repair"),
+        (
+            {"default": {"name": "repair", "use": "repair", "reason": ""}, "roles": {}},
+            "agent repair",
+        ),
         (
             {
                 "default": {"name": "repair", "reason": "asked for"},
@@ -38,13 +51,32 @@ def test_a_fork_says_where_it_came_from() -> None:
             "agent repair (asked for), coder by claude (config.yaml: roles.coder)",
         ),
         (
-            {"default": {"name": "codex", "reason": "asked for", "limits": "told of the policy's tools, not held to it"}, "roles": {}},
+            {
+                "default": {
+                    "name": "codex",
+                    "reason": "asked for",
+                    "limits": "told of the policy's tools, not held to it",
+                },
+                "roles": {},
+            },
             "agent codex (asked for; told of the policy's tools, not held to it)",
         ),
         (
             {
-                "default": {"name": "acp", "use": "acp", "settings": {"argv": ["/a b/agent", "-k", "v"]}, "reason": "asked for"},
-                "roles": {"coder": {"name": "scripted", "use": "scripted", "settings": {"file": "/a.yaml"}, "reason": "asked for"}},
+                "default": {
+                    "name": "acp",
+                    "use": "acp",
+                    "settings": {"argv": ["/a b/agent", "-k", "v"]},
+                    "reason": "asked for",
+                },
+                "roles": {
+                    "coder": {
+                        "name": "scripted",
+                        "use": "scripted",
+                        "settings": {"file": "/a.yaml"},
+                        "reason": "asked for",
+                    }
+                },
             },
             "agent acp '/a b/agent' (asked for), coder by scripted /a.yaml (asked for)",
         ),

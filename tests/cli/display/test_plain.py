@@ -13,8 +13,21 @@ from uncaged_cli.display.unfolded import unfolded
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Row
 
-ROW = Row(mark="done", seq="2", label="coder", detail="phase-done: " + "word " * 39 + "word", duration_ms=3_210, by="repair")
-ENDING = Ending(word="completed", exit_code=0, message="fixed", branch="uncaged/x", commands=("git merge uncaged/x",))
+ROW = Row(
+    mark="done",
+    seq="2",
+    label="coder",
+    detail="phase-done: " + "word " * 39 + "word",
+    duration_ms=3_210,
+    by="repair",
+)
+ENDING = Ending(
+    word="completed",
+    exit_code=0,
+    message="fixed",
+    branch="uncaged/x",
+    commands=("git merge uncaged/x",),
+)
 
 
 def text_of(pieces: list[Piece]) -> str:
@@ -36,7 +49,9 @@ def test_a_row_fits_the_terminal(width: int) -> None:
 
 def test_a_failure_says_so_in_words() -> None:
     """Colour is never the only sign."""
-    failed = Row(mark="failed", seq="1", label="http", detail="timeout: 5 s", duration_ms=None, by="")
+    failed = Row(
+        mark="failed", seq="1", label="http", detail="timeout: 5 s", duration_ms=None, by=""
+    )
     assert "failed: timeout: 5 s" in text_of(row_pieces(failed, width=None))
 
 
@@ -57,12 +72,16 @@ def test_the_view_prints_finished_things_only(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_failed_try_is_shown_as_it_happens() -> None:
-    """A try of an outage is a line of its own, without being asked for; the trace of a failed bundle stands below the last words."""
+    """A try of an outage is a line of its own, without being asked for; the trace of a failed
+    bundle stands below the last words.
+    """
     stream = io.StringIO()
     step = OpenStep(seq=2, label="llm", kind="llm", body=None, started_ms=0)
     with PlainView(stream) as view:
         view.heard(Heard(record={}, row=None, open=step))
-        view.progress({"text": "http://127.0.0.1:1 answered 503: busy; try 2 of 4 in 0.5 s", "try": 2})
+        view.progress(
+            {"text": "http://127.0.0.1:1 answered 503: busy; try 2 of 4 in 0.5 s", "try": 2}
+        )
         view.ending(replace(ENDING, details=("ValueError at line 7", "     7 | raise")), {})
     lines = stream.getvalue().splitlines()
     assert lines[0].split()[:3] == ["2", "llm", "…"]
@@ -71,23 +90,44 @@ def test_a_failed_try_is_shown_as_it_happens() -> None:
 
 
 def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:
-    """A line for each tool, file and last words that are new; then the answer, its data and what it used up."""
+    """A line for each tool, file and last words that are new; then the answer, its data and what it
+    used up.
+    """
     stream = io.StringIO()
     step = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=0)
     record = {
         "content": "Mended.\n\x1b[2JTwice.",
         "meta": {"status": "done"},
-        "usage": {"inputTokens": 10, "outputTokens": 2, "cost": 0.5, "turns": 3, "seconds": 62, "model": "tiny"},
+        "usage": {
+            "inputTokens": 10,
+            "outputTokens": 2,
+            "cost": 0.5,
+            "turns": 3,
+            "seconds": 62,
+            "model": "tiny",
+        },
     }
     with PlainView(stream, verbose=True) as view:
         view.heard(Heard(record={}, row=None, open=step))
-        for report in ({"tool": "edit", "file": "a.py"}, {"usage": {"inputTokens": 5}}, {"text": "hm"}, {"text": "hm"}):
+        for report in (
+            {"tool": "edit", "file": "a.py"},
+            {"usage": {"inputTokens": 5}},
+            {"text": "hm"},
+            {"text": "hm"},
+        ):
             view.progress(report)
         view.heard(Heard(record=record, row=ROW, open=None))
         view.ending(ENDING, {"used": {"inputTokens": 10, "outputTokens": 2, "cost": 0.5}})
     lines = [line.strip() for line in stream.getvalue().splitlines()]
     assert [line.split()[-3:] for line in lines[:2]] == [["…", "edit", "a.py"], ["a.py", "·", "hm"]]
-    assert lines[3:9] == ["Mended.", "Twice.", "{", '"status": "done"', "}", "used: 12 tokens, $0.50, 3 turns, 1 min 2 s, tiny"]
+    assert lines[3:9] == [
+        "Mended.",
+        "Twice.",
+        "{",
+        '"status": "done"',
+        "}",
+        "used: 12 tokens, $0.50, 3 turns, 1 min 2 s, tiny",
+    ]
     assert lines[9:] == ["completed: fixed", "used: 12 tokens, $0.50", "branch: uncaged/x"]
 
 
@@ -97,12 +137,20 @@ def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:
         ({"outcome": 3}, []),
         ({"content": "", "meta": {}}, []),
         ({"content": ' {"a": 1}', "meta": {"a": 1}}, ["{", '"a": 1', "}"]),
-        ({"content": "x", "meta": {}, "usage": {"inputTokens": 7, "unpriced": True}}, ["x", "used: 7 tokens, price unknown"]),
+        (
+            {"content": "x", "meta": {}, "usage": {"inputTokens": 7, "unpriced": True}},
+            ["x", "used: 7 tokens, price unknown"],
+        ),
         ({"attempt": 2, "answer": "no block", "problem": "x"}, ["no block"]),
-        ({"error": {"kind": "agent", "message": "x", "usage": {"inputTokens": 7}}}, ["used: 7 tokens"]),
+        (
+            {"error": {"kind": "agent", "message": "x", "usage": {"inputTokens": 7}}},
+            ["used: 7 tokens"],
+        ),
         ({"control": "wait", "question": "Which?", "answer": "role"}, []),
     ],
 )
-def test_a_row_that_says_it_all_has_nothing_behind_it(record: dict[str, object], lines: list[str]) -> None:
+def test_a_row_that_says_it_all_has_nothing_behind_it(
+    record: dict[str, object], lines: list[str]
+) -> None:
     """An unusable answer is shown whole, a failure with what it cost."""
     assert [line.strip() for line in unfolded(record)] == lines

@@ -30,7 +30,9 @@ def test_everything_printed_is_cleaned() -> None:
 
 
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
+def test_colour_is_for_terminals_that_want_it(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
     """NO_COLOR and a dumb terminal are respected; a pipe never gets colour."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)

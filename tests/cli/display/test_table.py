@@ -10,13 +10,19 @@ from uncaged_cli.display.table import render, unique_prefixes
 
 HEADERS = ("id", "status", "message")
 ROWS: list[list[Piece]] = [
-    [Styled("01HX5WBE00", "cyan"), "completed", "a long message that says a good deal about what happened"],
+    [
+        Styled("01HX5WBE00", "cyan"),
+        "completed",
+        "a long message that says a good deal about what happened",
+    ],
     ["01HX5WBE01", Styled("failed", "red"), "short"],
 ]
 
 
 def text_of(lines: list[list[Piece]]) -> list[str]:
-    return ["".join(piece if isinstance(piece, str) else piece.text for piece in line) for line in lines]
+    return [
+        "".join(piece if isinstance(piece, str) else piece.text for piece in line) for line in lines
+    ]
 
 
 def test_without_a_terminal_nothing_is_cut() -> None:
@@ -57,7 +63,10 @@ def test_wide_characters_keep_the_columns_straight() -> None:
     assert lines == ["n     v", "漢字  x", "abc   y"]
 
 
-@given(st.sets(st.text(alphabet="01AB", min_size=6, max_size=6), min_size=1, max_size=40), st.integers(min_value=1, max_value=6))
+@given(
+    st.sets(st.text(alphabet="01AB", min_size=6, max_size=6), min_size=1, max_size=40),
+    st.integers(min_value=1, max_value=6),
+)
 def test_a_prefix_belongs_to_one_name_alone(names: set[str], minimum: int) -> None:
     """Each shortened name finds its own and no other."""
     for name, prefix in unique_prefixes(sorted(names), minimum=minimum).items():

@@ -9,12 +9,19 @@ from uncaged_cli.given.arguments import parse_agents
 
 def test_agents_are_bound_by_role_and_by_default() -> None:
     """The default stands under the empty role."""
-    assert parse_agents(["repair", "coder=claude", " reviewer = x "]) == {"": "repair", "coder": "claude", "reviewer": "x"}
+    assert parse_agents(["repair", "coder=claude", " reviewer = x "]) == {
+        "": "repair",
+        "coder": "claude",
+        "reviewer": "x",
+    }
 
 
 def test_an_agent_with_settings_is_no_role() -> None:
     """An equals sign inside a command or a path binds no role."""
-    assert parse_agents(["command:tool --x=y", "coder=scripted:a=b.yaml"]) == {"": "command:tool --x=y", "coder": "scripted:a=b.yaml"}
+    assert parse_agents(["command:tool --x=y", "coder=scripted:a=b.yaml"]) == {
+        "": "command:tool --x=y",
+        "coder": "scripted:a=b.yaml",
+    }
 
 
 @pytest.mark.parametrize("values", [[""], ["=x"], ["coder="], ["a", "b"], ["coder=a", "coder=b"]])

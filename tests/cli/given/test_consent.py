@@ -28,7 +28,9 @@ def test_without_a_terminal_the_option_is_named(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(("answer", "granted"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_a_terminal_is_asked_and_no_is_the_default(monkeypatch: pytest.MonkeyPatch, answer: str, granted: bool) -> None:
+def test_a_terminal_is_asked_and_no_is_the_default(
+    monkeypatch: pytest.MonkeyPatch, answer: str, granted: bool
+) -> None:
     """Only a yes is a yes."""
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     monkeypatch.setattr("sys.stderr", Terminal())

@@ -32,7 +32,9 @@ def test_a_file_has_a_size_and_a_name() -> None:
 
 
 def test_text_is_utf8(tmp_path: Path) -> None:
-    """A mark at its beginning is not part of it, and another encoding is named by its first wrong byte."""
+    """A mark at its beginning is not part of it, and another encoding is named by its first wrong
+    byte.
+    """
     file = tmp_path / "text"
     file.write_bytes(b"\xef\xbb\xbfone")
     assert read_text(file) == "one"

@@ -34,7 +34,9 @@ SCHEMA = {
         ("free", "seven", "seven"),
     ],
 )
-def test_a_value_gets_the_type_that_the_schema_asks_for(name: str, text: str, value: object) -> None:
+def test_a_value_gets_the_type_that_the_schema_asks_for(
+    name: str, text: str, value: object
+) -> None:
     """Declared text stays text, whatever it looks like."""
     assert parse_value(name, text, SCHEMA) == value
 
@@ -72,7 +74,14 @@ def test_a_pair_wins_over_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("a.json", "{"), ("a.yaml", "a: ["), ("a.yaml", "- 1"), ("a.yaml", "1: x"), ("a.yaml", "!!python/none")]
+    ("name", "text"),
+    [
+        ("a.json", "{"),
+        ("a.yaml", "a: ["),
+        ("a.yaml", "- 1"),
+        ("a.yaml", "1: x"),
+        ("a.yaml", "!!python/none"),
+    ],
 )
 def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, name: str, text: str) -> None:
     """Whatever is wrong with it, the message names the file."""
@@ -87,8 +96,13 @@ def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
         read_file(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize(("name", "data"), [("deep.yaml", "[" * 20_000), ("deep.json", "[" * 200_000), ("deep.json", '{"a":' * 200_000)])
-def test_a_file_of_parameters_that_is_nested_too_deeply_is_refused(tmp_path: Path, name: str, data: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("deep.yaml", "[" * 20_000), ("deep.json", "[" * 200_000), ("deep.json", '{"a":' * 200_000)],
+)
+def test_a_file_of_parameters_that_is_nested_too_deeply_is_refused(
+    tmp_path: Path, name: str, data: str
+) -> None:
     """A parameter file from elsewhere ends in a message with its name, not in a bug report."""
     (tmp_path / name).write_text(data)
     with pytest.raises(UsageError, match=name):

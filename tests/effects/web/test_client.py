@@ -21,10 +21,18 @@ def clients() -> Iterator[Clients]:
 
 
 def way(number: int = 0) -> Way:
-    return Way(rules=HostRules(kind=f"kind-{number}"), secure=False, proxy=None, ca_file=None, ca_directory=None)
+    return Way(
+        rules=HostRules(kind=f"kind-{number}"),
+        secure=False,
+        proxy=None,
+        ca_file=None,
+        ca_directory=None,
+    )
 
 
-def used(clients: Clients, number: int = 0, cancel: Cancel | None = None, *, cut: bool = False) -> Client:
+def used(
+    clients: Clients, number: int = 0, cancel: Cancel | None = None, *, cut: bool = False
+) -> Client:
     cancel = cancel or Cancel()
     with clients.borrowed(way(number), time.monotonic() + 60, cancel) as client:
         if cut:
@@ -51,7 +59,10 @@ def test_a_client_that_was_cut_is_not_used_again(clients: Clients) -> None:
 
 def test_a_client_in_which_something_went_wrong_is_not_used_again(clients: Clients) -> None:
     """Nobody knows what is still on its way."""
-    with pytest.raises(ValueError, match="wrong"), clients.borrowed(way(), time.monotonic() + 60, Cancel()) as first:
+    with (
+        pytest.raises(ValueError, match="wrong"),
+        clients.borrowed(way(), time.monotonic() + 60, Cancel()) as first,
+    ):
         raise ValueError("wrong")
     assert used(clients) is not first
 

@@ -25,7 +25,9 @@ def test_the_checked_address_is_the_one_that_is_connected_to(browser: Browser) -
     with serving(lambda seen: text(seen.headers["host"])) as server:
         desk = browser.desk("http", {"private": True})
         url = f"http://site.example:{server.port}/"
-        assert answered(browser.perform(desk, {"url": url}))["text"] == f"site.example:{server.port}"
+        assert (
+            answered(browser.perform(desk, {"url": url}))["text"] == f"site.example:{server.port}"
+        )
         assert browser.looked_up == ["site.example"]
 
 
@@ -35,7 +37,10 @@ def test_a_name_that_turns_private_is_refused_at_the_next_connection(browser: Br
     with serving(lambda _: Reply(headers=[("Connection", "close")])) as server:
         url = f"http://site.example:{server.port}/"
         kind, message = failed(browser.perform(browser.desk("http", {}), {"url": url}))
-        assert (kind, "site.example is at 127.0.0.1: this machine itself" in message) == ("refused-address", True)
+        assert (kind, "site.example is at 127.0.0.1: this machine itself" in message) == (
+            "refused-address",
+            True,
+        )
         kind, message = failed(browser.perform(browser.desk("http", {}), {"url": url}))
         assert "site.example is at 10.0.0.1: an address of a private network" in message
         assert server.connections == 0
@@ -45,7 +50,14 @@ def test_one_private_address_among_several_is_enough(browser: Browser) -> None:
     """None of them is tried."""
     browser.addresses["site.example"] = [["93.184.216.34", "127.0.0.1"]]
     with serving(lambda _: text("x")) as server:
-        assert failed(browser.perform(browser.desk("http", {}), {"url": f"http://site.example:{server.port}/"}))[0] == "refused-address"
+        assert (
+            failed(
+                browser.perform(
+                    browser.desk("http", {}), {"url": f"http://site.example:{server.port}/"}
+                )
+            )[0]
+            == "refused-address"
+        )
         assert server.connections == 0
 
 
@@ -54,7 +66,12 @@ def test_addresses_are_tried_one_after_the_other(browser: Browser) -> None:
     browser.addresses["site.example"] = [["127.0.0.2", "127.0.0.1"]]
     with serving(lambda _: text("x")) as server:
         assert (
-            answered(browser.perform(browser.desk("http", {"private": True}), {"url": f"http://site.example:{server.port}/"}))["text"]
+            answered(
+                browser.perform(
+                    browser.desk("http", {"private": True}),
+                    {"url": f"http://site.example:{server.port}/"},
+                )
+            )["text"]
             == "x"
         )
 
@@ -65,25 +82,43 @@ def test_tls_is_for_the_name_not_the_address(browser: Browser, certificate: Path
     with serving(lambda seen: text(seen.headers["host"]), certificate=certificate) as server:
         desk = browser.desk("http", {"private": True}, {"SSL_CERT_FILE": str(certificate)})
         for _ in range(2):
-            outcome = answered(browser.perform(desk, {"url": f"https://site.example:{server.port}/"}))
+            outcome = answered(
+                browser.perform(desk, {"url": f"https://site.example:{server.port}/"})
+            )
             assert outcome["text"] == f"site.example:{server.port}"
         assert (server.names, server.connections) == (["site.example"], 1)
-        kind, message = failed(browser.perform(desk, {"url": f"https://wrong.example:{server.port}/"}))
-        assert (kind, "the certificate of wrong.example is not accepted" in message) == ("tls", True), message
+        kind, message = failed(
+            browser.perform(desk, {"url": f"https://wrong.example:{server.port}/"})
+        )
+        assert (kind, "the certificate of wrong.example is not accepted" in message) == (
+            "tls",
+            True,
+        ), message
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(browser: Browser, certificate: Path) -> None:
+def test_a_certificate_that_nobody_vouches_for_is_refused(
+    browser: Browser, certificate: Path
+) -> None:
     """There is no way around it."""
     browser.addresses["site.example"] = [["127.0.0.1"]]
     with serving(lambda _: text("x"), certificate=certificate) as server:
-        kind, message = failed(browser.perform(browser.desk("http", {"private": True}), {"url": f"https://site.example:{server.port}/"}))
+        kind, message = failed(
+            browser.perform(
+                browser.desk("http", {"private": True}),
+                {"url": f"https://site.example:{server.port}/"},
+            )
+        )
     assert (kind, "is not accepted" in message) == ("tls", True)
 
 
 def test_a_server_that_speaks_no_tls(browser: Browser) -> None:
     """Its own kind, not that of a broken answer."""
     with serving(lambda _: text("x")) as server:
-        kind, message = failed(browser.perform(browser.desk("http", {"private": True}), {"url": f"https://{server.host}/"}))
+        kind, message = failed(
+            browser.perform(
+                browser.desk("http", {"private": True}), {"url": f"https://{server.host}/"}
+            )
+        )
     assert (kind, "no TLS with 127.0.0.1" in message) == ("tls", True)
 
 
@@ -92,7 +127,12 @@ def test_a_silent_handshake_ends_in_time_and_when_killed(browser: Browser) -> No
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         desk = browser.desk("http", {"private": True})
-        assert failed(browser.perform(desk, {"url": f"https://127.0.0.1:{port}/", "timeout_s": 0.1}))[0] == "timeout"
+        assert (
+            failed(browser.perform(desk, {"url": f"https://127.0.0.1:{port}/", "timeout_s": 0.1}))[
+                0
+            ]
+            == "timeout"
+        )
         with listener.accept()[0]:
             pass
 
@@ -158,15 +198,34 @@ def tunnelling(port: int, heard: list[bytes]) -> Iterator[int]:
             worker.join()
 
 
-def test_a_proxy_of_the_caller_is_used_for_hosts_that_the_policy_names(browser: Browser, certificate: Path) -> None:
-    """It looks up names by itself, so nothing here could check an address; no secret of the tunnel's inside is shown to it."""
+def test_a_proxy_of_the_caller_is_used_for_hosts_that_the_policy_names(
+    browser: Browser, certificate: Path
+) -> None:
+    """It looks up names by itself, so nothing here could check an address; no secret of the
+    tunnel's inside is shown to it.
+    """
     heard: list[bytes] = []
-    with serving(lambda seen: data(dict(seen.headers)), certificate=certificate) as server, tunnelling(server.port, heard) as port:
-        environment = {"SSL_CERT_FILE": str(certificate), "https_proxy": f"http://me:p%40ss@127.0.0.1:{port}"}
-        kind, message = failed(browser.perform(browser.desk("http", {}, environment), {"url": "https://site.example/"}))
-        assert (kind, 'the policy has to name its hosts; add "site.example"' in message) == ("policy", True)
+    with (
+        serving(lambda seen: data(dict(seen.headers)), certificate=certificate) as server,
+        tunnelling(server.port, heard) as port,
+    ):
+        environment = {
+            "SSL_CERT_FILE": str(certificate),
+            "https_proxy": f"http://me:p%40ss@127.0.0.1:{port}",
+        }
+        kind, message = failed(
+            browser.perform(browser.desk("http", {}, environment), {"url": "https://site.example/"})
+        )
+        assert (kind, 'the policy has to name its hosts; add "site.example"' in message) == (
+            "policy",
+            True,
+        )
         desk = browser.desk("http", {"hosts": ["site.example"]}, environment)
-        outcome = answered(browser.perform(desk, {"url": "https://site.example/", "headers": {"Authorization": "mine"}}))
+        outcome = answered(
+            browser.perform(
+                desk, {"url": "https://site.example/", "headers": {"Authorization": "mine"}}
+            )
+        )
         browser.clients.close()
     assert outcome["json"]["authorization"] == "mine"
     assert "proxy-authorization" not in outcome["json"]

@@ -14,7 +14,13 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.settings.config import Config, SecretSource
 
 SECRET = 's3cret "val/ue+=ü'
-CONFIG = Config(secrets={"KEY": SecretSource(env="MY_KEY"), "OTHER": SecretSource(env="MY_OTHER"), "ABSENT": SecretSource(env="NO_SUCH")})
+CONFIG = Config(
+    secrets={
+        "KEY": SecretSource(env="MY_KEY"),
+        "OTHER": SecretSource(env="MY_OTHER"),
+        "ABSENT": SecretSource(env="NO_SUCH"),
+    }
+)
 ENVIRONMENT = {"MY_KEY": SECRET, "MY_OTHER": "0ther-secret"}
 
 
@@ -29,7 +35,9 @@ def desk_for(browser: Browser, server: WebServer, *, bound: list[str] | None = N
 
 
 def test_secrets_are_put_in_and_taken_out_again(browser: Browser) -> None:
-    """Inside a header, as a whole value elsewhere; what the server sends back of them is their name, in every spelling."""
+    """Inside a header, as a whole value elsewhere; what the server sends back of them is their
+    name, in every spelling.
+    """
     with serving(echo) as server:
         desk = desk_for(browser, server)
         body = {
@@ -75,7 +83,10 @@ def test_an_error_holds_no_secret(browser: Browser) -> None:
     with serving(echo) as server:
         gone = server
     kind, message = failed(
-        browser.perform(desk_for(browser, gone), {"url": f"{gone.url}/s3cret%20%22val/ue%2B%3D%C3%BC", "query": {"k": "secret:KEY"}})
+        browser.perform(
+            desk_for(browser, gone),
+            {"url": f"{gone.url}/s3cret%20%22val/ue%2B%3D%C3%BC", "query": {"k": "secret:KEY"}},
+        )
     )
     assert kind == "connect"
     assert "s3cret" not in message
@@ -84,16 +95,27 @@ def test_an_error_holds_no_secret(browser: Browser) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    [{"headers": {"X": "a secret:KEY"}}, {"query": {"k": "secret:KEY"}}, {"json": [{"k": "secret:KEY"}]}, {"form": {"k": "secret:KEY"}}],
+    [
+        {"headers": {"X": "a secret:KEY"}},
+        {"query": {"k": "secret:KEY"}},
+        {"json": [{"k": "secret:KEY"}]},
+        {"form": {"k": "secret:KEY"}},
+    ],
 )
 def test_a_secret_goes_nowhere_else(browser: Browser, place: dict[str, Any]) -> None:
     """Towards a host that it is not bound to nothing is sent at all."""
     with serving(echo) as server:
         method = "POST" if {"json", "form"} & set(place) else "GET"
         kind, message = failed(
-            browser.perform(desk_for(browser, server, bound=["api.example"]), {"url": server.url, "method": method, **place})
+            browser.perform(
+                desk_for(browser, server, bound=["api.example"]),
+                {"url": server.url, "method": method, **place},
+            )
         )
-        assert (kind, "does not bind secret:KEY to http://127.0.0.1" in message) == ("policy", True), message
+        assert (kind, "does not bind secret:KEY to http://127.0.0.1" in message) == (
+            "policy",
+            True,
+        ), message
         assert server.seen == []
 
 
@@ -101,15 +123,33 @@ def test_a_secret_that_the_policy_does_not_name_is_refused(browser: Browser) -> 
     """With what to add to it; as a part of some text it is just text."""
     with serving(echo) as server:
         desk = desk_for(browser, server)
-        kind, message = failed(browser.perform(desk, {"url": server.url, "headers": {"X": "secret:MINE"}}))
-        assert (kind, f'add "secrets": {{"MINE": ["{server.host}"]}} to "http"' in message) == ("policy", True)
-        assert answered(browser.perform(desk, {"url": server.url, "query": {"q": "the secret:MINE of it"}}))["status"] == 200
+        kind, message = failed(
+            browser.perform(desk, {"url": server.url, "headers": {"X": "secret:MINE"}})
+        )
+        assert (kind, f'add "secrets": {{"MINE": ["{server.host}"]}} to "http"' in message) == (
+            "policy",
+            True,
+        )
+        assert (
+            answered(
+                browser.perform(desk, {"url": server.url, "query": {"q": "the secret:MINE of it"}})
+            )["status"]
+            == 200
+        )
 
 
 def test_a_secret_without_a_value_is_what_the_machine_lacks(browser: Browser) -> None:
     """The thread is paused; the bundle never hears of it."""
-    with serving(echo) as server, pytest.raises(EnvironmentLacks, match="secret:ABSENT comes from the variable NO_SUCH, which is not set"):
-        browser.perform(desk_for(browser, server), {"url": server.url, "headers": {"X": "secret:ABSENT"}})
+    with (
+        serving(echo) as server,
+        pytest.raises(
+            EnvironmentLacks,
+            match="secret:ABSENT comes from the variable NO_SUCH, which is not set",
+        ),
+    ):
+        browser.perform(
+            desk_for(browser, server), {"url": server.url, "headers": {"X": "secret:ABSENT"}}
+        )
 
 
 def test_a_secret_with_a_line_break_is_no_header(browser: Browser, tmp_path: Path) -> None:
@@ -118,7 +158,11 @@ def test_a_secret_with_a_line_break_is_no_header(browser: Browser, tmp_path: Pat
     path.write_text("first\nsecond")
     config = Config(secrets={"KEY": SecretSource(file=path)})
     with serving(echo) as server:
-        desk = browser.desk("http", {"private": True, "secrets": {"KEY": [server.host]}}, {}, config)
-        kind, message = failed(browser.perform(desk, {"url": server.url, "headers": {"X": "secret:KEY"}}))
+        desk = browser.desk(
+            "http", {"private": True, "secrets": {"KEY": [server.host]}}, {}, config
+        )
+        kind, message = failed(
+            browser.perform(desk, {"url": server.url, "headers": {"X": "secret:KEY"}})
+        )
     assert kind == "effect"
     assert "first" not in message

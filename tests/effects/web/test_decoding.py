@@ -36,7 +36,9 @@ def unpacked(encoding: str, data: bytes, *, pieces: int = 7, max_bytes: int = 1 
         pytest.param(" GZip ", gzip.compress(TEXT), id="gzip in another spelling"),
         pytest.param("x-gzip", gzip.compress(TEXT), id="x-gzip"),
         pytest.param("deflate", zlib.compress(TEXT), id="deflate"),
-        pytest.param("gzip", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:]), id="gzip in two members"),
+        pytest.param(
+            "gzip", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:]), id="gzip in two members"
+        ),
         pytest.param("gzip", gzip.compress(TEXT) + b"\0" * 30, id="gzip and padding"),
     ],
 )
@@ -51,7 +53,9 @@ def test_deflate_may_come_without_its_frame() -> None:
     assert unpacked("deflate", bare_deflate(TEXT), pieces=1 << 20) == TEXT
 
 
-@pytest.mark.parametrize(("encoding", "words"), [("br", "'br', which nobody asked for"), ("gzip, gzip", "'gzip, gzip'")])
+@pytest.mark.parametrize(
+    ("encoding", "words"), [("br", "'br', which nobody asked for"), ("gzip, gzip", "'gzip, gzip'")]
+)
 def test_an_encoding_that_nobody_asked_for_is_no_answer(encoding: str, words: str) -> None:
     """A layer in a layer is a bomb in a bomb."""
     with pytest.raises(WebProblem, match=words):
@@ -100,7 +104,9 @@ def test_a_bomb_is_never_unpacked() -> None:
 
 
 def test_a_stream_of_nothing_ends_too() -> None:
-    """Thousands of empty members unpack to nothing, and cost as much as a bomb; so do bytes that come for ever."""
+    """Thousands of empty members unpack to nothing, and cost as much as a bomb; so do bytes that
+    come for ever.
+    """
     unpacker = Unpacker("gzip", 1 << 20)
     unpacker.feed(gzip.compress(b"") * (MAX_MEMBERS + 2))
     assert unpacker.is_full

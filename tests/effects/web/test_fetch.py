@@ -65,7 +65,9 @@ def desk_for(browser: Browser, server: WebServer) -> Desk:
 
 def read(browser: Browser, reply: Reply, **body: object) -> Any:
     with serving(lambda _: reply) as server:
-        return answered(browser.perform(desk_for(browser, server), {"url": server.url, **body})) | {"server": server.url}
+        return answered(browser.perform(desk_for(browser, server), {"url": server.url, **body})) | {
+            "server": server.url
+        }
 
 
 @pytest.mark.slow
@@ -89,19 +91,34 @@ def test_a_page_as_html(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "inner"), [("h1", "Head"), (".p", "first\nthe <em>second</em>"), ("li:last-child > i", "it"), ("p > a", "a link")]
+    ("selector", "inner"),
+    [
+        ("h1", "Head"),
+        (".p", "first\nthe <em>second</em>"),
+        ("li:last-child > i", "it"),
+        ("p > a", "a link"),
+    ],
 )
 def test_the_parts_that_a_selector_names(browser: Browser, selector: str, inner: str) -> None:
-    """One gives its inner HTML; several are joined by line breaks; naming a selector is saying how."""
+    """One gives its inner HTML; several are joined by line breaks; naming a selector is saying
+    how.
+    """
     assert read(browser, html(PAGE), selector=selector)["text"] == inner
     assert read(browser, html(PAGE), selector=selector, **{"as": "selector"})["text"] == inner
 
 
-@pytest.mark.parametrize(("selector", "words"), [(".absent", "nothing on the page matches '.absent'"), ("p[", "'p[' is no CSS selector")])
-def test_a_selector_that_names_nothing_is_a_failure(browser: Browser, selector: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [(".absent", "nothing on the page matches '.absent'"), ("p[", "'p[' is no CSS selector")],
+)
+def test_a_selector_that_names_nothing_is_a_failure(
+    browser: Browser, selector: str, words: str
+) -> None:
     """And so is one that is none."""
     with serving(lambda _: html(PAGE)) as server:
-        kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url, "selector": selector}))
+        kind, message = failed(
+            browser.perform(desk_for(browser, server), {"url": server.url, "selector": selector})
+        )
     assert (kind, words in message) == ("selector", True)
 
 
@@ -113,8 +130,19 @@ def test_a_selector_that_names_nothing_is_a_failure(browser: Browser, selector: 
         (text("a <b>", "text/plain"), "a <b>"),
         (Reply(body=b"no type at all"), "no type at all"),
         (Reply(body=b" <p>no type, but a page</p>"), "no type, but a page"),
-        (Reply(headers=[("Content-Type", "text/html")], body=b'<meta charset="latin-1"><p>\xfc</p>'), "ü"),
-        (Reply(headers=[("Content-Type", "text/html; charset=utf-8")], body='<meta charset="latin-1"><p>ü</p>'.encode()), "ü"),
+        (
+            Reply(
+                headers=[("Content-Type", "text/html")], body=b'<meta charset="latin-1"><p>\xfc</p>'
+            ),
+            "ü",
+        ),
+        (
+            Reply(
+                headers=[("Content-Type", "text/html; charset=utf-8")],
+                body='<meta charset="latin-1"><p>ü</p>'.encode(),
+            ),
+            "ü",
+        ),
     ],
 )
 def test_a_text_is_a_page_too(browser: Browser, reply: Reply, found: str) -> None:
@@ -124,12 +152,20 @@ def test_a_text_is_a_page_too(browser: Browser, reply: Reply, found: str) -> Non
 
 def test_what_is_no_page_is_a_failure(browser: Browser) -> None:
     """A picture, a status that is no success, a body that is too large."""
-    with serving(lambda _: Reply(headers=[("Content-Type", "image/png")], body=b"\x89PNG\0")) as server:
+    with serving(
+        lambda _: Reply(headers=[("Content-Type", "image/png")], body=b"\x89PNG\0")
+    ) as server:
         kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url}))
-        assert (kind, "no page but image/png; an http effect gets its bytes" in message) == ("body", True)
+        assert (kind, "no page but image/png; an http effect gets its bytes" in message) == (
+            "body",
+            True,
+        )
     with serving(lambda _: text("<h1>not\n here</h1>", "text/html", status=404)) as server:
         kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url}))
-        assert (kind, message.endswith("the server answered 404: <h1>not here</h1>")) == ("status", True)
+        assert (kind, message.endswith("the server answered 404: <h1>not here</h1>")) == (
+            "status",
+            True,
+        )
     with serving(lambda _: html("x" * 2000)) as server:
         desk = browser.desk("fetch", {"hosts": [server.host], "private": True, "maxBytes": 1000})
         kind, message = failed(browser.perform(desk, {"url": server.url}))
@@ -139,10 +175,25 @@ def test_what_is_no_page_is_a_failure(browser: Browser) -> None:
 def test_the_same_rules_hold_as_for_http(browser: Browser) -> None:
     """Under a policy of its own."""
     with serving(lambda _: redirect("http://169.254.169.254/")) as server:
-        assert failed(browser.perform(browser.desk("fetch", {}), {"url": server.url}))[0] == "refused-address"
-        assert failed(browser.perform(browser.desk("fetch", {"hosts": ["a.example"]}), {"url": server.url}))[0] == "policy"
-        kind, message = failed(browser.perform(browser.desk("fetch", {"private": True}), {"url": server.url}))
-        assert (kind, '"169.254.169.254" itself under hosts' in message) == ("refused-address", True)
+        assert (
+            failed(browser.perform(browser.desk("fetch", {}), {"url": server.url}))[0]
+            == "refused-address"
+        )
+        assert (
+            failed(
+                browser.perform(
+                    browser.desk("fetch", {"hosts": ["a.example"]}), {"url": server.url}
+                )
+            )[0]
+            == "policy"
+        )
+        kind, message = failed(
+            browser.perform(browser.desk("fetch", {"private": True}), {"url": server.url})
+        )
+        assert (kind, '"169.254.169.254" itself under hosts' in message) == (
+            "refused-address",
+            True,
+        )
 
 
 @pytest.mark.parametrize(
@@ -150,12 +201,21 @@ def test_the_same_rules_hold_as_for_http(browser: Browser) -> None:
     [
         ("https://a.example", "fetch: must be a mapping"),
         ({}, "fetch.url: is missing"),
-        ({"url": "https://a.example", "as": "pdf"}, "fetch.as: 'pdf' is not one of markdown, text, html, selector"),
+        (
+            {"url": "https://a.example", "as": "pdf"},
+            "fetch.as: 'pdf' is not one of markdown, text, html, selector",
+        ),
         ({"url": "https://a.example", "as": "selector"}, "fetch.selector: is a CSS selector"),
-        ({"url": "https://a.example", "as": "text", "selector": "p"}, "fetch.selector: is a CSS selector"),
+        (
+            {"url": "https://a.example", "as": "text", "selector": "p"},
+            "fetch.selector: is a CSS selector",
+        ),
         ({"url": "https://a.example", "selector": 5}, "fetch.selector: must be text, not 5"),
         ({"url": "https://a.example", "headers": {}}, "unknown key 'headers'"),
-        ({"url": "https://a.example", "timeout_s": -1}, "fetch.timeout_s: must be a positive number"),
+        (
+            {"url": "https://a.example", "timeout_s": -1},
+            "fetch.timeout_s: must be a positive number",
+        ),
         ({"url": "file:///etc/passwd"}, "file: addresses are not requested"),
     ],
 )
@@ -177,14 +237,25 @@ def test_a_bad_body_is_a_failure(browser: Browser, body: object, words: str) -> 
         ("<" * 200_001, "too-large"),
     ],
 )
-def test_a_page_that_was_made_to_take_for_ever_does_not(browser: Browser, page: str, kind: str) -> None:
-    """Parsers that read it again and again from every tag on are stopped; so is one that goes too deep."""
+def test_a_page_that_was_made_to_take_for_ever_does_not(
+    browser: Browser, page: str, kind: str
+) -> None:
+    """Parsers that read it again and again from every tag on are stopped; so is one that goes too
+    deep.
+    """
     with serving(lambda _: html(page)) as server:
         with Clock() as clock:
-            found, message = failed(browser.perform(desk_for(browser, server), {"url": server.url, "timeout_s": 1}))
+            found, message = failed(
+                browser.perform(desk_for(browser, server), {"url": server.url, "timeout_s": 1})
+            )
         assert (found, "ask for it as html" in message) == (kind, True)
         assert clock.seconds < 10
-        assert answered(browser.perform(desk_for(browser, server), {"url": server.url, "as": "html"}))["text"] == page
+        assert (
+            answered(browser.perform(desk_for(browser, server), {"url": server.url, "as": "html"}))[
+                "text"
+            ]
+            == page
+        )
 
 
 def test_each_step_of_the_work_looks_at_the_time() -> None:
@@ -198,7 +269,11 @@ def test_each_step_of_the_work_looks_at_the_time() -> None:
     page = Page("<p>one <b>two</b></p>", "https://a.example/", check)
     assert page.markdown() == "one **two**"
     stops.append(True)
-    for work in (page.markdown, lambda: Page("text", "https://a.example/", check), lambda: Page("<p>", "https://a.example/", check)):
+    for work in (
+        page.markdown,
+        lambda: Page("text", "https://a.example/", check),
+        lambda: Page("<p>", "https://a.example/", check),
+    ):
         with pytest.raises(RequestCancelled):
             work()
 

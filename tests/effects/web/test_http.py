@@ -22,7 +22,14 @@ KEYS_OF_AN_ANSWER = {"status", "headers", "url", "truncated"}
 
 
 def echo(seen: Seen) -> Reply:
-    return data({"method": seen.method, "path": seen.path, "headers": dict(seen.headers), "body": seen.body.decode("latin-1")})
+    return data(
+        {
+            "method": seen.method,
+            "path": seen.path,
+            "headers": dict(seen.headers),
+            "body": seen.body.decode("latin-1"),
+        }
+    )
 
 
 def desk_for(browser: Browser, server: WebServer, **policy: object) -> Desk:
@@ -39,20 +46,33 @@ def server() -> Iterator[WebServer]:
 def ask(browser: Browser, server: WebServer) -> Ask:
     """Send to the echoing server; returns what it saw."""
     desk = desk_for(browser, server)
-    return lambda path="/", **body: answered(browser.perform(desk, {"url": server.url + path, **body}))["json"]
+    return lambda path="/", **body: answered(
+        browser.perform(desk, {"url": server.url + path, **body})
+    )["json"]
 
 
 def test_an_answer_has_one_shape(browser: Browser, server: WebServer) -> None:
-    """Status, headers with lower-case names, the final address, the body, and whether it is all of it."""
+    """Status, headers with lower-case names, the final address, the body, and whether it is all of
+    it.
+    """
     outcome = answered(browser.perform(desk_for(browser, server), {"url": f"{server.url}/a"}))
     assert set(outcome) == KEYS_OF_AN_ANSWER | {"json"}
-    assert (outcome["status"], outcome["url"], outcome["truncated"]) == (200, f"{server.url}/a", False)
+    assert (outcome["status"], outcome["url"], outcome["truncated"]) == (
+        200,
+        f"{server.url}/a",
+        False,
+    )
     assert outcome["headers"]["content-type"] == "application/json"
 
 
 def test_a_request_says_what_it_was_told(ask: Ask) -> None:
     """Method, query beside the one that is there, and headers arrive; the rest is ours."""
-    seen = ask("/a?x=1", method="put", query={"q": "a&b", "n": [1, 2.5], "t": True}, headers={"X-Mine": " ü ", "Accept": "text/plain"})
+    seen = ask(
+        "/a?x=1",
+        method="put",
+        query={"q": "a&b", "n": [1, 2.5], "t": True},
+        headers={"X-Mine": " ü ", "Accept": "text/plain"},
+    )
     assert (seen["method"], seen["path"]) == ("PUT", "/a?x=1&q=a%26b&n=1&n=2.5&t=true")
     assert seen["headers"]["x-mine"] == "ü"
     assert seen["headers"]["accept"] == "text/plain"
@@ -64,26 +84,39 @@ def test_a_request_says_what_it_was_told(ask: Ask) -> None:
     [
         ({"json": {"a": ["ü", 1]}}, "application/json", '{"a":["ü",1]}'),
         ({"json": None}, "application/json", "null"),
-        ({"form": {"a": "b c&", "n": [1, False]}}, "application/x-www-form-urlencoded", "a=b+c%26&n=1&n=false"),
+        (
+            {"form": {"a": "b c&", "n": [1, False]}},
+            "application/x-www-form-urlencoded",
+            "a=b+c%26&n=1&n=false",
+        ),
         ({"text": "ü"}, "text/plain; charset=utf-8", "ü"),
         ({"bytes": base64.b64encode(b"\0\xff").decode()}, "application/octet-stream", "\0\xff"),
         ({"text": "<a/>", "headers": {"content-type": "text/xml"}}, "text/xml", "<a/>"),
     ],
 )
-def test_a_body_has_a_form_and_its_type(ask: Ask, body: dict[str, Any], kind: str, sent: str) -> None:
+def test_a_body_has_a_form_and_its_type(
+    ask: Ask, body: dict[str, Any], kind: str, sent: str
+) -> None:
     """JSON, a form, text or bytes; the type follows unless it is given."""
     seen = ask(method="POST", **body)
     assert seen["headers"]["content-type"] == kind
-    assert seen["body"].encode("latin-1") == (sent.encode("latin-1") if "\xff" in sent else sent.encode())
+    assert seen["body"].encode("latin-1") == (
+        sent.encode("latin-1") if "\xff" in sent else sent.encode()
+    )
     assert seen["headers"]["content-length"] == str(len(seen["body"]))
 
 
 def test_what_changes_something_carries_its_own_key(ask: Ask) -> None:
-    """The same one for every attempt, so that a server can tell; none on a request that only reads; the bundle's own goes first."""
+    """The same one for every attempt, so that a server can tell; none on a request that only reads;
+    the bundle's own goes first.
+    """
     assert ask(method="GET")["headers"].get("idempotency-key") is None
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         assert ask(method=method)["headers"]["idempotency-key"] == f"{THREAD}/7"
-    assert ask(method="POST", headers={"idempotency-key": "mine"})["headers"]["idempotency-key"] == "mine"
+    assert (
+        ask(method="POST", headers={"idempotency-key": "mine"})["headers"]["idempotency-key"]
+        == "mine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,17 +136,28 @@ def test_what_changes_something_carries_its_own_key(ask: Ask) -> None:
         ("nonsense", "repeat"),
     ],
 )
-def test_what_may_have_happened_is_not_done_twice_unasked(browser: Browser, body: Any, rule: str) -> None:
-    """A request is repeated after a crash if twice is the same as once, by method or the bundle's word; a malformed one was never sent."""
+def test_what_may_have_happened_is_not_done_twice_unasked(
+    browser: Browser, body: Any, rule: str
+) -> None:
+    """A request is repeated after a crash if twice is the same as once, by method or the bundle's
+    word; a malformed one was never sent.
+    """
     full = {"url": "https://a.example/", **body} if isinstance(body, dict) else body
-    assert HttpHandler(browser.clients).rule(full, desk_for(browser, WebServer(port=1, scheme="http")).bundle) == rule
+    assert (
+        HttpHandler(browser.clients).rule(
+            full, desk_for(browser, WebServer(port=1, scheme="http")).bundle
+        )
+        == rule
+    )
     assert isinstance(handler_for("http"), HttpHandler)
 
 
 @pytest.mark.parametrize("status", [201, 204, 304, 400, 404, 418, 500, 503])
 def test_a_status_is_an_outcome_not_a_failure(browser: Browser, status: int) -> None:
     """The bundle decides what it means."""
-    with serving(lambda _: Reply(status=status, headers=[("Content-Type", "text/plain")])) as server:
+    with serving(
+        lambda _: Reply(status=status, headers=[("Content-Type", "text/plain")])
+    ) as server:
         outcome = answered(browser.perform(desk_for(browser, server), {"url": server.url}))
     assert (outcome["status"], outcome["text"]) == (status, "")
 
@@ -146,17 +190,25 @@ def test_a_status_is_an_outcome_not_a_failure(browser: Browser, status: int) -> 
         ("", b"\0\1", {"base64": "AAE="}),
     ],
 )
-def test_a_body_is_json_text_or_base64(browser: Browser, kind: str, body: bytes, content: dict[str, Any]) -> None:
+def test_a_body_is_json_text_or_base64(
+    browser: Browser, kind: str, body: bytes, content: dict[str, Any]
+) -> None:
     """Whatever a server sends, the journal can hold it, and nothing passes for what it is not."""
-    with serving(lambda _: Reply(headers=[("Content-Type", kind)] if kind else [], body=body)) as server:
+    with serving(
+        lambda _: Reply(headers=[("Content-Type", kind)] if kind else [], body=body)
+    ) as server:
         outcome = answered(browser.perform(desk_for(browser, server), {"url": server.url}))
     assert {key: value for key, value in outcome.items() if key not in KEYS_OF_AN_ANSWER} == content
 
 
 def test_headers_that_stand_twice_are_joined(browser: Browser) -> None:
     """Under one lower-case name."""
-    with serving(lambda _: Reply(headers=[("X-A", "1"), ("x-a", "2"), ("Set-Cookie", "ü=1")])) as server:
-        headers = answered(browser.perform(desk_for(browser, server), {"url": server.url}))["headers"]
+    with serving(
+        lambda _: Reply(headers=[("X-A", "1"), ("x-a", "2"), ("Set-Cookie", "ü=1")])
+    ) as server:
+        headers = answered(browser.perform(desk_for(browser, server), {"url": server.url}))[
+            "headers"
+        ]
     assert headers["x-a"] == "1, 2"
     assert headers["set-cookie"] == "ü=1"
 
@@ -167,13 +219,19 @@ def test_headers_that_stand_twice_are_joined(browser: Browser) -> None:
         (None, "http: must be a mapping"),
         ({}, "http.url: is missing"),
         ({"url": 5}, "not 5"),
-        ({"url": "https://a.example", "verify": False}, "unknown key 'verify'; known here: bytes, "),
+        (
+            {"url": "https://a.example", "verify": False},
+            "unknown key 'verify'; known here: bytes, ",
+        ),
         (
             {"url": "https://a.example", "method": "CONNECT"},
             "http.method: 'CONNECT' is not one of GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE",
         ),
         ({"url": "https://a.example", "method": "GET / HTTP/1.1\r\nX: y"}, "http.method: "),
-        ({"url": "https://a.example", "json": 1, "text": "x"}, "json and text cannot both be the body"),
+        (
+            {"url": "https://a.example", "json": 1, "text": "x"},
+            "json and text cannot both be the body",
+        ),
         ({"url": "https://a.example", "text": 5}, "http.text: must be text, not 5"),
         ({"url": "https://a.example", "bytes": "no!"}, "http.bytes: must be Base64"),
         ({"url": "https://a.example", "form": [1]}, "http.form: must be a mapping"),
@@ -182,13 +240,31 @@ def test_headers_that_stand_twice_are_joined(browser: Browser) -> None:
         ({"url": "https://a.example", "headers": {"X": 5}}, "http.headers.X: must be text, not 5"),
         ({"url": "https://a.example", "headers": {"X\r\nY": "z"}}, "is no name of a header"),
         ({"url": "https://a.example", "headers": {"X:": "z"}}, "is no name of a header"),
-        ({"url": "https://a.example", "headers": {"Host": "b.example"}}, "Host belongs to the connection"),
-        ({"url": "https://a.example", "headers": {"content-LENGTH": "5"}}, "belongs to the connection"),
-        ({"url": "https://a.example", "headers": {"Transfer-Encoding": "chunked"}}, "belongs to the connection"),
-        ({"url": "https://a.example", "headers": {"Proxy-Authorization": "x"}}, "belongs to the connection"),
-        ({"url": "https://a.example", "timeout_s": 0}, "http.timeout_s: must be a positive number, not 0"),
+        (
+            {"url": "https://a.example", "headers": {"Host": "b.example"}},
+            "Host belongs to the connection",
+        ),
+        (
+            {"url": "https://a.example", "headers": {"content-LENGTH": "5"}},
+            "belongs to the connection",
+        ),
+        (
+            {"url": "https://a.example", "headers": {"Transfer-Encoding": "chunked"}},
+            "belongs to the connection",
+        ),
+        (
+            {"url": "https://a.example", "headers": {"Proxy-Authorization": "x"}},
+            "belongs to the connection",
+        ),
+        (
+            {"url": "https://a.example", "timeout_s": 0},
+            "http.timeout_s: must be a positive number, not 0",
+        ),
         ({"url": "https://a.example", "timeout_s": "5"}, "not '5'"),
-        ({"url": "https://a.example", "followRedirects": "no"}, "http.followRedirects: must be True or False"),
+        (
+            {"url": "https://a.example", "followRedirects": "no"},
+            "http.followRedirects: must be True or False",
+        ),
         ({"url": "https://a.example", "idempotent": 1}, "http.idempotent: must be True or False"),
         ({"url": "file:///etc/passwd"}, "file: addresses are not requested"),
         ({"url": "https://u:p@a.example/"}, "a user name or a password"),
@@ -203,16 +279,24 @@ def test_a_bad_body_is_a_failure(browser: Browser, body: object, words: str) -> 
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\0b", "a\x7fb"])
-def test_a_header_cannot_smuggle_in_another(browser: Browser, server: WebServer, value: str) -> None:
+def test_a_header_cannot_smuggle_in_another(
+    browser: Browser, server: WebServer, value: str
+) -> None:
     """Line breaks and other control characters are refused, and the value is not repeated."""
-    kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url, "headers": {"X-Mine": value}}))
+    kind, message = failed(
+        browser.perform(
+            desk_for(browser, server), {"url": server.url, "headers": {"X-Mine": value}}
+        )
+    )
     assert (kind, "the value of X-Mine holds a line break" in message) == ("effect", True)
     assert server.seen == []
 
 
 def test_a_header_holds_only_what_headers_can(browser: Browser, server: WebServer) -> None:
     """Said in advance, instead of something else being sent."""
-    kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url, "headers": {"X-Mine": "日"}}))
+    kind, message = failed(
+        browser.perform(desk_for(browser, server), {"url": server.url, "headers": {"X-Mine": "日"}})
+    )
     assert (kind, "holds characters that no header can" in message) == ("effect", True)
 
 
@@ -223,20 +307,31 @@ def test_connections_are_used_again(browser: Browser, server: WebServer) -> None
     assert server.connections == 1
     answered(browser.perform(desk_for(browser, server, maxBytes=1000), {"url": server.url}))
     assert server.connections == 1
-    answered(browser.perform(desk_for(browser, server, secrets={"KEY": ["a.example"]}), {"url": server.url}))
+    answered(
+        browser.perform(
+            desk_for(browser, server, secrets={"KEY": ["a.example"]}), {"url": server.url}
+        )
+    )
     assert server.connections == 2
 
 
 def test_a_connection_that_the_server_closed_is_not_used(browser: Browser) -> None:
     """A new one is made, and nobody notices."""
-    with serving(lambda _: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")) as server:  # closes without saying so
+    with serving(
+        lambda _: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+    ) as server:  # closes without saying so
         for _ in range(3):
-            assert answered(browser.perform(desk_for(browser, server), {"url": server.url}))["text"] == "x"
+            assert (
+                answered(browser.perform(desk_for(browser, server), {"url": server.url}))["text"]
+                == "x"
+            )
         assert server.connections == 3
 
 
 @pytest.mark.parametrize(("method", "sent"), [("GET", 3), ("PUT", 3), ("POST", 2)])
-def test_a_connection_that_is_given_up_under_a_request(browser: Browser, method: str, sent: int) -> None:
+def test_a_connection_that_is_given_up_under_a_request(
+    browser: Browser, method: str, sent: int
+) -> None:
     """What may be done twice is sent once more, over a new one; what may not is not."""
     with serving(lambda seen: raw(b"") if len(tired.seen) == 2 else echo(seen)) as tired:
         desk = desk_for(browser, tired)
@@ -262,10 +357,14 @@ def test_more_than_the_limit_is_a_failure(browser: Browser) -> None:
 def test_what_an_error_says_is_cut_instead(browser: Browser) -> None:
     """The status is the news, and the beginning of the body explains it."""
     with serving(lambda _: data(["x" * 2000], status=500)) as server:
-        outcome = answered(browser.perform(desk_for(browser, server, maxBytes=1000), {"url": server.url}))
+        outcome = answered(
+            browser.perform(desk_for(browser, server, maxBytes=1000), {"url": server.url})
+        )
     assert (outcome["status"], outcome["truncated"], len(outcome["text"])) == (500, True, 1000)
     with serving(lambda _: data(1234567890, status=500)) as server:
-        outcome = answered(browser.perform(desk_for(browser, server, maxBytes=5), {"url": server.url}))
+        outcome = answered(
+            browser.perform(desk_for(browser, server, maxBytes=5), {"url": server.url})
+        )
     assert (outcome["text"], "json" in outcome) == ("12345", False)  # half a number is no number
 
 
@@ -282,14 +381,22 @@ def test_a_bomb_does_not_go_off(browser: Browser) -> None:
 
     with serving(script) as server:
         for path in ("/bomb", "/endless"):
-            assert failed(browser.perform(desk_for(browser, server), {"url": server.url + path}))[0] == "too-large"
+            assert (
+                failed(browser.perform(desk_for(browser, server), {"url": server.url + path}))[0]
+                == "too-large"
+            )
 
 
 def test_a_packed_answer_is_unpacked(browser: Browser) -> None:
     """As the request said it may come."""
-    packed = Reply(headers=[("Content-Encoding", "gzip"), ("Content-Type", "application/json")], body=gzip.compress(b'{"a":1}'))
+    packed = Reply(
+        headers=[("Content-Encoding", "gzip"), ("Content-Type", "application/json")],
+        body=gzip.compress(b'{"a":1}'),
+    )
     with serving(lambda _: packed) as server:
-        assert answered(browser.perform(desk_for(browser, server), {"url": server.url}))["json"] == {"a": 1}
+        assert answered(browser.perform(desk_for(browser, server), {"url": server.url}))[
+            "json"
+        ] == {"a": 1}
         assert server.seen[0].headers["accept-encoding"] == "gzip, deflate"
 
 
@@ -298,16 +405,34 @@ def test_a_packed_answer_is_unpacked(browser: Browser) -> None:
     [
         ([b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"], "body", "broke off"),
         ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal"], "body", "broke off"),
-        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx\r\n"], "body", "broke off"),
-        ([b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nplain"], "body", "says that it is gzip, and is not"),
+        (
+            [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx\r\n"],
+            "body",
+            "broke off",
+        ),
+        (
+            [b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nplain"],
+            "body",
+            "says that it is gzip, and is not",
+        ),
         ([b""], "connect", "gave no answer"),
         ([b"nonsense\r\n\r\n"], "connect", "gave no answer"),
         ([b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000], "connect", "gave no answer"),
-        ([b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"], "connect", "gave no answer"),
-        ([b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"], "connect", "gave no answer"),
+        (
+            [b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"],
+            "connect",
+            "gave no answer",
+        ),
+        (
+            [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
+            "connect",
+            "gave no answer",
+        ),
     ],
 )
-def test_a_broken_answer_is_a_failure(browser: Browser, pieces: list[bytes], kind: str, words: str) -> None:
+def test_a_broken_answer_is_a_failure(
+    browser: Browser, pieces: list[bytes], kind: str, words: str
+) -> None:
     """And never half of one."""
     with serving(lambda _: raw(*pieces)) as server:
         found, message = failed(browser.perform(desk_for(browser, server), {"url": server.url}))
@@ -316,9 +441,14 @@ def test_a_broken_answer_is_a_failure(browser: Browser, pieces: list[bytes], kin
 
 def test_interim_answers_are_passed_over(browser: Browser) -> None:
     """The last one counts."""
-    early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    early = (
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    )
     with serving(lambda _: raw(early)) as server:
-        assert answered(browser.perform(desk_for(browser, server), {"url": server.url}))["text"] == "ok"
+        assert (
+            answered(browser.perform(desk_for(browser, server), {"url": server.url}))["text"]
+            == "ok"
+        )
 
 
 def test_nobody_there(browser: Browser) -> None:
@@ -330,7 +460,10 @@ def test_nobody_there(browser: Browser) -> None:
     assert (kind, "cannot be connected to: Connection refused" in message) == ("connect", True)
     kind, message = failed(browser.perform(desk, {"url": "http://nowhere.example/"}))
     assert kind == "dns"
-    assert message == "http: GET http://nowhere.example/: the name nowhere.example is not known (Name or service not known)"
+    assert (
+        message
+        == "http: GET http://nowhere.example/: the name nowhere.example is not known (Name or service not known)"
+    )
 
 
 def dripping(ended: threading.Event) -> Iterator[bytes]:
@@ -352,7 +485,9 @@ def test_a_slow_server_cannot_outwait_the_limit(browser: Browser, stage: str) ->
         return Reply(body=iter(lambda: b"" if slow.ended.wait(0.02) else b"x", b""))
 
     with serving(script) as slow, Clock() as clock:
-        kind, message = failed(browser.perform(desk_for(browser, slow), {"url": slow.url, "timeout_s": 0.2}))
+        kind, message = failed(
+            browser.perform(desk_for(browser, slow), {"url": slow.url, "timeout_s": 0.2})
+        )
     assert (kind, "the time for the request was over" in message) == ("timeout", True)
     assert 0.2 <= clock.seconds < 5
 
@@ -360,14 +495,20 @@ def test_a_slow_server_cannot_outwait_the_limit(browser: Browser, stage: str) ->
 def test_the_policy_has_the_last_word_about_time(browser: Browser) -> None:
     """A bundle may ask for less, not for more."""
     with serving(lambda _: (slow.ended.wait(), raw(b""))[1]) as slow, Clock() as clock:
-        kind, _ = failed(browser.perform(desk_for(browser, slow, timeout_s=0.1), {"url": slow.url, "timeout_s": 600}))
+        kind, _ = failed(
+            browser.perform(
+                desk_for(browser, slow, timeout_s=0.1), {"url": slow.url, "timeout_s": 600}
+            )
+        )
     assert kind == "timeout"
     assert clock.seconds < 5
 
 
 @pytest.mark.parametrize("stage", ["before", "silent", "body", "lookup"])
 def test_a_kill_ends_it_at_once(browser: Browser, stage: str) -> None:
-    """Wherever it is: the bundle sees nothing of it, and a cut answer never passes for a whole one."""
+    """Wherever it is: the bundle sees nothing of it, and a cut answer never passes for a whole
+    one.
+    """
     reached = threading.Event()
 
     def script(_: Seen) -> Reply:

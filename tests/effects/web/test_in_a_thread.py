@@ -1,4 +1,6 @@
-"""Effects of the web inside real threads: what is journalled, what a crash leaves, what a replay asks of the network."""
+"""Effects of the web inside real threads: what is journalled, what a crash leaves, what a replay
+asks of the network.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,30 @@ BODY = """
 """
 
 
-def start(engine: Engine, server: WebServer, *plan: object, environment: Mapping[str, str] | None = None, **policy: object) -> ThreadId:
+def start(
+    engine: Engine,
+    server: WebServer,
+    *plan: object,
+    environment: Mapping[str, str] | None = None,
+    **policy: object,
+) -> ThreadId:
     reach = {"hosts": [server.host], "private": True}
-    granted(engine.store, source("web", BODY, policy={"http": {**reach, **policy}, "fetch": reach, "all": {}}))
-    return engine.run("web", prompt="go", params={"plan": list(plan)}, options=RunOptions(environment=environment or os.environ))
+    granted(
+        engine.store,
+        source("web", BODY, policy={"http": {**reach, **policy}, "fetch": reach, "all": {}}),
+    )
+    return engine.run(
+        "web",
+        prompt="go",
+        params={"plan": list(plan)},
+        options=RunOptions(environment=environment or os.environ),
+    )
 
 
 def test_a_retry_covers_a_busy_server(engine: Engine) -> None:
-    """A 429 or 5xx is tried again where the request may be sent twice, not before `Retry-After`; its last answer is the outcome."""
+    """A 429 or 5xx is tried again where the request may be sent twice, not before `Retry-After`;
+    its last answer is the outcome.
+    """
     answers = {
         "/busy": iter([text("", status=429, Retry_After="1"), text("there")]),
         "/down": iter([text("", status=503), text("", status=503)]),
@@ -52,7 +70,9 @@ def test_a_retry_covers_a_busy_server(engine: Engine) -> None:
         return next(answers[seen.path])
 
     with serving(answer) as server:
-        bodies: list[dict[str, object]] = [{"url": f"{server.url}{path}", "retry": retry} for path in answers]
+        bodies: list[dict[str, object]] = [
+            {"url": f"{server.url}{path}", "retry": retry} for path in answers
+        ]
         bodies[2]["method"] = "POST"
         bodies[4]["retry"] = {**retry, "on": ["timeout"]}
         thread = start(engine, server, *({"http": body} for body in bodies))
@@ -62,11 +82,16 @@ def test_a_retry_covers_a_busy_server(engine: Engine) -> None:
     assert [len(seen) for seen in times.values()] == [2, 2, 1, 1, 1]
     assert times["/busy"][1] - times["/busy"][0] >= 1
     errors = [record["error"] for record in written(engine, thread) if "attempt" in record]
-    assert errors == [{"kind": "status", "message": "HTTP 429"}, {"kind": "status", "message": "HTTP 503"}]
+    assert errors == [
+        {"kind": "status", "message": "HTTP 429"},
+        {"kind": "status", "message": "HTTP 503"},
+    ]
 
 
 def test_a_thread_asks_once_and_its_replay_not_at_all(engine: Engine) -> None:
-    """Outcomes come from the journal; several at once have keys of their own; the retry of an effect is visible."""
+    """Outcomes come from the journal; several at once have keys of their own; the retry of an
+    effect is visible.
+    """
     statuses = iter([503, 200])
 
     def script(seen: Seen) -> Reply:
@@ -76,8 +101,20 @@ def test_a_thread_asks_once_and_its_replay_not_at_all(engine: Engine) -> None:
 
     with serving(script) as server:
         post = {"http": {"method": "POST", "url": f"{server.url}/a"}}
-        flaky = {"fetch": {"url": f"{server.url}/flaky", "retry": {"times": 1, "on": ["status"], "pause_s": 0}}}
-        thread = start(engine, server, post, {"all": {"effects": [post, post]}}, flaky, {"fetch": {"url": f"{server.url}/page"}})
+        flaky = {
+            "fetch": {
+                "url": f"{server.url}/flaky",
+                "retry": {"times": 1, "on": ["status"], "pause_s": 0},
+            }
+        }
+        thread = start(
+            engine,
+            server,
+            post,
+            {"all": {"effects": [post, post]}},
+            flaky,
+            {"fetch": {"url": f"{server.url}/page"}},
+        )
         first, together, retried, page = finish(engine, thread)["data"]
         count = len(server.seen)
         assert engine.verify(thread).ok
@@ -85,23 +122,39 @@ def test_a_thread_asks_once_and_its_replay_not_at_all(engine: Engine) -> None:
     assert first["json"] == {"path": "/a", "key": f"{thread}/1"}
     assert [one["outcome"]["json"]["key"] for one in together] == [f"{thread}/2.0", f"{thread}/2.1"]
     assert retried["text"] == "there"
-    assert [record["because"] for record in written(engine, thread) if "attempt" in record] == ["retry"]
+    assert [record["because"] for record in written(engine, thread) if "attempt" in record] == [
+        "retry"
+    ]
     assert page["text"].startswith('{"path": "/page"')
 
 
 def test_a_large_answer_goes_through_the_journal(engine: Engine) -> None:
     """As large as the limit allows."""
     size = 5 << 20
-    with serving(lambda _: Reply(headers=[("Content-Type", "application/octet-stream")], body=b"\0" + os.urandom(size - 1))) as server:
-        thread = start(engine, server, {"http": {"url": server.url}}, {"http": {"url": server.url, "method": "HEAD"}})
+    with serving(
+        lambda _: Reply(
+            headers=[("Content-Type", "application/octet-stream")],
+            body=b"\0" + os.urandom(size - 1),
+        )
+    ) as server:
+        thread = start(
+            engine,
+            server,
+            {"http": {"url": server.url}},
+            {"http": {"url": server.url, "method": "HEAD"}},
+        )
         data_of = finish(engine, thread)["data"]
         assert len(data_of[0]["base64"]) == (size + 2) // 3 * 4
         assert engine.verify(thread).ok
 
 
-@pytest.mark.parametrize(("method", "status"), [("GET", "interrupted"), ("PUT", "interrupted"), ("POST", "unknown")])
+@pytest.mark.parametrize(
+    ("method", "status"), [("GET", "interrupted"), ("PUT", "interrupted"), ("POST", "unknown")]
+)
 def test_a_crash_in_the_middle_of_a_request(engine: Engine, method: str, status: str) -> None:
-    """What comes to the same done twice is done again, with the same key; what does not is left to a person."""
+    """What comes to the same done twice is done again, with the same key; what does not is left to
+    a person.
+    """
     reached = threading.Event()
 
     def script(seen: Seen) -> Reply:
@@ -151,8 +204,18 @@ def test_a_secret_is_in_no_file_of_the_store(engine: Engine) -> None:
     value = "planted-0123456789"
     with serving(lambda seen: data(dict(seen.headers))) as server:
         body = {"url": server.url, "headers": {"Authorization": "Bearer secret:KEY"}}
-        thread = start(engine, server, {"http": body}, environment={"MY_KEY": value}, secrets={"KEY": [server.host]})
+        thread = start(
+            engine,
+            server,
+            {"http": body},
+            environment={"MY_KEY": value},
+            secrets={"KEY": [server.host]},
+        )
         assert finish(engine, thread)["data"][0]["json"]["authorization"] == "Bearer secret:KEY"
         assert server.seen[0].headers["authorization"] == f"Bearer {value}"
-    found = [path for path in engine.store.root.rglob("*") if path.is_file() and value.encode() in path.read_bytes()]
+    found = [
+        path
+        for path in engine.store.root.rglob("*")
+        if path.is_file() and value.encode() in path.read_bytes()
+    ]
     assert found == []

@@ -13,7 +13,14 @@ SECRET = "s3cret-value/+="
 
 
 def echo(seen: Seen) -> Reply:
-    return data({"method": seen.method, "path": seen.path, "headers": dict(seen.headers), "body": seen.body.decode()})
+    return data(
+        {
+            "method": seen.method,
+            "path": seen.path,
+            "headers": dict(seen.headers),
+            "body": seen.body.decode(),
+        }
+    )
 
 
 def leading(seen: Seen) -> Reply:
@@ -25,16 +32,40 @@ def leading(seen: Seen) -> Reply:
 @pytest.mark.parametrize(
     ("status", "method", "followed"),
     [
-        *((301, "GET", "GET"), (302, "GET", "GET"), (303, "GET", "GET"), (307, "GET", "GET"), (308, "GET", "GET")),
-        *((301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (307, "POST", "POST"), (308, "POST", "POST")),
-        *((301, "PUT", "PUT"), (303, "PUT", "GET"), (303, "DELETE", "GET"), (302, "DELETE", "DELETE"), (307, "PATCH", "PATCH")),
+        *(
+            (301, "GET", "GET"),
+            (302, "GET", "GET"),
+            (303, "GET", "GET"),
+            (307, "GET", "GET"),
+            (308, "GET", "GET"),
+        ),
+        *(
+            (301, "POST", "GET"),
+            (302, "POST", "GET"),
+            (303, "POST", "GET"),
+            (307, "POST", "POST"),
+            (308, "POST", "POST"),
+        ),
+        *(
+            (301, "PUT", "PUT"),
+            (303, "PUT", "GET"),
+            (303, "DELETE", "GET"),
+            (302, "DELETE", "DELETE"),
+            (307, "PATCH", "PATCH"),
+        ),
     ],
 )
-def test_a_redirect_keeps_the_method_or_asks_for_a_page(browser: Browser, status: int, method: str, followed: str) -> None:
+def test_a_redirect_keeps_the_method_or_asks_for_a_page(
+    browser: Browser, status: int, method: str, followed: str
+) -> None:
     """As the standard has it; what becomes a GET has no body any more, nor headers about one."""
     with serving(leading) as server:
         desk = browser.desk("http", {"hosts": [server.host], "private": True})
-        outcome = answered(browser.perform(desk, {"method": method, "url": f"{server.url}/{status}?/end?x=1", "text": "hello"}))
+        outcome = answered(
+            browser.perform(
+                desk, {"method": method, "url": f"{server.url}/{status}?/end?x=1", "text": "hello"}
+            )
+        )
     seen = outcome["json"]
     assert outcome["url"] == f"{server.url}/end?x=1"
     assert (seen["method"], seen["path"]) == (followed, "/end?x=1")
@@ -48,7 +79,9 @@ def test_a_bundle_may_want_the_redirect_itself(browser: Browser) -> None:
     """With followRedirects false, and for one that leads nowhere."""
     with serving(leading) as server:
         desk = browser.desk("http", {"hosts": [server.host], "private": True})
-        outcome = answered(browser.perform(desk, {"url": f"{server.url}/302?/end", "followRedirects": False}))
+        outcome = answered(
+            browser.perform(desk, {"url": f"{server.url}/302?/end", "followRedirects": False})
+        )
         assert (outcome["status"], outcome["headers"]["location"]) == (302, "/end")
     with serving(lambda _: Reply(status=302)) as server:
         desk = browser.desk("http", {"hosts": [server.host], "private": True})
@@ -74,9 +107,21 @@ def test_endless_redirects_end(browser: Browser) -> None:
 @pytest.mark.parametrize(
     ("location", "kind", "words"),
     [
-        ("http://169.254.169.254/latest/meta-data/", "refused-address", "where a cloud tells a machine about itself"),
-        ("http://[fd00:ec2::254]/", "refused-address", "where a cloud tells a machine about itself"),
-        ("http://[::ffff:169.254.169.254]/", "refused-address", "169.254.169.254 in another spelling"),
+        (
+            "http://169.254.169.254/latest/meta-data/",
+            "refused-address",
+            "where a cloud tells a machine about itself",
+        ),
+        (
+            "http://[fd00:ec2::254]/",
+            "refused-address",
+            "where a cloud tells a machine about itself",
+        ),
+        (
+            "http://[::ffff:169.254.169.254]/",
+            "refused-address",
+            "169.254.169.254 in another spelling",
+        ),
         ("http://2852039166/", "refused-address", "an address in disguise"),
         ("http://0xa9fea9fe/", "refused-address", "an address in disguise"),
         ("http://0.0.0.0:{port}/", "refused-address", "no address of any machine"),
@@ -88,12 +133,20 @@ def test_endless_redirects_end(browser: Browser) -> None:
         ("http://[1/", "redirects", "is no web address"),
     ],
 )
-def test_a_redirect_is_checked_like_a_request(browser: Browser, location: str, kind: str, words: str) -> None:
-    """A server cannot lead a bundle to where it could not have gone by itself; the message says how it got there."""
+def test_a_redirect_is_checked_like_a_request(
+    browser: Browser, location: str, kind: str, words: str
+) -> None:
+    """A server cannot lead a bundle to where it could not have gone by itself; the message says how
+    it got there.
+    """
     browser.addresses["metadata.example"] = [["169.254.169.254"]]
     with serving(leading) as server:
         target = location.format(port=server.port)
-        found, message = failed(browser.perform(browser.desk("http", {"private": True}), {"url": f"{server.url}/302?{target}"}))
+        found, message = failed(
+            browser.perform(
+                browser.desk("http", {"private": True}), {"url": f"{server.url}/302?{target}"}
+            )
+        )
     assert (found, words in message) == (kind, True), message
     assert "redirected from http://127.0.0.1:" in message
     assert len(server.seen) == 1
@@ -109,20 +162,32 @@ def test_a_redirect_stays_within_the_policy(browser: Browser) -> None:
 
 
 def test_confidences_stay_with_their_origin(browser: Browser) -> None:
-    """Authorization and cookies reach a further page of the same origin, and no other; other headers do."""
+    """Authorization and cookies reach a further page of the same origin, and no other; other
+    headers do.
+    """
     headers = {"Authorization": "Bearer mine", "Cookie": "a=1", "X-Other": "y"}
     with serving(echo) as other, serving(leading) as server:
         desk = browser.desk("http", {"private": True})
-        same = answered(browser.perform(desk, {"url": f"{server.url}/302?/end", "headers": headers}))["json"]["headers"]
-        assert (same["authorization"], same["cookie"], same["x-other"]) == ("Bearer mine", "a=1", "y")
-        far = answered(browser.perform(desk, {"url": f"{server.url}/302?{other.url}", "headers": headers}))["json"]["headers"]
+        same = answered(
+            browser.perform(desk, {"url": f"{server.url}/302?/end", "headers": headers})
+        )["json"]["headers"]
+        assert (same["authorization"], same["cookie"], same["x-other"]) == (
+            "Bearer mine",
+            "a=1",
+            "y",
+        )
+        far = answered(
+            browser.perform(desk, {"url": f"{server.url}/302?{other.url}", "headers": headers})
+        )["json"]["headers"]
         assert "authorization" not in far
         assert "cookie" not in far
         assert far["x-other"] == "y"
 
 
 def test_a_secret_goes_along_only_where_it_is_bound(browser: Browser) -> None:
-    """A header that holds one is dropped on the way to another host; a body that holds one is not sent there."""
+    """A header that holds one is dropped on the way to another host; a body that holds one is not
+    sent there.
+    """
     config = Config(secrets={"KEY": SecretSource(env="MY_KEY")})
     with serving(echo) as other, serving(leading) as server:
         for bound, arrives in (([server.host], False), ([server.host, other.host], True)):
@@ -134,7 +199,9 @@ def test_a_secret_goes_along_only_where_it_is_bound(browser: Browser) -> None:
             assert other.seen[-1].headers.get("x-key") == (f"k {SECRET}" if arrives else None)
             assert outcome["json"]["headers"].get("x-key") == ("k secret:KEY" if arrives else None)
             count = len(other.seen)
-            result = browser.perform(desk, {**body, "method": "POST", "headers": {}, "json": {"key": "secret:KEY"}})
+            result = browser.perform(
+                desk, {**body, "method": "POST", "headers": {}, "json": {"key": "secret:KEY"}}
+            )
             assert server.seen[-1].json == {"key": SECRET}
             if arrives:
                 assert other.seen[-1].json == {"key": SECRET}

@@ -15,7 +15,13 @@ from uncaged_engine.settings.loading import load
 HITS = {
     "query": "q",
     "results": [
-        {"url": "https://a.example/", "title": " First\n hit ", "content": "what  it says", "engine": "x", "score": 2},
+        {
+            "url": "https://a.example/",
+            "title": " First\n hit ",
+            "content": "what  it says",
+            "engine": "x",
+            "score": 2,
+        },
         {"url": "https://b.example/", "title": None},
         {"title": "without an address"},
         "nonsense",
@@ -25,7 +31,10 @@ HITS = {
 
 
 def settings(url: str, key: str | None = None) -> Config:
-    return Config(search=SearchSettings(use="searxng", url=url, key=key), secrets={"SEARCH": SecretSource(env="SEARCH_KEY")})
+    return Config(
+        search=SearchSettings(use="searxng", url=url, key=key),
+        secrets={"SEARCH": SecretSource(env="SEARCH_KEY")},
+    )
 
 
 def test_results_have_one_shape(browser: Browser) -> None:
@@ -47,20 +56,32 @@ def test_a_key_goes_to_the_provider_and_nowhere_else(browser: Browser) -> None:
     """Not even if the provider sends it back."""
 
     def script(seen: Seen) -> Reply:
-        return data({"results": [{"url": "https://a.example/", "title": seen.headers["authorization"]}]})
+        return data(
+            {"results": [{"url": "https://a.example/", "title": seen.headers["authorization"]}]}
+        )
 
     with serving(script) as server:
-        desk = browser.desk("search", {}, {"SEARCH_KEY": "planted-key"}, settings(server.url, "secret:SEARCH"))
-        assert answered(browser.perform(desk, {"query": "q"}))["results"][0]["title"] == "Bearer secret:SEARCH"
+        desk = browser.desk(
+            "search", {}, {"SEARCH_KEY": "planted-key"}, settings(server.url, "secret:SEARCH")
+        )
+        assert (
+            answered(browser.perform(desk, {"query": "q"}))["results"][0]["title"]
+            == "Bearer secret:SEARCH"
+        )
         assert server.seen[0].headers["authorization"] == "Bearer planted-key"
         unset = browser.desk("search", {}, {}, settings(server.url, "secret:SEARCH"))
-        with pytest.raises(EnvironmentLacks, match="secret:SEARCH comes from the variable SEARCH_KEY"):
+        with pytest.raises(
+            EnvironmentLacks, match="secret:SEARCH comes from the variable SEARCH_KEY"
+        ):
             browser.perform(unset, {"query": "q"})
 
 
 def test_without_a_provider_the_machine_lacks_one(browser: Browser) -> None:
     """The thread is paused, with the key of config.yaml that mends it."""
-    with pytest.raises(EnvironmentLacks, match=r"add `search: \{use: searxng, url: https://ADDRESS\}` to config\.yaml, then resume"):
+    with pytest.raises(
+        EnvironmentLacks,
+        match=r"add `search: \{use: searxng, url: https://ADDRESS\}` to config\.yaml, then resume",
+    ):
         browser.perform(browser.desk("search", {}), {"query": "q"})
 
 
@@ -76,9 +97,14 @@ def test_without_a_provider_the_machine_lacks_one(browser: Browser) -> None:
         (redirect("http://a.example/"), "the policy does not name the host a.example"),
     ],
 )
-def test_what_a_person_has_to_mend_is_no_failure(browser: Browser, reply: Reply, words: str) -> None:
+def test_what_a_person_has_to_mend_is_no_failure(
+    browser: Browser, reply: Reply, words: str
+) -> None:
     """The bundle could do nothing about it."""
-    with serving(lambda _: reply) as server, pytest.raises(EnvironmentLacks, match=words.replace("(", r"\(")):
+    with (
+        serving(lambda _: reply) as server,
+        pytest.raises(EnvironmentLacks, match=words.replace("(", r"\(")),
+    ):
         browser.perform(browser.desk("search", {}, config=settings(server.url)), {"query": "q"})
 
 
@@ -86,7 +112,10 @@ def test_nobody_at_the_address(browser: Browser) -> None:
     """Neither is that."""
     with serving(lambda _: data(HITS)) as server:
         url = server.url
-    with pytest.raises(EnvironmentLacks, match=r"Connection refused; start it, or mend search\.url in config\.yaml, then resume"):
+    with pytest.raises(
+        EnvironmentLacks,
+        match=r"Connection refused; start it, or mend search\.url in config\.yaml, then resume",
+    ):
         browser.perform(browser.desk("search", {}, config=settings(url)), {"query": "q"})
 
 
@@ -94,7 +123,9 @@ def test_nobody_at_the_address(browser: Browser) -> None:
 def test_a_search_that_did_not_work_this_time_is_a_failure(browser: Browser, status: int) -> None:
     """The bundle may try again."""
     with serving(lambda _: text("later", status=status)) as server:
-        kind, message = failed(browser.perform(browser.desk("search", {}, config=settings(server.url)), {"query": "q"}))
+        kind, message = failed(
+            browser.perform(browser.desk("search", {}, config=settings(server.url)), {"query": "q"})
+        )
     assert (kind, message.endswith(f"answered {status}")) == ("search", True)
 
 
@@ -119,15 +150,28 @@ def test_a_bad_body_is_a_failure(browser: Browser, body: object, words: str) -> 
 
 def test_the_config_says_what_to_search_with(store: Store) -> None:
     """Its own section; the key is a secret; a slip is told with its dotted key."""
-    store.config_path.write_text("search: {use: searxng, url: 'http://localhost:8080', key: 'secret:SEARCH'}\n")
-    assert load(store).search == SearchSettings(use="searxng", url="http://localhost:8080", key="secret:SEARCH")
+    store.config_path.write_text(
+        "search: {use: searxng, url: 'http://localhost:8080', key: 'secret:SEARCH'}\n"
+    )
+    assert load(store).search == SearchSettings(
+        use="searxng", url="http://localhost:8080", key="secret:SEARCH"
+    )
     for text_of, words in (
-        ("{use: searxng, url: 'http://a.example', key: clear}", "search.key: a credential does not belong here"),
+        (
+            "{use: searxng, url: 'http://a.example', key: clear}",
+            "search.key: a credential does not belong here",
+        ),
         ("{use: searxng, url: 'a.example'}", "search.url: the url begins with http:// or https://"),
-        ("{use: searxng, url: 'http://u:p@a.example'}", "search.url: the url holds a user name or a password"),
+        (
+            "{use: searxng, url: 'http://u:p@a.example'}",
+            "search.url: the url holds a user name or a password",
+        ),
         ("{use: other, url: 'http://a.example'}", "search.use"),
         ("{use: searxng}", "search.url: is missing"),
-        ("{use: searxng, uri: 'http://a.example', url: 'http://a.example'}", "search.uri: unknown key; did you mean 'url'?"),
+        (
+            "{use: searxng, uri: 'http://a.example', url: 'http://a.example'}",
+            "search.uri: unknown key; did you mean 'url'?",
+        ),
     ):
         store.config_path.write_text(f"search: {text_of}\n")
         with pytest.raises(UsageError) as caught:

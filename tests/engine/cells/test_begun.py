@@ -1,4 +1,6 @@
-"""A worker's first sandbox is started before anybody tried whether it holds; whether it does is found out in time."""
+"""A worker's first sandbox is started before anybody tried whether it holds; whether it does is
+found out in time.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ YIELDS = "def run(input, options):\n    yield {'null': 1}\n"
 
 
 def test_what_is_assumed_is_what_would_be_tried_first() -> None:
-    """On a machine where bubblewrap works, looking and assuming come to the same; nothing is assumed of Landlock."""
+    """On a machine where bubblewrap works, looking and assuming come to the same; nothing is
+    assumed of Landlock.
+    """
     assert assume("auto") == assume("bubblewrap") == choose("bubblewrap")
     assert assume("landlock") is None
 
@@ -50,7 +54,9 @@ def test_a_sandbox_that_was_assumed_in_vain_is_replaced(program: str, tmp_path: 
     fake = tmp_path / "bwrap"
     fake.write_text(program)
     fake.chmod(0o755)
-    assumed = Mechanism(name="bubblewrap", machine=os.uname().machine, program=fake, disable_userns=True)
+    assumed = Mechanism(
+        name="bubblewrap", machine=os.uname().machine, program=fake, disable_userns=True
+    )
     try:
         cell = Cell.spawn(assumed, limits=CellLimits())
     except SandboxUnavailable:  # it was gone before its first bytes were written

@@ -1,4 +1,6 @@
-"""The cell's protocol with well-behaved bundles and with accidents; hostile bundles have tests of their own."""
+"""The cell's protocol with well-behaved bundles and with accidents; hostile bundles have tests of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testbed.cells import DEADLINE_S, MECHANISMS, START, begin, cell_for, error_of, go_on, step_line, unchecked, value_of
+from testbed.cells import (
+    DEADLINE_S,
+    MECHANISMS,
+    START,
+    begin,
+    cell_for,
+    error_of,
+    go_on,
+    step_line,
+    unchecked,
+    value_of,
+)
 from uncaged_bundles.errors import BundleError
 from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
 from uncaged_engine.journal.blobs import effect_mark
@@ -75,22 +88,41 @@ def test_a_run_from_first_yield_to_return(mechanism: str) -> None:
 
 
 def test_a_failure_is_thrown_and_a_role_step_is_sent_whole(mechanism: str) -> None:
-    """An error becomes EffectError with the mapping; a step with a role arrives as its record without the chain."""
+    """An error becomes EffectError with the mapping; a step with a role arrives as its record
+    without the chain.
+    """
     with cell_for(CATCHING, mechanism) as cell:
         begin(cell)
         line = step_line(1, error={"kind": "timeout", "message": "too slow", "after_s": 3})
         reply = cell.send_outcome(1, 1, line, deadline_s=DEADLINE_S)
-        assert reply.body == b'{"output":{"role":"report","content":"too slow","meta":{"kind":"timeout"}}}'
-        reply = cell.send_outcome(1, 2, step_line(2, role="report", content="too slow", meta={}, by="bundle"), deadline_s=DEADLINE_S)
+        assert (
+            reply.body
+            == b'{"output":{"role":"report","content":"too slow","meta":{"kind":"timeout"}}}'
+        )
+        reply = cell.send_outcome(
+            1,
+            2,
+            step_line(2, role="report", content="too slow", meta={}, by="bundle"),
+            deadline_s=DEADLINE_S,
+        )
         value = json.loads(reply.body)
     assert value["error"] == {"kind": "timeout", "message": "too slow", "after_s": 3}
-    assert value["record"] == {"seq": 2, "role": "report", "content": "too slow", "meta": {}, "by": "bundle", "timestamp": 1}
+    assert value["record"] == {
+        "seq": 2,
+        "role": "report",
+        "content": "too slow",
+        "meta": {},
+        "by": "bundle",
+        "timestamp": 1,
+    }
 
 
 def test_an_uncaught_failure_ends_the_run(echo: Cell) -> None:
     """What the bundle does not catch is its own error, with the place where it stood."""
     begin(echo)
-    reply = echo.send_outcome(1, 1, step_line(1, error={"kind": "http", "message": "HTTP 500"}), deadline_s=DEADLINE_S)
+    reply = echo.send_outcome(
+        1, 1, step_line(1, error={"kind": "http", "message": "HTTP 500"}), deadline_s=DEADLINE_S
+    )
     error = error_of(reply)
     assert (error["type"], error["message"]) == ("EffectError", "HTTP 500")
     assert ":5 in run: last = yield" in error["trace"]
@@ -98,7 +130,9 @@ def test_an_uncaught_failure_ends_the_run(echo: Cell) -> None:
 
 def test_slots_do_not_share_a_namespace() -> None:
     """A module global that one thread changes is not seen by another."""
-    source = "seen = []\ndef run(input, options):\n    seen.append(1)\n    yield {'null': len(seen)}\n"
+    source = (
+        "seen = []\ndef run(input, options):\n    seen.append(1)\n    yield {'null': len(seen)}\n"
+    )
     with cell_for(source) as cell:
         assert [begin(cell, slot).body for slot in (1, 2, 3)] == [b'{"null":1}'] * 3
 
@@ -119,11 +153,20 @@ def run(input, options):
 
 
 def test_a_replay_digests_what_a_live_run_says(mechanism: str) -> None:
-    """Streaming all outcomes leads to the same state, and the digest is the one over the live answers."""
-    outcomes = [step_line(1, outcome="a"), step_line(2, outcome=[1.5]), step_line(3, outcome={"x": None})]
+    """Streaming all outcomes leads to the same state, and the digest is the one over the live
+    answers.
+    """
+    outcomes = [
+        step_line(1, outcome="a"),
+        step_line(2, outcome=[1.5]),
+        step_line(3, outcome={"x": None}),
+    ]
     with cell_for(ECHO, mechanism) as cell:
         live = [begin(cell)]
-        live += [cell.send_outcome(1, seq, line, deadline_s=DEADLINE_S) for seq, line in enumerate(outcomes, 1)]
+        live += [
+            cell.send_outcome(1, seq, line, deadline_s=DEADLINE_S)
+            for seq, line in enumerate(outcomes, 1)
+        ]
         digest = hashlib.blake2b(digest_size=16)
         for reply in live[:-1]:
             digest.update(effect_mark(reply.body) + b"\n")
@@ -152,7 +195,9 @@ def run(input, options):
 
 
 def test_a_replay_that_ends_early_says_where(echo: Cell) -> None:
-    """More outcomes than effects: the rest is drained, and the answer names the seq at which the run ended."""
+    """More outcomes than effects: the rest is drained, and the answer names the seq at which the
+    run ended.
+    """
     lines = [step_line(seq, outcome=seq) for seq in range(1, 20)]
     reply = echo.replay(1, START, lines, deadline_s=DEADLINE_S)
     assert (reply.seq, reply.word) == (6, "return")
@@ -193,7 +238,9 @@ def test_a_dropped_slot_is_forgotten(echo: Cell) -> None:
     ],
 )
 def test_what_is_no_effect_ends_the_run(value: str, complaint: str) -> None:
-    """Anything but a mapping of one kind to JSON is the author's error, told with the line; the cell goes on."""
+    """Anything but a mapping of one kind to JSON is the author's error, told with the line; the
+    cell goes on.
+    """
     with cell_for(f"def run(input, options):\n    yield {value}\n") as cell:
         error = error_of(begin(cell))
         assert complaint in error["message"]
@@ -203,14 +250,19 @@ def test_what_is_no_effect_ends_the_run(value: str, complaint: str) -> None:
 
 def test_circular_data_is_refused() -> None:
     """A value that holds itself is an error, not the end of the process."""
-    with cell_for("def run(input, options):\n    a = []\n    a.append(a)\n    yield {'null': a}\n") as cell:
+    with cell_for(
+        "def run(input, options):\n    a = []\n    a.append(a)\n    yield {'null': a}\n"
+    ) as cell:
         assert error_of(begin(cell))["type"] == "RecursionError"
 
 
 @pytest.mark.parametrize(
     ("source", "complaint"),
     [
-        ("def run(input, options):\n  return 5\n", "run() must be a generator function; it returned int"),
+        (
+            "def run(input, options):\n  return 5\n",
+            "run() must be a generator function; it returned int",
+        ),
         ("x = 5\n", "run"),
         ("raise SystemExit(3)\n", "3"),
         ("def run(input, options):\n    raise KeyError('x')\n    yield\n", "'x'"),
@@ -259,7 +311,9 @@ def test_a_loop_ends_at_its_deadline(mechanism: str) -> None:
 
 @pytest.mark.slow
 def test_waiting_for_a_turn_does_not_count() -> None:
-    """While one thread holds the cell until its deadline, others with a shorter one wait and are not to blame."""
+    """While one thread holds the cell until its deadline, others with a shorter one wait and are
+    not to blame.
+    """
     reasons = {}
     with cell_for(LOOPING) as cell:
         begin(cell, 1)
@@ -285,7 +339,9 @@ def test_waiting_for_a_turn_does_not_count() -> None:
 
 
 def test_slow_is_called_once_and_only_when_it_is_slow() -> None:
-    """After five milliseconds without an answer, or when somebody else has the turn; not for a quick answer."""
+    """After five milliseconds without an answer, or when somebody else has the turn; not for a
+    quick answer.
+    """
     source = """
 def run(input, options):
     yield {"null": 1}
@@ -297,12 +353,20 @@ def run(input, options):
     calls: list[int] = []
     with cell_for(source) as cell:
         begin(cell)
-        cell.send_outcome(1, 1, step_line(1, outcome=1), deadline_s=DEADLINE_S, on_slow=lambda: calls.append(1))
+        cell.send_outcome(
+            1, 1, step_line(1, outcome=1), deadline_s=DEADLINE_S, on_slow=lambda: calls.append(1)
+        )
         assert calls == [1]
         quick = 0
         for seq in range(2, 50):  # a busy machine may make one of them slow, not all
             calls.clear()
-            cell.send_outcome(1, seq, step_line(seq, outcome=1), deadline_s=DEADLINE_S, on_slow=lambda: calls.append(1))
+            cell.send_outcome(
+                1,
+                seq,
+                step_line(seq, outcome=1),
+                deadline_s=DEADLINE_S,
+                on_slow=lambda: calls.append(1),
+            )
             quick += not calls
         assert quick > 0
 
@@ -357,8 +421,14 @@ def test_memory_beyond_the_limit_raises(mechanism: str) -> None:
     """Inside the bundle it is a MemoryError, and the cell goes on."""
     if mechanism == "none":
         pytest.skip("a trusted bundle has no limits")
-    with cell_for("def run(input, options):\n    yield {'null': len(bytearray(options['seed'] << 27))}\n", mechanism) as cell:
-        assert error_of(begin(cell, 1, START.replace(b'"seed":7', b'"seed":20')))["type"] == "MemoryError"
+    with cell_for(
+        "def run(input, options):\n    yield {'null': len(bytearray(options['seed'] << 27))}\n",
+        mechanism,
+    ) as cell:
+        assert (
+            error_of(begin(cell, 1, START.replace(b'"seed":7', b'"seed":20')))["type"]
+            == "MemoryError"
+        )
         assert begin(cell, 2, START.replace(b'"seed":7', b'"seed":1')).body == b'{"null":134217728}'
 
 
@@ -396,7 +466,9 @@ def run(input, options):
         assert len(found) == 5
         ours = {os.fstat(fd).st_ino for fd in (readable, writable)}
         assert not ours & set(found.values())
-        assert not {os.fstat(1).st_ino, os.fstat(2).st_ino} & {found[1], found[2]} - {Path("/dev/null").stat().st_ino}
+        assert not {os.fstat(1).st_ino, os.fstat(2).st_ino} & {found[1], found[2]} - {
+            Path("/dev/null").stat().st_ino
+        }
     finally:
         os.close(readable)
         os.close(writable)
@@ -416,7 +488,9 @@ with cell_for({LOOPING!r}, {mechanism!r}) as cell:
     time.sleep(60)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
         assert parent.stdout is not None
         pidfd = os.pidfd_open(int(parent.stdout.readline()))
         parent.send_signal(signal.SIGKILL)
@@ -446,7 +520,9 @@ def test_the_environment_is_empty(mechanism: str) -> None:
     """Nothing of the caller's environment is in the cell."""
     os.environ["UNCAGED_TEST_SECRET"] = "planted"
     try:
-        names = set(value_of("sorted(k.decode() for k in posix.environ)", mechanism, before="import posix"))
+        names = set(
+            value_of("sorted(k.decode() for k in posix.environ)", mechanism, before="import posix")
+        )
     finally:
         del os.environ["UNCAGED_TEST_SECRET"]
     assert names <= {"PYTHONHASHSEED", "PYTHONUTF8", "PYTHONCOERCECLOCALE", "TZ", "PWD"}

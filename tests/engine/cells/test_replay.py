@@ -1,4 +1,6 @@
-"""A generator is brought to where its journal stands, and proved to have yielded what the journal holds."""
+"""A generator is brought to where its journal stands, and proved to have yielded what the journal
+holds.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def run_stepwise(script: Script, cell: Cell, blobs: Blobs) -> BundleReply:
 
 @pytest.mark.parametrize("done", [0, 1, 4, 300])
 def test_a_replay_leads_to_the_next_effect(done: int, counting: Cell, blobs: Blobs) -> None:
-    """After the recorded outcomes the bundle yields what it would have yielded, without one effect being performed."""
+    """After the recorded outcomes the bundle yields what it would have yielded, without one effect
+    being performed.
+    """
     script = count_script(done + 1, done)
     expected = BundleReply("effect", b'{"null":{"value":%d}}' % (done + 1))
     assert run(script, counting, blobs) == expected
@@ -83,8 +87,14 @@ def test_a_replay_leads_to_the_end(counting: Cell, blobs: Blobs) -> None:
 
 
 def test_outputs_failures_and_errors_replay(planned: Cell, blobs: Blobs) -> None:
-    """A bundle's own step comes back as its record, a failure is thrown in, an uncaught error is the last word."""
-    plan = [{"output": {"meta": {"b": 1, "a": 2}, "content": "é\n", "role": "r"}}, {"null": {"fail": "no"}}, "raise"]
+    """A bundle's own step comes back as its record, a failure is thrown in, an uncaught error is
+    the last word.
+    """
+    plan = [
+        {"output": {"meta": {"b": 1, "a": 2}, "content": "é\n", "role": "r"}},
+        {"null": {"fail": "no"}},
+        "raise",
+    ]
     script = script_of(bundle_of(PLANNED), params={"plan": plan})
     script.output(1, "r", "é\n", b=1, a=2).done(2, plan[1], error={"kind": "null", "message": "no"})
     said = run(script, planned, blobs)
@@ -102,19 +112,28 @@ def edited() -> Script:
 
 
 def test_an_edited_and_resealed_effect_is_found(counting: Cell, blobs: Blobs) -> None:
-    """The chain holds, the replay does not: the quick one says that something differs, the slow one what."""
+    """The chain holds, the replay does not: the quick one says that something differs, the slow one
+    what.
+    """
     script = edited()
     assert run(script, counting, blobs) is None
     with pytest.raises(ReplayError) as raised:
         run_stepwise(script, counting, blobs)
-    assert str(raised.value) == 'step 2: the journal holds {"null":{"value":99}}, the bundle now yields {"null":{"value":2}}'
+    assert (
+        str(raised.value)
+        == 'step 2: the journal holds {"null":{"value":99}}, the bundle now yields {"null":{"value":2}}'
+    )
 
 
 def test_an_edited_outcome_shows_in_what_follows(counting: Cell, blobs: Blobs) -> None:
-    """With another outcome this bundle gives another result, so a journal that kept its end would not verify."""
+    """With another outcome this bundle gives another result, so a journal that kept its end would
+    not verify.
+    """
     script = script_of(bundle_of(COUNT), params={"n": 1})
     script.done(1, outcome=41)
-    assert run(script, counting, blobs) == BundleReply("return", b'{"success":true,"message":"sum 41"}')
+    assert run(script, counting, blobs) == BundleReply(
+        "return", b'{"success":true,"message":"sum 41"}'
+    )
 
 
 @pytest.mark.parametrize(("n", "done"), [(2, 3), (0, 1)])
@@ -122,12 +141,16 @@ def test_a_bundle_that_ends_early_is_found(n: int, done: int, counting: Cell, bl
     """The journal holds more steps than this code yields."""
     script = count_script(n, done)
     assert run(script, counting, blobs) is None
-    with pytest.raises(ReplayError, match=f"step {n + 1}: the journal holds .* the bundle now ends with return"):
+    with pytest.raises(
+        ReplayError, match=f"step {n + 1}: the journal holds .* the bundle now ends with return"
+    ):
         run_stepwise(script, counting, blobs)
 
 
 def test_the_open_effect_must_fit_too(counting: Cell, blobs: Blobs) -> None:
-    """The intent that nobody answered is part of what the bundle has to yield; it is seen alone before anybody says so."""
+    """The intent that nobody answered is part of what the bundle has to yield; it is seen alone
+    before anybody says so.
+    """
     fits = count_script(3, 1).intent(2)
     assert run(fits, counting, blobs) == BundleReply("effect", b'{"null":{"value":2}}')
     other = count_script(3, 1).intent(2, {"null": {"value": 3}})
@@ -145,22 +168,33 @@ def test_contents_in_blobs_replay(planned: Cell, blobs: Blobs) -> None:
     start = json.loads(parameters.sealed[0])
     spilt: dict[str, Any] = blobs.spilt({"parameters": start["parameters"]})
     script = script_of(bundle_of(PLANNED), **spilt)
-    script.add(lines.step(1, blobs.spilt({"intent": big}), NOW_MS)).add(lines.step(1, blobs.spilt({"outcome": "o" * 600_000}), NOW_MS))
+    script.add(lines.step(1, blobs.spilt({"intent": big}), NOW_MS)).add(
+        lines.step(1, blobs.spilt({"outcome": "o" * 600_000}), NOW_MS)
+    )
     assert max(map(len, script.sealed)) < 1000
     assert run(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')
     assert run_stepwise(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')
 
 
 def test_handed_over_steps_are_input_and_the_rest_is_replayed(planned: Cell, blobs: Blobs) -> None:
-    """The first steps of a fork onto another hash are `input.steps`; what was performed since is answered from the journal."""
+    """The first steps of a fork onto another hash are `input.steps`; what was performed since is
+    answered from the journal.
+    """
     plan = [{"null": {"value": "new"}}, {"null": {"value": "next"}}]
     source = {"threadId": "x", "hash": "y", "seq": 2, "chain": "", "handedOver": 2}
     script = script_of(bundle_of(PLANNED), params={"plan": plan}, forkFrom=source)
     script.done(1).output(2).done(3, plan[0], outcome="heard")
     replay = replay_of(script, blobs)
     assert replay.handed_over == 2
-    assert replay.run(planned, 1, deadline_s=DEADLINE_S) == BundleReply("effect", b'{"null":{"value":"next"}}')
-    body = json.loads(start_body(json.loads(script.sealed[0]), recover(script.data, script.bundle, script.thread).steps[:2]))
+    assert replay.run(planned, 1, deadline_s=DEADLINE_S) == BundleReply(
+        "effect", b'{"null":{"value":"next"}}'
+    )
+    body = json.loads(
+        start_body(
+            json.loads(script.sealed[0]),
+            recover(script.data, script.bundle, script.thread).steps[:2],
+        )
+    )
     assert [step["seq"] for step in body["input"]["steps"]] == [1, 2]
     assert all("chain" not in step for step in body["input"]["steps"])
     assert body["input"]["prompt"] == "do it"
@@ -178,4 +212,6 @@ def test_many_slots_do_not_disturb_each_other(counting: Cell, blobs: Blobs) -> N
         replay_of(count_script(9, done), blobs).run(counting, slot, deadline_s=DEADLINE_S)
     for slot, done in enumerate((5, 0, 3), start=10):
         line = count_script(9, done + 1).sealed[-1]
-        assert counting.send_outcome(slot, done + 1, line, deadline_s=DEADLINE_S).body == b'{"null":{"value":%d}}' % (done + 2)
+        assert counting.send_outcome(
+            slot, done + 1, line, deadline_s=DEADLINE_S
+        ).body == b'{"null":{"value":%d}}' % (done + 2)

@@ -47,7 +47,9 @@ HASTY_S = 0.3
 class Flow:
     """One thread of the bundle, as its driver sees it."""
 
-    def __init__(self, cells: Cells, directory: Path, number: int, word: str | None, deadline_s: float) -> None:
+    def __init__(
+        self, cells: Cells, directory: Path, number: int, word: str | None, deadline_s: float
+    ) -> None:
         self.thread: ThreadId = thread_id(number)
         bundle = cells.bundle.hash
         path = directory / bundle / f"{self.thread}.data.jsonl"
@@ -119,8 +121,12 @@ def test_threads_of_a_bundle_share_one_process(cells: Cells, flow: Callable[...,
     assert cells.shared() is cells.shared()
 
 
-def test_a_killed_sandbox_is_replaced_and_nobody_notices(cells: Cells, flow: Callable[..., Flow]) -> None:
-    """Every thread is replayed and goes on where it was; whoever met the dead process goes on alone, the others together."""
+def test_a_killed_sandbox_is_replaced_and_nobody_notices(
+    cells: Cells, flow: Callable[..., Flow]
+) -> None:
+    """Every thread is replayed and goes on where it was; whoever met the dead process goes on
+    alone, the others together.
+    """
     first, second, third = flow(1), flow(2), flow(3)
     for one in (first, second, third):
         one.begin()
@@ -128,14 +134,20 @@ def test_a_killed_sandbox_is_replaced_and_nobody_notices(cells: Cells, flow: Cal
     shared = cells.shared()
     end_sandbox(shared)
     assert [one.step() for one in (first, second, third)] == [effect(3)] * 3
-    assert first.journal.flushed_bytes == first.journal.size_bytes, "what was performed is on disk before anything is rebuilt"
+    assert first.journal.flushed_bytes == first.journal.size_bytes, (
+        "what was performed is on disk before anything is rebuilt"
+    )
     assert cells.shared() is not shared
     assert [one.step() for one in (third, second, first)] == [effect(4)] * 3
 
 
 @pytest.mark.slow
-def test_a_sandbox_that_dies_again_and_again_between_answers_is_replaced_each_time(flow: Callable[..., Flow]) -> None:
-    """A thread that makes progress is no culprit, however often its process is ended by somebody else."""
+def test_a_sandbox_that_dies_again_and_again_between_answers_is_replaced_each_time(
+    flow: Callable[..., Flow],
+) -> None:
+    """A thread that makes progress is no culprit, however often its process is ended by somebody
+    else.
+    """
     one = flow()
     one.begin()
     for value in range(2, 6):
@@ -146,12 +158,16 @@ def test_a_sandbox_that_dies_again_and_again_between_answers_is_replaced_each_ti
 
 @pytest.mark.slow
 def test_an_endless_loop_is_tried_once_more_alone_and_then_fails(flow: Callable[..., Flow]) -> None:
-    """The error says at which step and how it was tried; what was performed is flushed; the neighbour goes on."""
+    """The error says at which step and how it was tried; what was performed is flushed; the
+    neighbour goes on.
+    """
     culprit, neighbour = flow(1, "loop", HASTY_S), flow(2)
     culprit.begin()
     neighbour.begin()
     assert culprit.step() == effect(2)
-    with pytest.raises(BundleError, match=r"computed for more than .* before step 3, also when it was tried alone"):
+    with pytest.raises(
+        BundleError, match=r"computed for more than .* before step 3, also when it was tried alone"
+    ):
         culprit.step()
     assert culprit.journal.flushed_bytes == culprit.journal.size_bytes
     assert neighbour.step() == effect(2)
@@ -170,29 +186,40 @@ def test_resuming_into_an_endless_loop_fails_too(flow: Callable[..., Flow]) -> N
 
 @pytest.mark.parametrize("steps", [0, 2])
 def test_a_difference_counts_only_if_it_shows_alone(steps: int, flow: Callable[..., Flow]) -> None:
-    """Another thread changed the standard library of the shared process: the thread goes on alone, and its effects are as recorded."""
+    """Another thread changed the standard library of the shared process: the thread goes on alone,
+    and its effects are as recorded.
+    """
     polluter, looker = flow(1, "pollute"), flow(2, "look")
     polluter.begin()
     for _ in range(steps):
         looker.done += 1
-        looker.journal.append(lines.intent(looker.done, b'{"null":{"value":%d}}' % looker.done, NOW_MS))
+        looker.journal.append(
+            lines.intent(looker.done, b'{"null":{"value":%d}}' % looker.done, NOW_MS)
+        )
         looker.journal.append(lines.step(looker.done, {"outcome": None}, NOW_MS))
     looker.journal.append(lines.intent(steps + 1, b'{"null":{"value":%d}}' % (steps + 1), NOW_MS))
     assert looker.begin() == effect(steps + 1)
     assert polluter.step() == effect(2)
 
 
-def test_a_difference_that_shows_alone_is_an_error_with_both_sides(flow: Callable[..., Flow]) -> None:
+def test_a_difference_that_shows_alone_is_an_error_with_both_sides(
+    flow: Callable[..., Flow],
+) -> None:
     """This code does not yield what this journal holds."""
     other = flow()
     other.journal.append(lines.intent(1, b'{"null":{"value":7}}', NOW_MS))
     other.journal.append(lines.step(1, {"outcome": None}, NOW_MS))
-    with pytest.raises(ReplayError, match=r'step 1: the journal holds .*"value":7.* the bundle now yields .*"value":1'):
+    with pytest.raises(
+        ReplayError,
+        match=r'step 1: the journal holds .*"value":7.* the bundle now yields .*"value":1',
+    ):
         other.begin()
 
 
 def test_an_outcome_is_flushed_while_the_bundle_computes(flow: Callable[..., Flow]) -> None:
-    """A bundle that does not answer within a few milliseconds keeps no performed effect off the disk; a quick one costs no flush."""
+    """A bundle that does not answer within a few milliseconds keeps no performed effect off the
+    disk; a quick one costs no flush.
+    """
     slow, quick = flow(1, "slow"), flow(2)
     for one in (slow, quick):
         one.begin()
@@ -201,7 +228,9 @@ def test_an_outcome_is_flushed_while_the_bundle_computes(flow: Callable[..., Flo
     assert quick.journal.flushed_bytes < quick.journal.size_bytes
 
 
-def test_leaving_forgets_the_generator_and_keeps_the_process(cells: Cells, flow: Callable[..., Flow]) -> None:
+def test_leaving_forgets_the_generator_and_keeps_the_process(
+    cells: Cells, flow: Callable[..., Flow]
+) -> None:
     """The next thread finds the same process."""
     one = flow()
     one.begin()

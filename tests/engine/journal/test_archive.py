@@ -55,7 +55,9 @@ def test_a_frame_that_is_not_exactly_whole_is_an_error(path: Path, change: str) 
         archive.read(packed)
 
 
-def test_a_frame_that_claims_to_be_huge_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_that_claims_to_be_huge_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether it says its size or not, no more is unpacked than the limit."""
     monkeypatch.setattr(archive, "MAX_BYTES", 1000)
     packed = path.with_name("Y.data.jsonl.zst")
@@ -70,7 +72,12 @@ def test_a_frame_that_claims_to_be_huge_is_refused(path: Path, monkeypatch: pyte
 def test_readers_do_not_see_the_difference(store: Store) -> None:
     """Listing, view and proof of an archived thread are those of the plain one."""
     bundle = granted(store, COUNT)
-    script = script_of(bundle, params={"n": 2}).done(1).done(2).end("completed", result={"success": True, "message": "sum 3"})
+    script = (
+        script_of(bundle, params={"n": 2})
+        .done(1)
+        .done(2)
+        .end("completed", result={"success": True, "message": "sum 3"})
+    )
     placed = place_script(store, bundle, script)
     place = (bundle.hash, placed.thread)
     plain = summarise(store, *place, placed.path), view(store, *place, placed.path)

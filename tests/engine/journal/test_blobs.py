@@ -37,7 +37,9 @@ def test_a_blob_that_lies_is_not_believed(blobs: Blobs) -> None:
 
 
 def test_a_damaged_blob_is_mended_by_the_same_bytes(blobs: Blobs) -> None:
-    """A file of that name with other bytes (a disk that lost them) does not stand in for what is put now."""
+    """A file of that name with other bytes (a disk that lost them) does not stand in for what is
+    put now.
+    """
     name = blobs.put(b"large")
     (blobs.directory / name).write_bytes(b"")
     assert blobs.put(b"large") == name
@@ -56,9 +58,17 @@ def test_the_largest_field_is_moved(blobs: Blobs) -> None:
 
 
 def test_a_line_is_expanded_for_the_bundle(blobs: Blobs) -> None:
-    """It gets the field back in its old place and no trace of the blob; a line without one is passed as it is."""
-    script = Script.begun().intent(1).add(lines.step(1, blobs.spilt({"outcome": [1, "é"]}), 5)).done(2)
-    assert json.loads(blobs.expand(script.sealed[2])) == {"seq": 1, "outcome": [1, "é"], "timestamp": 5}
+    """It gets the field back in its old place and no trace of the blob; a line without one is
+    passed as it is.
+    """
+    script = (
+        Script.begun().intent(1).add(lines.step(1, blobs.spilt({"outcome": [1, "é"]}), 5)).done(2)
+    )
+    assert json.loads(blobs.expand(script.sealed[2])) == {
+        "seq": 1,
+        "outcome": [1, "é"],
+        "timestamp": 5,
+    }
     assert blobs.expand(script.sealed[4]) is script.sealed[4]
 
 

@@ -9,7 +9,9 @@ from uncaged_engine.journal import chain
 
 
 def test_a_sealed_line_is_json_and_checks() -> None:
-    """seal closes the record, adds the chain as its last key and one LF; check gives the digest that seal gave."""
+    """seal closes the record, adds the chain as its last key and one LF; check gives the digest
+    that seal gave.
+    """
     before = chain.seed(BUNDLE, THREAD)
     line, digest = chain.seal(before, b'{"control":"pause","timestamp":1')
     assert line.startswith(b'{"control":"pause","timestamp":1,"chain":"')
@@ -20,7 +22,9 @@ def test_a_sealed_line_is_json_and_checks() -> None:
 
 
 def test_the_digest_is_spelt_in_crockford_base32() -> None:
-    """Twelve bytes are twenty characters, most significant first; the last four of the hundred bits are zero."""
+    """Twelve bytes are twenty characters, most significant first; the last four of the hundred bits
+    are zero.
+    """
     for digest in (bytes(12), b"\xff" * 12, bytes(range(12))):
         text = chain.spell(digest).decode()
         assert len(text) == chain.CHAIN_CHARACTERS
@@ -29,7 +33,11 @@ def test_the_digest_is_spelt_in_crockford_base32() -> None:
 
 def test_the_seed_depends_on_bundle_and_thread() -> None:
     """A journal that is moved under another name does not check."""
-    seeds = {chain.seed(BUNDLE, THREAD), chain.seed(BundleHash(BUNDLE[::-1]), THREAD), chain.seed(BUNDLE, ThreadId(THREAD[::-1]))}
+    seeds = {
+        chain.seed(BUNDLE, THREAD),
+        chain.seed(BundleHash(BUNDLE[::-1]), THREAD),
+        chain.seed(BUNDLE, ThreadId(THREAD[::-1])),
+    }
     assert len(seeds) == 3
 
 
@@ -54,7 +62,9 @@ def test_order_shows() -> None:
     assert chain.check(after_first, second) is not None
 
 
-@pytest.mark.parametrize("line", [b"", b"\n", b"{}\n", b'{"chain":"0000000000000000000"}\n', b"x" * 200 + b"\n"])
+@pytest.mark.parametrize(
+    "line", [b"", b"\n", b"{}\n", b'{"chain":"0000000000000000000"}\n', b"x" * 200 + b"\n"]
+)
 def test_what_has_no_seal_neither_checks_nor_states(line: bytes) -> None:
     """Too short, or without the key in its place: no digest."""
     assert chain.check(chain.seed(BUNDLE, THREAD), line) is None

@@ -7,7 +7,21 @@ from uncaged_engine.journal.codec import MAX_DEPTH, CodecError, decode, depth, e
 
 
 @pytest.mark.parametrize(
-    "value", [None, True, 0, -1, 1.5, 1e300, "", 'é\u2028\U0001f600\x00\n"\\', [], {}, [1, [2, {"a": None}]], {"": {"b": []}}]
+    "value",
+    [
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        1e300,
+        "",
+        'é\u2028\U0001f600\x00\n"\\',
+        [],
+        {},
+        [1, [2, {"a": None}]],
+        {"": {"b": []}},
+    ],
 )
 def test_what_was_encoded_decodes_to_the_same(value: object) -> None:
     """decode(encode(x)) is x, and its text is UTF-8 with no escapes but the necessary ones."""
@@ -44,14 +58,18 @@ def test_what_was_encoded_decodes_to_the_same(value: object) -> None:
     ],
 )
 def test_another_spelling_is_refused(raw: bytes) -> None:
-    """Duplicate keys, white space, NaN, escapes that need not be, other encodings: each is an error, never a value."""
+    """Duplicate keys, white space, NaN, escapes that need not be, other encodings: each is an
+    error, never a value.
+    """
     with pytest.raises(CodecError):
         decode(raw)
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_depth_is_capped(opening: str, closing: str) -> None:
-    """Sixty-four containers inside one another pass, one more does not, and a hundred thousand are no crash."""
+    """Sixty-four containers inside one another pass, one more does not, and a hundred thousand are
+    no crash.
+    """
     inner = "0" if opening != "[" else ""
     decode((opening * MAX_DEPTH + inner + closing * MAX_DEPTH).encode())
     for count in (MAX_DEPTH + 1, 100_000):
@@ -72,14 +90,18 @@ def test_size_is_capped() -> None:
         decode(b'"123456789"', max_bytes=10)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"bytes", object(), "\ud800"])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), {1, 2}, b"bytes", object(), "\ud800"]
+)
 def test_what_is_no_json_cannot_be_encoded(value: object) -> None:
     """A value without a JSON spelling is an error when it is written, not when it is read."""
     with pytest.raises((ValueError, TypeError)):
         encode(value).encode()
 
 
-@pytest.mark.parametrize(("value", "levels"), [(1, 0), ([], 1), ({}, 1), ([[]], 2), ({"a": [{"b": 1}], "c": 2}, 3)])
+@pytest.mark.parametrize(
+    ("value", "levels"), [(1, 0), ([], 1), ({}, 1), ([[]], 2), ({"a": [{"b": 1}], "c": 2}, 3)]
+)
 def test_depth_counts_containers_inside_one_another(value: object, levels: int) -> None:
     """A scalar has depth 0; the deepest branch counts."""
     assert depth(value) == levels

@@ -1,4 +1,6 @@
-"""A reader gets what is on disk: all that it could flush, or no more than what a failed flush left certain."""
+"""A reader gets what is on disk: all that it could flush, or no more than what a failed flush left
+certain.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,13 @@ def test_a_journal_that_can_be_flushed_is_read_whole(path: Path) -> None:
 
 
 def test_after_a_failed_flush_only_what_was_flushed_before_counts(path: Path) -> None:
-    """Whether the note says so or the worker that failed; a note about something else hides nothing."""
+    """Whether the note says so or the worker that failed; a note about something else hides
+    nothing.
+    """
     failed = Trouble(message="the flush failed", on_disk=size_of(5))
-    assert durable.read(path, known=failed) == durable.Durable(data=SCRIPT.data[: size_of(5)], trouble=failed)
+    assert durable.read(path, known=failed) == durable.Durable(
+        data=SCRIPT.data[: size_of(5)], trouble=failed
+    )
     trouble.write(path, failed)
     assert durable.read(path) == durable.Durable(data=SCRIPT.data[: size_of(5)], trouble=failed)
     trouble.write(path, Trouble(message="no space"))
@@ -44,7 +50,9 @@ def test_after_a_failed_flush_only_what_was_flushed_before_counts(path: Path) ->
 
 
 def test_the_next_owner_settles_what_was_in_doubt(path: Path) -> None:
-    """Its first act is to write those bytes again; then every reader sees them, and the note is gone."""
+    """Its first act is to write those bytes again; then every reader sees them, and the note is
+    gone.
+    """
     trouble.write(path, Trouble(message="the flush failed", on_disk=size_of(5)))
     Journal.open(path, BUNDLE, THREAD).close()
     assert path.read_bytes() == SCRIPT.data
@@ -52,7 +60,9 @@ def test_the_next_owner_settles_what_was_in_doubt(path: Path) -> None:
 
 
 def test_what_was_flushed_at_least_follows_from_the_lines() -> None:
-    """An effect is performed after the flush of its intent: an intent that some line follows was flushed, with all before it."""
+    """An effect is performed after the flush of its intent: an intent that some line follows was
+    flushed, with all before it.
+    """
     assert (
         [flushed_at_least(b"".join(SCRIPT.sealed[:n])) for n in range(len(SCRIPT.sealed) + 1)]
         == [

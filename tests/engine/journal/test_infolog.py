@@ -18,7 +18,9 @@ CROCKFORD = re.compile(r"[0-9A-HJKMNP-TV-Z]{8}")
 def test_each_call_site_has_a_tag_of_its_own() -> None:
     """Eight characters of Crockford's alphabet, each once in the packages of the engine."""
     root = Path(uncaged_engine.__file__).parents[1]
-    tags = Counter(tag for path in root.rglob("*.py") for tag in TAG.findall(path.read_text("utf-8")))
+    tags = Counter(
+        tag for path in root.rglob("*.py") for tag in TAG.findall(path.read_text("utf-8"))
+    )
     assert len(tags) >= 8
     assert [tag for tag, times in tags.items() if times > 1 or not CROCKFORD.fullmatch(tag)] == []
 

@@ -30,12 +30,18 @@ def opened(path: Path) -> Journal:
 
 def descriptor_of(path: Path) -> int:
     """The number under which this process has *path* open."""
-    [found] = [int(one.name) for one in Path("/proc/self/fd").iterdir() if one.is_symlink() and one.resolve() == path.resolve()]
+    [found] = [
+        int(one.name)
+        for one in Path("/proc/self/fd").iterdir()
+        if one.is_symlink() and one.resolve() == path.resolve()
+    ]
     return found
 
 
 def test_a_new_journal_holds_its_start_record(path: Path) -> None:
-    """It is whole under its final name, for its owner alone, and nothing temporary is left beside it."""
+    """It is whole under its final name, for its owner alone, and nothing temporary is left beside
+    it.
+    """
     assert path.read_bytes() == Script.begun().data
     assert [one.name for one in path.parent.iterdir()] == [path.name]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -43,7 +49,9 @@ def test_a_new_journal_holds_its_start_record(path: Path) -> None:
 
 
 def test_what_is_appended_is_sealed_and_follows(path: Path) -> None:
-    """append returns the line as it stands in the file, chained to the one before; another process sees it at once."""
+    """append returns the line as it stands in the file, chained to the one before; another process
+    sees it at once.
+    """
     journal = opened(path)
     line = journal.append(lines.intent(1, b'{"null":{}}', NOW_MS))
     assert path.read_bytes().endswith(line)
@@ -55,7 +63,9 @@ def test_what_is_appended_is_sealed_and_follows(path: Path) -> None:
 
 
 def test_flush_says_how_far_it_came_and_has_nothing_to_do_twice(path: Path) -> None:
-    """Followers are told after the flush, once per flush; one that has nothing to write tells nobody."""
+    """Followers are told after the flush, once per flush; one that has nothing to write tells
+    nobody.
+    """
     journal = opened(path)
     told: list[int] = []
     journal.on_flush = told.append
@@ -68,7 +78,9 @@ def test_flush_says_how_far_it_came_and_has_nothing_to_do_twice(path: Path) -> N
 
 
 def test_what_an_earlier_owner_wrote_counts_as_unflushed(path: Path) -> None:
-    """A killed worker's last line may be in memory only; nobody is told of it before a flush of ours."""
+    """A killed worker's last line may be in memory only; nobody is told of it before a flush of
+    ours.
+    """
     first = opened(path)
     first.append(lines.control("note", {}, NOW_MS))
     first.close()
@@ -104,7 +116,9 @@ def test_a_refused_second_owner_does_not_free_the_lock_of_the_first(path: Path) 
 
 
 def test_a_closed_handle_takes_nothing_more(path: Path) -> None:
-    """Whoever still knows it is told that the thread was left; no byte goes to whatever file has its number now."""
+    """Whoever still knows it is told that the thread was left; no byte goes to whatever file has
+    its number now.
+    """
     journal = opened(path)
     number = descriptor_of(path)
     journal.close()
@@ -120,7 +134,9 @@ def test_a_closed_handle_takes_nothing_more(path: Path) -> None:
 
 
 def test_a_failed_flush_is_final_for_its_handle(path: Path) -> None:
-    """After one failed fdatasync the handle refuses every append and flush, even if the disk would take them again."""
+    """After one failed fdatasync the handle refuses every append and flush, even if the disk would
+    take them again.
+    """
     journal = opened(path)
     number = descriptor_of(path)
     kept = os.dup(number)
@@ -141,7 +157,9 @@ def test_a_failed_flush_is_final_for_its_handle(path: Path) -> None:
 
 
 def test_a_failed_write_is_final_for_its_handle(path: Path) -> None:
-    """A descriptor that cannot be written to: the error names the file, and nothing is tried again."""
+    """A descriptor that cannot be written to: the error names the file, and nothing is tried
+    again.
+    """
     journal = opened(path)
     number = descriptor_of(path)
     kept = os.dup(number)
@@ -159,7 +177,9 @@ def test_a_failed_write_is_final_for_its_handle(path: Path) -> None:
 
 @pytest.mark.parametrize("torn", [b'{"seq":1,"inte', bytes(700), b'{"seq":1,"intent":{}}\n', b"\n"])
 def test_a_torn_tail_is_kept_aside_and_cut(path: Path, torn: bytes) -> None:
-    """The journal ends with its last whole line again; what was cut stands beside it under the place where it began."""
+    """The journal ends with its last whole line again; what was cut stands beside it under the
+    place where it began.
+    """
     whole = path.read_bytes()
     path.write_bytes(whole + torn)
     journal = opened(path)
@@ -171,11 +191,15 @@ def test_a_torn_tail_is_kept_aside_and_cut(path: Path, torn: bytes) -> None:
 
 
 def test_a_corrupt_journal_is_not_touched(path: Path) -> None:
-    """Damage with valid lines behind it: refused with file and line and what to do, and no byte is moved."""
+    """Damage with valid lines behind it: refused with file and line and what to do, and no byte is
+    moved.
+    """
     script = Script.begun().done(1).done(2).done(3)
     broken = b"".join([*script.sealed[:2], b"x" + script.sealed[2][1:], *script.sealed[3:]])
     path.write_bytes(broken)
-    with pytest.raises(DamagedError, match=rf"corrupt at .*{THREAD}.data.jsonl:3: .*fork {THREAD} --at 0"):
+    with pytest.raises(
+        DamagedError, match=rf"corrupt at .*{THREAD}.data.jsonl:3: .*fork {THREAD} --at 0"
+    ):
         opened(path)
     assert path.read_bytes() == broken
     assert [one.name for one in path.parent.iterdir()] == [path.name]
@@ -183,7 +207,9 @@ def test_a_corrupt_journal_is_not_touched(path: Path) -> None:
 
 
 def test_what_is_no_journal_is_refused(path: Path) -> None:
-    """An empty file and a missing one: an error that names the thread, and no lock is left behind."""
+    """An empty file and a missing one: an error that names the thread, and no lock is left
+    behind.
+    """
     path.write_bytes(b"")
     with pytest.raises(DamagedError, match=THREAD):
         opened(path)
@@ -197,7 +223,9 @@ def test_what_is_no_journal_is_refused(path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_made_is_an_error_for_people(tmp_path: Path) -> None:
-    """The directory of the logs is gone, or is a file: an error of ours that names the path, not a traceback."""
+    """The directory of the logs is gone, or is a file: an error of ours that names the path, not a
+    traceback.
+    """
     for parent in (tmp_path / "missing" / BUNDLE, Path(__file__) / BUNDLE):
         with pytest.raises(UncagedError, match=BUNDLE):
             create(parent / "x.data.jsonl", b'{"format":1', BUNDLE, ThreadId(THREAD))
@@ -208,12 +236,16 @@ def test_a_fork_s_copied_lines_follow_its_start_record(tmp_path: Path) -> None:
     script = Script.begun().done(1)
     path = tmp_path / "logs" / BUNDLE / f"{THREAD}.data.jsonl"
     path.parent.parent.mkdir()
-    create(path, lines.start(start_fields(), NOW_MS), BUNDLE, THREAD, more=b"".join(script.sealed[1:]))
+    create(
+        path, lines.start(start_fields(), NOW_MS), BUNDLE, THREAD, more=b"".join(script.sealed[1:])
+    )
     assert path.read_bytes() == script.data
 
 
 def test_nothing_but_a_resume_follows_an_end(path: Path) -> None:
-    """A pause that comes while the thread ends is refused: by who wrote the end, and by whoever opens it later."""
+    """A pause that comes while the thread ends is refused: by who wrote the end, and by whoever
+    opens it later.
+    """
     journal = opened(path)
     journal.append(lines.end("killed", {}, NOW_MS))
     for _ in range(2):

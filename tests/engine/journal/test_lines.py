@@ -19,7 +19,11 @@ SHAPES = {
     "attempt": (lines.attempt(3, 2, {"because": "retry"}, NOW_MS), "attempt", 3),
     "outcome": (lines.step(4, {"outcome": None}, NOW_MS), "step", 4),
     "error": (lines.step(4, {"error": {"kind": "k", "message": "m"}}, NOW_MS), "step", 4),
-    "role": (lines.step(10_000, {"role": "r", "content": "", "meta": {}, "by": "bundle"}, NOW_MS), "step", 10_000),
+    "role": (
+        lines.step(10_000, {"role": "r", "content": "", "meta": {}, "by": "bundle"}, NOW_MS),
+        "step",
+        10_000,
+    ),
     "sub": (lines.step(5, {"sub": 0, "outcome": 1}, NOW_MS), "step", 5),
     "void": (lines.void(6, "killed", "stopped", {}, NOW_MS, begun=True, parts=(1, 2)), "void", 6),
     "control": (lines.control("pause", {}, NOW_MS), "control", 0),
@@ -51,7 +55,16 @@ def test_every_line_is_one_json_object_with_a_timestamp_before_its_chain(name: s
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"{}\n", b'{"seq":1}\n', b'{"seq":x,"intent":1}\n', b'{"seq":1,"other":2}\n', b'{"step":1}\n', b"[1]\n"]
+    "line",
+    [
+        b"",
+        b"{}\n",
+        b'{"seq":1}\n',
+        b'{"seq":x,"intent":1}\n',
+        b'{"seq":1,"other":2}\n',
+        b'{"step":1}\n',
+        b"[1]\n",
+    ],
 )
 def test_what_begins_otherwise_is_no_journal_line(line: bytes) -> None:
     """A line of no shape is a ValueError, so that a reader reports it as damage."""
@@ -68,18 +81,35 @@ def test_only_steps_of_a_role_count_as_rounds() -> None:
 
 
 @pytest.mark.parametrize(
-    "effect", [b'{"null":{}}', b'{"null":{"value":",\\"timestamp\\":1"}}', b'{"null":{"timestamp":5,"intent":{"seq":1}}}']
+    "effect",
+    [
+        b'{"null":{}}',
+        b'{"null":{"value":",\\"timestamp\\":1"}}',
+        b'{"null":{"timestamp":5,"intent":{"seq":1}}}',
+    ],
 )
 def test_the_effect_is_cut_out_to_the_letter(effect: bytes) -> None:
-    """What stands in the intent are the bundle's own bytes, even if they look like parts of a line."""
+    """What stands in the intent are the bundle's own bytes, even if they look like parts of a
+    line.
+    """
     assert lines.effect_of_intent(sealed(lines.intent(7, effect, NOW_MS))) == effect
 
 
 def test_a_blob_note_is_found_and_nothing_else_is_taken_for_one() -> None:
     """Only a top-level ``blob`` key counts; text or an outcome that looks like one does not."""
-    spilt = sealed(lines.step(1, lines.spill({"role": "r", "content": "long", "meta": {}}, "content", "ab" * 16, 9), NOW_MS))
+    spilt = sealed(
+        lines.step(
+            1,
+            lines.spill({"role": "r", "content": "long", "meta": {}}, "content", "ab" * 16, 9),
+            NOW_MS,
+        )
+    )
     assert lines.blob_of(spilt) == {"field": "content", "hash": "ab" * 16, "bytes": 9}
     assert json.loads(spilt)["content"] is None
-    for outcome in ({"x": 1, "blob": {"field": "y", "hash": "z"}}, ',"blob":{"field":"x"}', {"blob": {"field": "q"}}):
+    for outcome in (
+        {"x": 1, "blob": {"field": "y", "hash": "z"}},
+        ',"blob":{"field":"x"}',
+        {"blob": {"field": "q"}},
+    ):
         assert lines.blob_of(sealed(lines.step(1, {"outcome": outcome}, NOW_MS))) is None
     assert lines.blob_of(Script.begun().sealed[0]) is None

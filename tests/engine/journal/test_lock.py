@@ -73,7 +73,9 @@ def test_a_missing_file_is_not_alive(tmp_path: Path) -> None:
 
 def test_sigkill_frees_it_at_once(path: Path) -> None:
     """However the holder ends, once it has gone nobody looks alive."""
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"True\n"
         assert lock.is_live(path)
@@ -83,13 +85,19 @@ def test_sigkill_frees_it_at_once(path: Path) -> None:
 
 
 def test_a_child_that_was_spawned_does_not_keep_it(path: Path) -> None:
-    """Descriptors are closed at exec, so a long-lived child (a sandbox, an agent) never makes a dead thread look alive."""
+    """Descriptors are closed at exec, so a long-lived child (a sandbox, an agent) never makes a
+    dead thread look alive.
+    """
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     assert lock.take(fd)
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False, bufsize=0) as cat:
+    with subprocess.Popen(
+        ["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False, bufsize=0
+    ) as cat:
         os.close(fd)
         assert cat.stdin is not None
         assert cat.stdout is not None
         cat.stdin.write(b"x")
-        assert cat.stdout.read(1) == b"x"  # a parent may go on a moment before exec has closed anything
+        assert (
+            cat.stdout.read(1) == b"x"
+        )  # a parent may go on a moment before exec has closed anything
         assert not lock.is_live(path)

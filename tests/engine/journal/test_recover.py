@@ -38,13 +38,25 @@ def test_a_whole_journal_gives_its_steps(read: Read) -> None:
 @READERS
 def test_an_intent_without_its_step_is_open(read: Read) -> None:
     """The last intent is pending, with its effect to the letter, its attempts and its sub-steps."""
-    script = Script.begun().done(1).intent(2, {"all": {"effects": []}}).attempt(2, 1, because="retry").attempt(2, 1, answer="x")
+    script = (
+        Script.begun()
+        .done(1)
+        .intent(2, {"all": {"effects": []}})
+        .attempt(2, 1, because="retry")
+        .attempt(2, 1, answer="x")
+    )
     script.step(2, sub=0, outcome=5)
     history = history_of(script, read)
     pending = history.open
     assert pending is not None
-    assert (pending.seq, pending.effect, pending.mark) == (2, b'{"all":{"effects":[]}}', b'{"all":{"effects":[]}}')
-    assert pending.tries == 2, "an attempt line with a reason is a try; one that records an answer is not"
+    assert (pending.seq, pending.effect, pending.mark) == (
+        2,
+        b'{"all":{"effects":[]}}',
+        b'{"all":{"effects":[]}}',
+    )
+    assert pending.tries == 2, (
+        "an attempt line with a reason is a try; one that records an answer is not"
+    )
     assert pending.attempts == script.sealed[-3:-1]
     assert pending.subs == script.sealed[-1:]
     assert len(history.steps) == 1
@@ -52,7 +64,9 @@ def test_an_intent_without_its_step_is_open(read: Read) -> None:
 
 @READERS
 def test_a_void_closes_an_intent_without_answering_it(read: Read) -> None:
-    """Nothing is open, the step is still due, and the next intent of the same seq counts as one more try."""
+    """Nothing is open, the step is still due, and the next intent of the same seq counts as one
+    more try.
+    """
     script = Script.begun().intent(1).void(1, "environment", "no key")
     history = history_of(script, read)
     assert history.open is None
@@ -71,13 +85,20 @@ def test_a_step_clears_what_its_intent_left(read: Read) -> None:
     assert history_of(script, read).answer == "yes"
     assert not history_of(script, read).waiting
     history = history_of(script.step(1), read)
-    assert (history.pending, history.waiting, history.unsettled, history.answer) == (None, False, False, None)
+    assert (history.pending, history.waiting, history.unsettled, history.answer) == (
+        None,
+        False,
+        False,
+        None,
+    )
 
 
 @READERS
 @pytest.mark.parametrize("word", ["pause", "wait", "unknown"])
 def test_controls_stay_in_force_until_a_resume(read: Read, word: str) -> None:
-    """Pause, wait and unknown are on disk; `resume` takes them back, with its note and its raised limits."""
+    """Pause, wait and unknown are on disk; `resume` takes them back, with its note and its raised
+    limits.
+    """
     script = Script.begun().intent(1).control(word)
     before = history_of(script, read)
     assert {"pause": before.paused, "wait": before.waiting, "unknown": before.unsettled}[word]
@@ -88,10 +109,20 @@ def test_controls_stay_in_force_until_a_resume(read: Read, word: str) -> None:
 
 @READERS
 def test_a_note_is_kept_until_a_role_was_asked(read: Read) -> None:
-    """It is for the next prompt: a crash and another resume in between do not lose it, effects of other kinds do not use it up."""
+    """It is for the next prompt: a crash and another resume in between do not lose it, effects of
+    other kinds do not use it up.
+    """
     script = Script.begun().control("resume", note="look again").done(1).control("resume")
     assert history_of(script, read).note == "look again"
-    assert history_of(script.intent(2, {"role": {"name": "r"}}).step(2, role="r", content="", meta={}, by="x"), read).note is None
+    assert (
+        history_of(
+            script.intent(2, {"role": {"name": "r"}}).step(
+                2, role="r", content="", meta={}, by="x"
+            ),
+            read,
+        ).note
+        is None
+    )
 
 
 @READERS
@@ -103,7 +134,9 @@ def test_pausing_a_thread_that_waits_leaves_it_paused(read: Read) -> None:
 
 @READERS
 def test_an_end_stands_until_a_resume(read: Read) -> None:
-    """The end record counts if nothing took it back; what a later control says of nobody's interest is passed over."""
+    """The end record counts if nothing took it back; what a later control says of nobody's interest
+    is passed over.
+    """
     script = three_steps().control("pause").end("limit", limit="maxRounds", value=1)
     assert history_of(script, read).end is not None
     assert not history_of(script, read).paused
@@ -114,15 +147,21 @@ def test_an_end_stands_until_a_resume(read: Read) -> None:
 
 @READERS
 def test_steps_that_are_handed_over_stay_out_of_the_proof(read: Read) -> None:
-    """A fork onto another hash replays only what was performed since; its inherited steps still count as steps and rounds."""
+    """A fork onto another hash replays only what was performed since; its inherited steps still
+    count as steps and rounds.
+    """
     source = {"threadId": str(THREAD), "hash": str(BUNDLE), "seq": 2, "chain": "", "handedOver": 2}
     whole = history_of(Script.begun(forkFrom=source).done(1).output(2).done(3), read)
-    alone = history_of(Script.begun(forkFrom={**source, "handedOver": 0}).done(1).output(2).done(3), read)
+    alone = history_of(
+        Script.begun(forkFrom={**source, "handedOver": 0}).done(1).output(2).done(3), read
+    )
     assert (whole.handed_over, whole.inherited, len(whole.steps), whole.rounds) == (2, 2, 3, 1)
     assert whole.effects.hexdigest() != alone.effects.hexdigest()
     assert (
         whole.effects.hexdigest()
-        == history_of(Script.begun(forkFrom={**source, "seq": 0}).done(1).done(2).done(3), read).effects.hexdigest()
+        == history_of(
+            Script.begun(forkFrom={**source, "seq": 0}).done(1).done(2).done(3), read
+        ).effects.hexdigest()
     )
 
 
@@ -154,7 +193,9 @@ def test_a_line_out_of_place_is_damage_although_it_is_sealed(read: Read, name: s
 
 @READERS
 def test_a_torn_tail_is_found_at_every_byte_of_the_last_two_records(read: Read) -> None:
-    """Cut anywhere, the history is that of the whole lines, and the rest is a tail that may be cut."""
+    """Cut anywhere, the history is that of the whole lines, and the rest is a tail that may be
+    cut.
+    """
     script = Script.begun().done(1).done(2).done(3, {"null": {"value": 'é"\\n'}}, outcome="é\n")
     whole = [b"".join(script.sealed[:count]) for count in range(len(script.sealed) + 1)]
     for size in range(len(whole[-3]), len(whole[-1]) + 1):
@@ -169,8 +210,12 @@ def test_a_torn_tail_is_found_at_every_byte_of_the_last_two_records(read: Read) 
 
 @READERS
 @pytest.mark.parametrize("place", range(1, 9))
-def test_a_flipped_byte_in_the_tail_is_cut_and_one_before_it_is_corrupt(read: Read, place: int) -> None:
-    """Damage in the last line is a tail. With a valid line behind it the thread is corrupt, and its earlier steps stay readable."""
+def test_a_flipped_byte_in_the_tail_is_cut_and_one_before_it_is_corrupt(
+    read: Read, place: int
+) -> None:
+    """Damage in the last line is a tail. With a valid line behind it the thread is corrupt, and its
+    earlier steps stay readable.
+    """
     script = Script.begun().done(1).done(2).done(3).done(4)
     for at in (0, 8, len(script.sealed[place]) // 2, len(script.sealed[place]) - 5):
         line = bytearray(script.sealed[place])
@@ -185,7 +230,9 @@ def test_a_flipped_byte_in_the_tail_is_cut_and_one_before_it_is_corrupt(read: Re
 
 @READERS
 def test_nul_fill(read: Read) -> None:
-    """What a file system leaves of a write that never reached the disk: NULs at the end are a tail, NULs in the middle are corrupt."""
+    """What a file system leaves of a write that never reached the disk: NULs at the end are a tail,
+    NULs in the middle are corrupt.
+    """
     script = three_steps()
     for count in (1, 60, 4096):
         assert read(script.data + bytes(count), BUNDLE, THREAD).steps == history_of(script).steps
@@ -212,10 +259,14 @@ def test_a_duplicated_line(read: Read) -> None:
 
 @READERS
 def test_a_gap(read: Read) -> None:
-    """A line that is missing: corrupt if two lines or more follow; a single line behind a gap is a tail."""
+    """A line that is missing: corrupt if two lines or more follow; a single line behind a gap is a
+    tail.
+    """
     script = three_steps()
     for missing in range(1, 4):
-        assert read(b"".join([*script.sealed[:missing], *script.sealed[missing + 1 :]]), BUNDLE, THREAD).corrupt
+        assert read(
+            b"".join([*script.sealed[:missing], *script.sealed[missing + 1 :]]), BUNDLE, THREAD
+        ).corrupt
     assert not read(b"".join([*script.sealed[:-2], script.sealed[-1]]), BUNDLE, THREAD).corrupt
 
 
@@ -224,14 +275,20 @@ def test_a_foreign_line_in_the_middle_is_corrupt(read: Read) -> None:
     """Somebody's editor added a line: nothing behind it is believed, nothing is moved."""
     script = three_steps()
     for foreign in (b"\n", b"hello\n", b'{"control":"note"}\n'):
-        assert read(b"".join([*script.sealed[:3], foreign, *script.sealed[3:]]), BUNDLE, THREAD).corrupt
+        assert read(
+            b"".join([*script.sealed[:3], foreign, *script.sealed[3:]]), BUNDLE, THREAD
+        ).corrupt
 
 
 @READERS
-@pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", bytes(4096), Script.begun().data[:-1], Script(digest=b"").data])
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"{}\n", bytes(4096), Script.begun().data[:-1], Script(digest=b"").data]
+)
 def test_without_a_start_record_there_is_nothing(read: Read, data: bytes) -> None:
     """The error names the thread and what can be done."""
-    with pytest.raises(DamagedError, match=f"thread {THREAD}: the journal has no start record.*thread rm"):
+    with pytest.raises(
+        DamagedError, match=f"thread {THREAD}: the journal has no start record.*thread rm"
+    ):
         read(data, BUNDLE, THREAD)
 
 
@@ -250,13 +307,17 @@ def test_a_start_record_of_a_newer_format_is_refused(read: Read) -> None:
     """A journal that a later engine wrote is not guessed at."""
     script = Script.begun()
     newer = Script(digest=b"")
-    newer = Script(digest=chain.seed(BUNDLE, THREAD)).add(script.sealed[0].replace(b'"format":1', b'"format":2').partition(b',"chain"')[0])
+    newer = Script(digest=chain.seed(BUNDLE, THREAD)).add(
+        script.sealed[0].replace(b'"format":1', b'"format":2').partition(b',"chain"')[0]
+    )
     with pytest.raises(DamagedError):
         read(newer.data, BUNDLE, THREAD)
 
 
 def test_strict_reading_refuses_a_sealed_line_that_is_no_canonical_json() -> None:
-    """Fast reading trusts whoever could seal; strict reading parses every line, so an edited and re-chained journal shows."""
+    """Fast reading trusts whoever could seal; strict reading parses every line, so an edited and
+    re-chained journal shows.
+    """
     script = Script.begun().add(b'{"seq":1,"intent":{"null":{"a":1,"a":2}},"timestamp":1')
     assert history_of(script, recover).damage is None
     damage = history_of(script, recover_strictly).damage
@@ -265,8 +326,17 @@ def test_strict_reading_refuses_a_sealed_line_that_is_no_canonical_json() -> Non
 
 
 def test_effect_marks_show_what_each_step_answered() -> None:
-    """One mark per step: the (last) intent's bytes, its blob's hash, or the output that a bundle's own step stands for."""
-    script = Script.begun().intent(1, {"null": {"value": 0}}).void(1).control("resume").done(1).output(2, "r", "c", k=1)
+    """One mark per step: the (last) intent's bytes, its blob's hash, or the output that a bundle's
+    own step stands for.
+    """
+    script = (
+        Script.begun()
+        .intent(1, {"null": {"value": 0}})
+        .void(1)
+        .control("resume")
+        .done(1)
+        .output(2, "r", "c", k=1)
+    )
     script.add(lines.step(3, lines.spill({}, "intent", "ab" * 16, 600_000), 1)).step(3)
     assert effect_marks(script.data, 3) == [
         b'{"null":{"value":1}}',
@@ -278,7 +348,9 @@ def test_effect_marks_show_what_each_step_answered() -> None:
 
 @READERS
 def test_the_time_already_used_is_in_the_journal(read: Read) -> None:
-    """The last line that states a running time counts, whatever the clock did; from there on the timestamps do, without idle time."""
+    """The last line that states a running time counts, whatever the clock did; from there on the
+    timestamps do, without idle time.
+    """
     script = Script.begun()
 
     def ran(body: bytes, ran_ms: int) -> int:
@@ -291,9 +363,13 @@ def test_the_time_already_used_is_in_the_journal(read: Read) -> None:
     script.add(lines.step(1, {"outcome": {"ranMs": 7}}, NOW_MS + 3000))
     assert history_of(script, read).ran_ms == 2900, "a step states nothing; its timestamp counts"
     assert ran(lines.intent(2, effect, NOW_MS - 3_600_000), 3100) == 3100, "the clock was set back"
-    script.add(lines.void(2, "killed", "", {}, NOW_MS - 3_599_500, begun=False)).add(lines.end("killed", {}, NOW_MS - 3_599_500))
+    script.add(lines.void(2, "killed", "", {}, NOW_MS - 3_599_500, begun=False)).add(
+        lines.end("killed", {}, NOW_MS - 3_599_500)
+    )
     script.add(lines.control("resume", {}, NOW_MS))
-    assert history_of(script, read).ran_ms == 3600, "the time in which no worker ran it does not count"
+    assert history_of(script, read).ran_ms == 3600, (
+        "the time in which no worker ran it does not count"
+    )
 
 
 @READERS
@@ -309,20 +385,38 @@ def test_a_fork_inherits_no_running_time(read: Read) -> None:
 PARTS: dict[str, tuple[Callable[[Script], Script], frozenset[int] | None]] = {
     "a crash": (lambda s: s, None),
     "a void that names them": (lambda s: s.void(1, begun=True, parts=[1, 2]), frozenset({1, 2})),
-    "two voids": (lambda s: s.void(1, begun=True, parts=[1]).control("resume").intent(1).void(1, begun=True, parts=[2]), frozenset({1, 2})),
+    "two voids": (
+        lambda s: (
+            s.void(1, begun=True, parts=[1])
+            .control("resume")
+            .intent(1)
+            .void(1, begun=True, parts=[2])
+        ),
+        frozenset({1, 2}),
+    ),
     "a void that names none": (lambda s: s.void(1, begun=True), None),
     "a void of an older engine": (lambda s: s.void(1, begun=None), None),
     "one that names none, then one that does": (
         lambda s: s.void(1, begun=True).control("resume").intent(1).void(1, begun=True, parts=[2]),
         None,
     ),
-    "a decision": (lambda s: s.void(1, begun=True, parts=[1]).control("resume", redo=True), frozenset()),
+    "a decision": (
+        lambda s: s.void(1, begun=True, parts=[1]).control("resume", redo=True),
+        frozenset(),
+    ),
     "a decision, then another void": (
-        lambda s: s.void(1, begun=True, parts=[1]).control("resume", redo=True).intent(1).void(1, begun=True, parts=[2]),
+        lambda s: (
+            s.void(1, begun=True, parts=[1])
+            .control("resume", redo=True)
+            .intent(1)
+            .void(1, begun=True, parts=[2])
+        ),
         frozenset({2}),
     ),
     "parts that are no numbers": (
-        lambda s: s.add(b'{"seq":1,"void":"killed","begun":true,"parts":["x",true],"message":"","timestamp":1'),
+        lambda s: s.add(
+            b'{"seq":1,"void":"killed","begun":true,"parts":["x",true],"message":"","timestamp":1'
+        ),
         None,
     ),
 }
@@ -330,7 +424,9 @@ PARTS: dict[str, tuple[Callable[[Script], Script], frozenset[int] | None]] = {
 
 @pytest.mark.parametrize("name", PARTS)
 def test_the_journal_tells_which_parts_may_have_been_performed(name: str) -> None:
-    """Voids name the parts that had begun; what no void names counts as begun; a decision settles what was before it."""
+    """Voids name the parts that had begun; what no void names counts as begun; a decision settles
+    what was before it.
+    """
     build, parts = PARTS[name]
     pending = recover(build(Script.begun().intent(1)).data, BUNDLE, THREAD).pending
     assert pending is not None

@@ -1,4 +1,6 @@
-"""Notes about threads that were left outlive the process that wrote them, not the boot whose memory they are about."""
+"""Notes about threads that were left outlive the process that wrote them, not the boot whose memory
+they are about.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_after_a_reboot_nothing_is_in_doubt(tmp_path: Path, runtime: Path) -> No
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"message": 1, "on_disk": "x"}'])
-def test_a_note_that_cannot_be_read_is_none_or_says_little(tmp_path: Path, runtime: Path, text: str) -> None:
+def test_a_note_that_cannot_be_read_is_none_or_says_little(
+    tmp_path: Path, runtime: Path, text: str
+) -> None:
     """A damaged note never hides a thread."""
     journal = tmp_path / "one.jsonl"
     trouble.write(journal, Trouble(message="/disk: full", on_disk=7))
@@ -53,7 +57,9 @@ def test_a_note_that_cannot_be_read_is_none_or_says_little(tmp_path: Path, runti
     assert found is None or found.on_disk is None
 
 
-def test_without_a_runtime_directory_there_are_no_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_runtime_directory_there_are_no_notes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is raised where the place is another file."""
     (tmp_path / "taken").mkdir(mode=0o700)
     (tmp_path / "taken" / "uncaged").write_bytes(b"")

@@ -16,7 +16,9 @@ from uncaged_engine.journal.usage import NOTHING, Spent, exceeded
         ({"maxSeconds": 1_234_567.0}, 2e6, "the limit of 1,234,567 seconds is reached"),
     ],
 )
-def test_a_limit_is_told_as_a_person_would_say_it(limits: dict[str, float], seconds: float, message: str) -> None:
+def test_a_limit_is_told_as_a_person_would_say_it(
+    limits: dict[str, float], seconds: float, message: str
+) -> None:
     """One is singular, money has its sign, and large numbers are not written as powers of ten."""
     found = exceeded(limits, Spent(input_tokens=3, cost=0.5), seconds)
     assert found is not None
@@ -30,9 +32,16 @@ def test_a_limit_that_is_not_reached_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("usage", "cost"),
-    [({"inputTokens": 3, "cost": 0}, 0.0), ({"inputTokens": 3}, None), ({"turns": 1}, None), ({"inputTokens": 3, "cost": 0.5}, 0.5)],
+    [
+        ({"inputTokens": 3, "cost": 0}, 0.0),
+        ({"inputTokens": 3}, None),
+        ({"turns": 1}, None),
+        ({"inputTokens": 3, "cost": 0.5}, 0.5),
+    ],
     ids=["free", "unpriced", "no tokens", "priced"],
 )
-def test_tokens_that_are_known_to_be_free_cost_nought(usage: dict[str, object], cost: float | None) -> None:
+def test_tokens_that_are_known_to_be_free_cost_nought(
+    usage: dict[str, object], cost: float | None
+) -> None:
     """Nothing else says of itself that it cost nought."""
     assert NOTHING.plus(usage).document().get("cost") == cost

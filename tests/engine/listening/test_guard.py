@@ -1,4 +1,6 @@
-"""The guard of listeners: one token of the store's, this listener's host, no other page's origin."""
+"""The guard of listeners: one token of the store's, this listener's host, no other page's
+origin.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,15 @@ BEARER = (b"Authorization", f"Bearer {TOKEN}".encode())
         ([(b"host", b"127.0.0.1"), BEARER], 421),
         ([(b"host", b"evil.example:8811"), BEARER], 421),
         ([HOST, BEARER, (b"origin", b"http://localhost:3000")], 403),
-        ([HOST, BEARER, (b"origin", b"http://localhost:8811"), (b"origin", b"https://evil.example")], 403),
+        (
+            [
+                HOST,
+                BEARER,
+                (b"origin", b"http://localhost:8811"),
+                (b"origin", b"https://evil.example"),
+            ],
+            403,
+        ),
         ([HOST, BEARER, (b"origin", b"null")], 403),
         ([HOST], 401),
         ([HOST, BEARER, BEARER], 401),
@@ -38,15 +48,21 @@ BEARER = (b"Authorization", f"Bearer {TOKEN}".encode())
         ([HOST, (b"authorization", "Bearer \xff".encode("latin-1"))], 401),
     ],
 )
-def test_a_request_is_served_only_with_token_host_and_no_foreign_origin(headers: list[tuple[bytes, bytes]], status: int | None) -> None:
-    """Each header is judged by itself; one that is there twice is refused, and no denial has the token in it."""
+def test_a_request_is_served_only_with_token_host_and_no_foreign_origin(
+    headers: list[tuple[bytes, bytes]], status: int | None
+) -> None:
+    """Each header is judged by itself; one that is there twice is refused, and no denial has the
+    token in it.
+    """
     denied = GUARD.denial(headers)
     assert (denied.status if denied is not None else None) == status
     assert TOKEN not in f"{denied!r} {GUARD!r}"
 
 
 def test_the_token_is_made_once_for_the_person_alone(store: Store) -> None:
-    """Twenty callers at the same moment get one token, in a file of mode 0600, and no other file is left."""
+    """Twenty callers at the same moment get one token, in a file of mode 0600, and no other file is
+    left.
+    """
     with ThreadPoolExecutor(20) as callers:
         tokens = set(callers.map(lambda _: token_of(store), range(20)))
     assert len(tokens) == 1

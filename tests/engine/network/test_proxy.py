@@ -17,7 +17,9 @@ from uncaged_engine.network.rules import HostRules, read_patterns
 def proxy(*hosts: str, private: bool = False) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """A running proxy's port, and what it refused."""
     refused: list[tuple[str, str]] = []
-    with Proxy(HostRules(kind="script", hosts=read_patterns(hosts), private=private), refused) as running:
+    with Proxy(
+        HostRules(kind="script", hosts=read_patterns(hosts), private=private), refused
+    ) as running:
         listening = socket.create_server(("127.0.0.1", 0))
         port = listening.getsockname()[1]
         running.serve(listening)
@@ -40,7 +42,10 @@ def page(seen: Seen) -> object:
 
 def test_a_request_is_passed_on_as_one_for_the_server() -> None:
     """Without what was meant for the proxy, for one request only, body included."""
-    with serving(page) as server, proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused):  # type: ignore[arg-type]  # a page is a reply
+    with (
+        serving(page) as server,  # type: ignore[arg-type]
+        proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused),
+    ):
         head = f"POST http://127.0.0.1:{server.port}/a?b HTTP/1.1\r\nHost: liar\r\nProxy-Authorization: x\r\nContent-Length: 2\r\n\r\nhi"
         answer = ask(port, head.encode())
     assert answer.endswith(b"POST /a?b ['connection', 'content-length', 'host'] b'hi'")
@@ -52,7 +57,10 @@ def test_a_request_is_passed_on_as_one_for_the_server() -> None:
     [
         (b"GET http://other.example/ HTTP/1.1", "the policy does not name the host other.example;"),
         (b"CONNECT other.example:443 HTTP/1.1", "the policy does not name the host other.example;"),
-        (b"CONNECT api.example.com:22 HTTP/1.1", "the policy does not name the host api.example.com:22;"),
+        (
+            b"CONNECT api.example.com:22 HTTP/1.1",
+            "the policy does not name the host api.example.com:22;",
+        ),
         (b"CONNECT nonsense HTTP/1.1", "'nonsense' is no host and port"),
         (b"CONNECT 0x7f.1:443 HTTP/1.1", "an address in disguise"),
         (b"GET http://user:pw@api.example.com/ HTTP/1.1", "user name or a password"),
@@ -87,14 +95,19 @@ def test_what_is_not_declared_is_refused_in_words(request_line: bytes, words: st
     ],
 )
 def test_a_head_that_hides_a_second_request_reaches_no_server(head: str) -> None:
-    """A bare line feed in method or headers, a folded line, two lengths: another reader would see another request, so it is refused."""
+    """A bare line feed in method or headers, a folded line, two lengths: another reader would see
+    another request, so it is refused.
+    """
     asked: list[str] = []
 
     def note(seen: Seen) -> object:
         asked.append(seen.path)
         return text("served")
 
-    with serving(note) as server, proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused):  # type: ignore[arg-type]  # a page is a reply
+    with (
+        serving(note) as server,  # type: ignore[arg-type]
+        proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused),
+    ):
         url = f"http://127.0.0.1:{server.port}/"
         answer = ask(port, head.format(url=url).encode() + b"\r\n\r\n")
         control = ask(port, f"GET {url}control HTTP/1.1\r\n\r\n".encode())
@@ -107,9 +120,13 @@ def test_a_head_that_hides_a_second_request_reaches_no_server(head: str) -> None
 CLOSE = ("169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "100.100.100.200")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "[::ffff:127.0.0.1]", *CLOSE])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "[::ffff:127.0.0.1]", *CLOSE]
+)
 def test_any_host_is_any_public_one(host: str) -> None:
-    """An address that is not public is refused by every policy without ``private``, whether it stands for any host or names this one."""
+    """An address that is not public is refused by every policy without ``private``, whether it
+    stands for any host or names this one.
+    """
     for hosts in (("*",), (f"{host}:*",)):
         with proxy(*hosts) as (port, refused):
             answer = ask(port, f"CONNECT {host}:9 HTTP/1.1\r\n\r\n".encode())
@@ -128,7 +145,9 @@ def test_addresses_of_machine_credentials_are_named_one_by_one(host: str) -> Non
 def test_private_adds_this_machine() -> None:
     """The rule ``private`` opens loopback to any host of the policy."""
     with serving(page) as server, proxy("*", private=True) as (port, refused):  # type: ignore[arg-type]  # a page is a reply
-        assert b"GET /a" in ask(port, f"GET http://localhost:{server.port}/a HTTP/1.1\r\n\r\n".encode())
+        assert b"GET /a" in ask(
+            port, f"GET http://localhost:{server.port}/a HTTP/1.1\r\n\r\n".encode()
+        )
     assert refused == []
 
 
@@ -136,7 +155,9 @@ def test_private_adds_this_machine() -> None:
 def test_no_policy_reaches_what_is_no_address(address: str) -> None:
     """The unspecified address, multicast and reserved ones are refused by every policy."""
     with proxy(f"{address}:*", private=True) as (port, refused):
-        assert ask(port, f"CONNECT {address}:9 HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.1 403 ")
+        assert ask(port, f"CONNECT {address}:9 HTTP/1.1\r\n\r\n".encode()).startswith(
+            b"HTTP/1.1 403 "
+        )
     assert "nothing can be asked at" in refused[0][1]
 
 
@@ -159,7 +180,9 @@ def test_leaving_ends_open_connections() -> None:
             assert client.recv(1000).startswith(b"HTTP/1.1 200")
             other, _ = server.accept()
             left_s = time.monotonic()
-        assert time.monotonic() - left_s < TIMEOUT_S / 2  # it did not wait until the tunnel had been silent for too long
+        assert (
+            time.monotonic() - left_s < TIMEOUT_S / 2
+        )  # it did not wait until the tunnel had been silent for too long
         with client, other:
             assert client.recv(10) == b""
             assert other.recv(10) == b""

@@ -25,31 +25,57 @@ def allows(hosts: list[str], url: str) -> bool:
         (
             "example.com",
             ["https://example.com/", "http://example.com", "https://EXAMPLE.com./"],
-            ["https://a.example.com/", "https://example.com:8443/", "http://example.com:443/", "https://example.com.evil.org/"],
+            [
+                "https://a.example.com/",
+                "https://example.com:8443/",
+                "http://example.com:443/",
+                "https://example.com.evil.org/",
+            ],
         ),
         (
             "*.example.com",
             ["https://a.example.com/", "http://b.a.example.com/"],
-            ["https://example.com/", "https://aexample.com/", "https://evil-example.com/", "https://a.example.com:81/"],
+            [
+                "https://example.com/",
+                "https://aexample.com/",
+                "https://evil-example.com/",
+                "https://a.example.com:81/",
+            ],
         ),
-        ("example.com:8443", ["https://example.com:8443/", "http://example.com:8443/"], ["https://example.com/"]),
-        ("example.com:*", ["https://example.com/", "http://example.com:81/"], ["https://b.example.com:81/"]),
+        (
+            "example.com:8443",
+            ["https://example.com:8443/", "http://example.com:8443/"],
+            ["https://example.com/"],
+        ),
+        (
+            "example.com:*",
+            ["https://example.com/", "http://example.com:81/"],
+            ["https://b.example.com:81/"],
+        ),
         ("*.example.com:81", ["http://a.example.com:81/"], ["http://a.example.com/"]),
         ("*", ["https://example.com/", "http://a.b.org:81/", "http://127.0.0.1:9/"], []),
-        ("BÜCHER.example", ["https://xn--bcher-kva.example/", "https://bücher.example/"], ["https://bucher.example/"]),
+        (
+            "BÜCHER.example",
+            ["https://xn--bcher-kva.example/", "https://bücher.example/"],
+            ["https://bucher.example/"],
+        ),
         ("127.0.0.1:81", ["http://127.0.0.1:81/"], ["http://127.0.0.1/", "http://localhost:81/"]),
         ("[::1]:81", ["http://[::1]:81/", "http://[0:0:0:0:0:0:0:1]:81/"], ["http://[::1]/"]),
         ("::1", ["http://[::1]/"], ["http://[::1]:81/"]),
     ],
 )
-def test_an_entry_means_exactly_what_it_says(entry: str, inside: list[str], outside: list[str]) -> None:
+def test_an_entry_means_exactly_what_it_says(
+    entry: str, inside: list[str], outside: list[str]
+) -> None:
     """Whole labels, and without a port only the scheme's own."""
     assert [url for url in inside if not allows([entry], url)] == []
     assert [url for url in outside if allows([entry], url)] == []
 
 
 def test_no_hosts_and_an_empty_list_are_different_things() -> None:
-    """Without the key any host may be asked, as the sentence says that a person agreed to; an empty list names none."""
+    """Without the key any host may be asked, as the sentence says that a person agreed to; an empty
+    list names none.
+    """
     HostRules.of("http", {}).check(read_target("https://example.com:8443/"))
     assert not allows([], "https://example.com/")
 
@@ -57,11 +83,26 @@ def test_no_hosts_and_an_empty_list_are_different_things() -> None:
 def test_a_refusal_says_what_to_add() -> None:
     """The very entry, port and all."""
     with pytest.raises(WebProblem, match=r'add "127\.0\.0\.1:8123" to "fetch": \{"hosts"'):
-        HostRules.of("fetch", {"hosts": ["127.0.0.1"]}).check(read_target("http://127.0.0.1:8123/x"))
+        HostRules.of("fetch", {"hosts": ["127.0.0.1"]}).check(
+            read_target("http://127.0.0.1:8123/x")
+        )
 
 
 @pytest.mark.parametrize(
-    "entry", ["https://example.com", "example.com/x", "a b", "", "*.", "*.127.0.0.1", "a:0", "a:x", "a:99999", "*.*.org", "0x7f.1"]
+    "entry",
+    [
+        "https://example.com",
+        "example.com/x",
+        "a b",
+        "",
+        "*.",
+        "*.127.0.0.1",
+        "a:0",
+        "a:x",
+        "a:99999",
+        "*.*.org",
+        "0x7f.1",
+    ],
 )
 def test_an_entry_that_is_no_host_is_told(entry: str) -> None:
     """Whatever a slip of the pen makes of it, it never means more than was written."""
@@ -85,8 +126,12 @@ def test_an_entry_that_is_no_host_is_told(entry: str) -> None:
         ({"private": True}, "224.0.0.1", "a multicast address"),
     ],
 )
-def test_what_a_name_turns_out_to_be_is_checked(policy: dict[str, object], address: str, words: str | None) -> None:
-    """Private addresses need `private`; those that give away a machine's credentials have to be named one by one besides."""
+def test_what_a_name_turns_out_to_be_is_checked(
+    policy: dict[str, object], address: str, words: str | None
+) -> None:
+    """Private addresses need `private`; those that give away a machine's credentials have to be
+    named one by one besides.
+    """
     rules = HostRules.of("http", policy)
     if words is None:
         rules.check_address("h.example", ipaddress.ip_address(address))
@@ -110,7 +155,11 @@ def test_what_a_name_turns_out_to_be_is_checked(policy: dict[str, object], addre
         ("*.example", "http://a.example/", False),
     ],
 )
-def test_a_secret_goes_in_clear_only_where_a_port_says_so(entry: str, url: str, bound: bool) -> None:
+def test_a_secret_goes_in_clear_only_where_a_port_says_so(
+    entry: str, url: str, bound: bool
+) -> None:
     """An entry without a port means https, so that a redirect to http gives nothing away."""
-    assert HostRules.of("http", {"secrets": {"KEY": [entry]}}).binds("KEY", read_target(url)) is bound
+    assert (
+        HostRules.of("http", {"secrets": {"KEY": [entry]}}).binds("KEY", read_target(url)) is bound
+    )
     assert not HostRules.of("http", {"secrets": {"KEY": [entry]}}).binds("OTHER", read_target(url))

@@ -9,10 +9,16 @@ from uncaged_engine.network.target import canonical, read_target, redirect_targe
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [("effect", "ftp://a.example/"), ("effect", "https://a..example/"), ("refused-address", "http://2130706433/")],
+    [
+        ("effect", "ftp://a.example/"),
+        ("effect", "https://a..example/"),
+        ("refused-address", "http://2130706433/"),
+    ],
 )
 def test_a_request_to_a_wrong_address_has_a_kind(kind: str, text: str) -> None:
-    """Addresses and redirects that cannot be read are the effect's fault; disguised ones are refused addresses."""
+    """Addresses and redirects that cannot be read are the effect's fault; disguised ones are
+    refused addresses.
+    """
     with pytest.raises(WebProblem) as requested:
         read_target(text)
     with pytest.raises(WebProblem) as redirected:

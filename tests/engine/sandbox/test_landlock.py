@@ -1,6 +1,8 @@
-"""What each version of Landlock denies by itself, tried in an ordinary process without a system call filter.
+"""What each version of Landlock denies by itself, tried in an ordinary process without a system
+call filter.
 
-The control for the attacks on bundles under older versions: what is open here is closed there by the filter alone.
+The control for the attacks on bundles under older versions: what is open here is closed there by
+the filter alone.
 """
 
 from __future__ import annotations
@@ -42,14 +44,27 @@ for name, action in actions.items():
     found.append(name)
 print(json.dumps(found))
 """
-LEFT_OPEN = {1: ["truncate", "bind", "signal"], 2: ["truncate", "bind", "signal"], 3: ["bind", "signal"], 4: ["signal"], 5: ["signal"]}
+LEFT_OPEN = {
+    1: ["truncate", "bind", "signal"],
+    2: ["truncate", "bind", "signal"],
+    3: ["bind", "signal"],
+    4: ["signal"],
+    5: ["signal"],
+}
 
 
 @pytest.mark.parametrize("name", LANDLOCK_VERSIONS)
 def test_each_version_closes_files_and_what_it_knows(name: str, tmp_path: Path) -> None:
-    """From version 1 on no file is read, written, removed or moved; truncating, ports and signals follow in 3, 4 and 6."""
+    """From version 1 on no file is read, written, removed or moved; truncating, ports and signals
+    follow in 3, 4 and 6.
+    """
     place = tmp_path / "file"
     place.write_text("four")
-    done = subprocess.run([sys.executable, "-c", TRY, repr(mechanism_for(name)), str(place)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", TRY, repr(mechanism_for(name)), str(place)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(done.stdout) == LEFT_OPEN.get(version_of(name), [])
     assert place.read_text() == ("f" if version_of(name) < 3 else "four")

@@ -30,16 +30,22 @@ def test_no_more_files(room: int) -> None:
 
 
 def test_what_the_child_has_started_ends_with_it() -> None:
-    """Bubblewrap's own child does not ask to die with it before it has heard from it; one that is ended early left it waiting for ever."""
+    """Bubblewrap's own child does not ask to die with it before it has heard from it; one that is
+    ended early left it waiting for ever.
+    """
     command = ["sh", "-c", "sleep 600 & echo $!; wait"]
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+    child = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+    )
     assert child.stdout is not None
     below = int(child.stdout.readline())
     pipes = [os.pipe() for _ in range(3)]
     for _, written in pipes:
         os.close(written)
     [request, answer, stderr] = [read for read, _ in pipes]
-    launched = Launched(process=child, request_fd=request, answer_fd=answer, stderr_fd=stderr, cpu_s=None)
+    launched = Launched(
+        process=child, request_fd=request, answer_fd=answer, stderr_fd=stderr, cpu_s=None
+    )
     assert launched.finish() == "it was ended by force"
     child.stdout.close()
     assert await_end(below)

@@ -15,12 +15,16 @@ from uncaged_engine.sandbox.lending import change_owners, lent
 from uncaged_engine.sandbox.roots import Refused
 from uncaged_engine.sandbox.scratch import scratch_user
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")
+as_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root lends anything to a user for scripts"
+)
 
 
 @as_root
 def test_a_second_run_waits_for_what_is_lent(tmp_path: Path) -> None:
-    """It begins once the first has given back, and what it was lent is not taken from it before its end."""
+    """It begins once the first has given back, and what it was lent is not taken from it before its
+    end.
+    """
     place, home = tmp_path / "shared", tmp_path / "home"
     place.mkdir()
     user = scratch_user(home)
@@ -57,7 +61,9 @@ def place(tmp_path: Path) -> Path:
 
 
 def change_while(place: Path, act: Callable[[], None]) -> None:
-    """Give *place* to user 64001; act once, right after the walk looked at one of its directories, before it goes into it."""
+    """Give *place* to user 64001; act once, right after the walk looked at one of its directories,
+    before it goes into it.
+    """
     acted: list[bool] = []
 
     def choose(found: os.stat_result) -> tuple[int, int]:
@@ -76,7 +82,9 @@ def change_while(place: Path, act: Callable[[], None]) -> None:
 
 @as_root
 def test_a_swapped_directory_leads_lending_nowhere(place: Path) -> None:
-    """A directory that becomes a link while owners change takes no file outside along; what was there keeps changing owner."""
+    """A directory that becomes a link while owners change takes no file outside along; what was
+    there keeps changing owner.
+    """
 
     def swap() -> None:
         for name in ("a", "b"):
@@ -85,7 +93,9 @@ def test_a_swapped_directory_leads_lending_nowhere(place: Path) -> None:
 
     change_while(place / "shared", swap)
     assert (place / "secret").stat().st_uid == (place / "secret" / "file").stat().st_uid == 0
-    assert 64001 in {(place / f"moved-{name}" / "file").stat().st_uid for name in "ab"}  # the walk was under way
+    assert 64001 in {
+        (place / f"moved-{name}" / "file").stat().st_uid for name in "ab"
+    }  # the walk was under way
 
 
 @as_root
@@ -103,7 +113,9 @@ def test_a_name_that_vanishes_is_no_error(place: Path) -> None:
 
 @as_root
 def test_what_was_lent_is_given_back(place: Path) -> None:
-    """Groups, second names that a script made and files that it moved go back; set-id files and second names from before are never lent."""
+    """Groups, second names that a script made and files that it moved go back; set-id files and
+    second names from before are never lent.
+    """
     shared, user = place / "shared", scratch_user(place)
     (shared / "set-id").write_text("x")
     (shared / "set-id").chmod(0o4755)
@@ -117,7 +129,9 @@ def test_what_was_lent_is_given_back(place: Path) -> None:
         os.link(shared / "a" / "file", shared / "second")
         (shared / "new").write_text("made by the script")
         os.chown(shared / "new", user.uid, user.gid)
-    assert {path.stat().st_uid for path in (shared, *shared.rglob("*")) if "b" not in path.parts} == {0}
+    assert {
+        path.stat().st_uid for path in (shared, *shared.rglob("*")) if "b" not in path.parts
+    } == {0}
     assert (shared / "a" / "file").stat().st_gid == 7
     assert (shared / "set-id").stat().st_mode & stat.S_ISUID
     assert list((place / "store" / "lent").iterdir()) == []
@@ -136,7 +150,10 @@ def test_the_store_is_never_lent(place: Path) -> None:
 def test_too_much_is_not_lent_in_part(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory with too many files is refused before one of them changes hands."""
     monkeypatch.setattr(lending, "MOST_ENTRIES", 3)
-    with pytest.raises(Refused, match="holds more than 3 files"), lent(objects_at(place / "shared"), scratch_user(place), place / "lent"):
+    with (
+        pytest.raises(Refused, match="holds more than 3 files"),
+        lent(objects_at(place / "shared"), scratch_user(place), place / "lent"),
+    ):
         pass
     assert {path.stat().st_uid for path in place.rglob("*")} == {0}
 

@@ -1,4 +1,6 @@
-"""The self-test must find open doors: here it runs in an ordinary process, where all of them are."""
+"""The self-test must find open doors: here it runs in an ordinary process, where all of them
+are.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,13 @@ print("\\n".join(lockdown.open_doors(doors)))
 
 
 def test_every_open_door_is_found(tmp_path: Path) -> None:
-    """Reading, writing, each kind of socket, each call left to the filter, fork and exec are tried; the probe leaves nothing behind."""
+    """Reading, writing, each kind of socket, each call left to the filter, fork and exec are tried;
+    the probe leaves nothing behind.
+    """
     place = tmp_path / "probe"
-    done = subprocess.run([sys.executable, "-c", TRY, str(place)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", TRY, str(place)], capture_output=True, text=True, check=True
+    )
     expected = [
         "read /etc/passwd",
         f"write {place}",
@@ -40,7 +46,9 @@ def test_every_open_door_is_found(tmp_path: Path) -> None:
 
 
 def test_the_interpreter_is_the_real_one() -> None:
-    """Behind a virtual environment stands an interpreter with its own library; nothing that was installed comes along."""
+    """Behind a virtual environment stands an interpreter with its own library; nothing that was
+    installed comes along.
+    """
     found = find_interpreter()
     assert found.executable.is_file()
     assert not found.executable.is_symlink()
@@ -49,4 +57,6 @@ def test_the_interpreter_is_the_real_one() -> None:
     everything = [found.executable, *found.stdlib, *found.libraries, *found.files]
     assert all(path.exists() for path in everything)
     assert not [path for path in everything if set(path.parts) & set(HIDDEN_NAMES)]
-    assert Path(sys.prefix) == Path(sys.base_prefix) or not [path for path in everything if path.is_relative_to(sys.prefix)]
+    assert Path(sys.prefix) == Path(sys.base_prefix) or not [
+        path for path in everything if path.is_relative_to(sys.prefix)
+    ]

@@ -1,4 +1,6 @@
-"""The choice of the sandbox: by trying, and closed where nothing holds. Broken machines are real processes with less than usual."""
+"""The choice of the sandbox: by trying, and closed where nothing holds. Broken machines are real
+processes with less than usual.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ except SandboxUnavailable as error:
 
 def choice_on_a_machine_without(calls: str, prefer: str) -> str:
     """What is chosen in a process that has no namespaces and none of these calls."""
-    done = subprocess.run([sys.executable, "-c", BARE, prefer, calls], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, prefer, calls], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -89,13 +93,17 @@ def test_this_kernel_offers_landlock() -> None:
 
 @pytest.mark.parametrize("version", range(8))
 def test_an_older_kernel_holds_bundles_and_refuses_scripts(version: int) -> None:
-    """Landlock 1 is enough for bundles, scripts need 6; the refusal names the version, and what to install."""
+    """Landlock 1 is enough for bundles, scripts need 6; the refusal names the version, and what to
+    install.
+    """
     offered = Mechanism(name="landlock", machine="x86_64", landlock_abi=version)
     for scripts, least in ((False, 1), (True, 6)):
         if version >= least:
             assert settle(None, offered, scripts=scripts) is offered
             continue
-        with pytest.raises(SandboxUnavailable, match=f"the kernel offers version {version}, {least} is needed") as refused:
+        with pytest.raises(
+            SandboxUnavailable, match=f"the kernel offers version {version}, {least} is needed"
+        ) as refused:
             settle(None, offered, scripts=scripts)
         assert "install bubblewrap" in refused.value.remedy
 
@@ -103,14 +111,26 @@ def test_an_older_kernel_holds_bundles_and_refuses_scripts(version: int) -> None
 @pytest.mark.parametrize("name", LANDLOCK_VERSIONS[: SCRIPT_ABI - 1])
 def test_a_script_is_not_started_under_an_older_landlock(name: str, tmp_path: Path) -> None:
     """The start itself refuses, whatever chose the mechanism."""
-    with pytest.raises(SandboxUnavailable, match=f"Landlock {version_of(name)} does not hold scripts"):
-        start_script(["true"], ScriptBounds(timeout_s=5.0), mechanism=mechanism_for(name), cwd=tmp_path, environment={})
+    with pytest.raises(
+        SandboxUnavailable, match=f"Landlock {version_of(name)} does not hold scripts"
+    ):
+        start_script(
+            ["true"],
+            ScriptBounds(timeout_s=5.0),
+            mechanism=mechanism_for(name),
+            cwd=tmp_path,
+            environment={},
+        )
 
 
 def test_a_sandbox_with_an_open_door_is_not_used(tmp_path: Path) -> None:
-    """The process tries its own walls before it reads the bundle: a bubblewrap that wraps nothing is found out."""
+    """The process tries its own walls before it reads the bundle: a bubblewrap that wraps nothing
+    is found out.
+    """
     fake = tmp_path / "bwrap"
-    fake.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec env PYTHONHASHSEED=0 "$@"\n')
+    fake.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec env PYTHONHASHSEED=0 "$@"\n'
+    )
     fake.chmod(0o755)
     broken = Mechanism(name="bubblewrap", machine=os.uname().machine, program=fake)
     with pytest.raises(SandboxUnavailable, match="read /etc/passwd"):

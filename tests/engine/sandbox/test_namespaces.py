@@ -1,4 +1,6 @@
-"""What to do where user namespaces are forbidden: settings in a directory of their own, and a real limit in a namespace of its own."""
+"""What to do where user namespaces are forbidden: settings in a directory of their own, and a real
+limit in a namespace of its own.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,25 @@ choose("bubblewrap")
 @pytest.mark.parametrize(
     ("setting", "value", "expected"),
     [
-        ("kernel/apparmor_restrict_unprivileged_userns", "1", "profile bwrap /usr/bin/bwrap flags=(unconfined) {\\n  userns,\\n}"),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "profile bwrap /usr/bin/bwrap flags=(unconfined) {\\n  userns,\\n}",
+        ),
         ("user/max_user_namespaces", "0", "sudo sysctl -w user.max_user_namespaces=15000"),
-        ("kernel/unprivileged_userns_clone", "0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
+        (
+            "kernel/unprivileged_userns_clone",
+            "0",
+            "sudo sysctl -w kernel.unprivileged_userns_clone=1",
+        ),
     ],
 )
-def test_each_setting_that_forbids_namespaces_is_named(setting: str, value: str, expected: str, tmp_path: Path) -> None:
-    """The advice is the command that lifts the restriction; a setting that allows them is not blamed."""
+def test_each_setting_that_forbids_namespaces_is_named(
+    setting: str, value: str, expected: str, tmp_path: Path
+) -> None:
+    """The advice is the command that lifts the restriction; a setting that allows them is not
+    blamed.
+    """
     place = tmp_path / setting
     place.parent.mkdir()
     place.write_text(f"{1 - int(value)}\n")
@@ -42,13 +56,20 @@ def test_each_setting_that_forbids_namespaces_is_named(setting: str, value: str,
 
 
 def test_a_bubblewrap_that_may_make_no_namespace_says_so(tmp_path: Path) -> None:
-    """A program that fails as under Ubuntu's AppArmor is reported with its words, and with a step that does not say to install it."""
+    """A program that fails as under Ubuntu's AppArmor is reported with its words, and with a step
+    that does not say to install it.
+    """
     program = tmp_path / "bwrap"
-    program.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    program.write_text(
+        "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"
+    )
     program.chmod(0o755)
     found = try_bubblewrap([Program(path=program, origin=SYSTEM)], os.uname().machine)
     assert isinstance(found, Unusable)
-    assert found.reason == f"bubblewrap: {program} makes no sandbox here (bwrap: setting up uid map: Permission denied)"
+    assert (
+        found.reason
+        == f"bubblewrap: {program} makes no sandbox here (bwrap: setting up uid map: Permission denied)"
+    )
     assert "install" not in found.remedy
     assert "namespaces" in found.remedy
 
@@ -56,7 +77,14 @@ def test_a_bubblewrap_that_may_make_no_namespace_says_so(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.needs("bubblewrap", "landlock")
 def test_a_real_limit_of_namespaces_is_named() -> None:
-    """Where the kernel allows no more user namespaces, bundles run under Landlock, and bubblewrap's absence is explained."""
-    done = subprocess.run(["unshare", "-Ur", sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False)
+    """Where the kernel allows no more user namespaces, bundles run under Landlock, and bubblewrap's
+    absence is explained.
+    """
+    done = subprocess.run(
+        ["unshare", "-Ur", sys.executable, "-c", LIMITED],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout == "landlock\n", done.stderr
     assert "sudo sysctl -w user.max_user_namespaces=15000" in done.stderr

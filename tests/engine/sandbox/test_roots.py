@@ -1,4 +1,6 @@
-"""Granted paths are objects: what is put in their place later is refused, as root and as an ordinary user, under both mechanisms."""
+"""Granted paths are objects: what is put in their place later is refused, as root and as an
+ordinary user, under both mechanisms.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler
 from uncaged_engine.door.outcomes import Failure, Outcome
-from uncaged_engine.sandbox.roots import Refused, WrittenPlaces, find_roots, open_beneath, open_without_links
+from uncaged_engine.sandbox.roots import (
+    Refused,
+    WrittenPlaces,
+    find_roots,
+    open_beneath,
+    open_without_links,
+)
 
 SWAP_BY_LINK = "mv shared/in shared/gone && ln -s ../secret shared/in"
 SWAP_BY_NAME = "mv shared/in shared/gone && mkdir shared/in && echo swapped > shared/in/file.txt"
@@ -49,7 +57,9 @@ def make_place(place: Path) -> None:
 
 def perform(desk: Desk, body: str, place: Path) -> Outcome:
     context = desk.context(1, directory=place)
-    return ScriptHandler().perform({"language": "bash", "body": f"cd {place} && {{ {body}; }}"}, context)
+    return ScriptHandler().perform(
+        {"language": "bash", "body": f"cd {place} && {{ {body}; }}"}, context
+    )
 
 
 def refusal(outcome: Outcome) -> str:
@@ -60,8 +70,12 @@ def refusal(outcome: Outcome) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("swap", [SWAP_BY_LINK, SWAP_BY_NAME])
-def test_a_granted_path_stays_the_object_of_its_first_use(store: Store, mechanism: str, place: Path, swap: str) -> None:
-    """A thread refuses a directory that another flow swapped after the thread's first use: device and inode, then and now, are shown."""
+def test_a_granted_path_stays_the_object_of_its_first_use(
+    store: Store, mechanism: str, place: Path, swap: str
+) -> None:
+    """A thread refuses a directory that another flow swapped after the thread's first use: device
+    and inode, then and now, are shown.
+    """
     using, swapping = desk_for(store, mechanism, USING), desk_for(store, mechanism, SWAPPING)
     before = (place / "shared" / "in").stat()
     assert told(perform(using, USE, place))["stdout"] == "granted"
@@ -72,12 +86,22 @@ def test_a_granted_path_stays_the_object_of_its_first_use(store: Store, mechanis
     assert not (place / "shared" / "in" / "new.txt").exists()
     if swap == SWAP_BY_NAME:
         now = (place / "shared" / "in").stat()
-        assert f"then device {before.st_dev}, inode {before.st_ino}; now device {now.st_dev}, inode {now.st_ino}" in message
-        fresh = told(perform(desk_for(store, mechanism, USING), USE, place))  # another thread's first use is of what is there now
+        assert (
+            f"then device {before.st_dev}, inode {before.st_ino}; now device {now.st_dev}, inode {now.st_ino}"
+            in message
+        )
+        fresh = told(
+            perform(desk_for(store, mechanism, USING), USE, place)
+        )  # another thread's first use is of what is there now
         assert fresh["stdout"] == "swapped\n"
     else:
-        for desk in (using, desk_for(store, mechanism, USING)):  # nor does a later thread follow the link
-            assert f"leads over a link out of '{place}/shared', which scripts may write" in refusal(perform(desk, USE, place))
+        for desk in (
+            using,
+            desk_for(store, mechanism, USING),
+        ):  # nor does a later thread follow the link
+            assert f"leads over a link out of '{place}/shared', which scripts may write" in refusal(
+                perform(desk, USE, place)
+            )
         (place / "shared" / "in").unlink()
         (place / "shared" / "gone").rename(place / "shared" / "in")
         assert told(perform(using, USE, place))["stdout"] == "granted"
@@ -85,7 +109,9 @@ def test_a_granted_path_stays_the_object_of_its_first_use(store: Store, mechanis
 
 @pytest.mark.slow
 def test_a_thread_swaps_no_path_of_its_own(store: Store, mechanism: str, place: Path) -> None:
-    """A first script that turns a granted path into a link opens nothing to the second, whichever way the policy names it."""
+    """A first script that turns a granted path into a link opens nothing to the second, whichever
+    way the policy names it.
+    """
     own = {"executables": ["cat", "mv", "ln"], "write": ["shared"], "read": ["shared/later"]}
     desk = desk_for(store, mechanism, own)
     assert told(perform(desk, "ln -s ../secret shared/later", place))["success"]
@@ -126,7 +152,9 @@ print(json.dumps(results))
 
 @pytest.fixture
 def open_place() -> Iterator[Path]:
-    """The same directory on a way that everybody can walk (pytest closes its own), as another user's."""
+    """The same directory on a way that everybody can walk (pytest closes its own), as another
+    user's.
+    """
     with tempfile.TemporaryDirectory() as name:
         make_place(Path(name))
         for path in (Path(name), *Path(name).rglob("*")):
@@ -137,7 +165,9 @@ def open_place() -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("swap", [SWAP_BY_LINK, SWAP_BY_NAME])
-def test_an_ordinary_users_paths_stay_what_they_were(open_place: Path, mechanism: str, swap: str) -> None:
+def test_an_ordinary_users_paths_stay_what_they_were(
+    open_place: Path, mechanism: str, swap: str
+) -> None:
     """Without root the same swaps are refused, and what a first use finds is used."""
     use = USE.replace("new.txt", "new-$$.txt")
     results = as_user(ORDINARY, str(open_place), mechanism, swap, use)
@@ -152,8 +182,12 @@ def test_an_ordinary_users_paths_stay_what_they_were(open_place: Path, mechanism
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["read", "write"])
-def test_a_path_swapped_after_the_check_is_refused(store: Store, mechanism: str, place: Path, key: str) -> None:
-    """The object that is mounted is compared with the one that was checked: nothing of the script runs when they differ."""
+def test_a_path_swapped_after_the_check_is_refused(
+    store: Store, mechanism: str, place: Path, key: str
+) -> None:
+    """The object that is mounted is compared with the one that was checked: nothing of the script
+    runs when they differ.
+    """
     desk = desk_for(store, mechanism, {"executables": ["touch"], key: ["shared/in"]})
 
     def swap(found: Mapping[str, object]) -> Mapping[str, object]:
@@ -163,24 +197,38 @@ def test_a_path_swapped_after_the_check_is_refused(store: Store, mechanism: str,
 
     changed_ns = (place / "secret").stat().st_ctime_ns
     context = desk.context(1, directory=place, remember_paths=swap)
-    message = refusal(ScriptHandler().perform({"language": "bash", "body": f"cd {place} && touch shared/in/touched"}, context))
+    message = refusal(
+        ScriptHandler().perform(
+            {"language": "bash", "body": f"cd {place} && touch shared/in/touched"}, context
+        )
+    )
     assert f"{place}/shared/in' was replaced by something else just now" in message
     assert [path.name for path in (place / "secret").iterdir()] == ["file.txt"]
-    assert (place / "secret").stat().st_ctime_ns == changed_ns  # not even its owner changed for a moment
+    assert (
+        place / "secret"
+    ).stat().st_ctime_ns == changed_ns  # not even its owner changed for a moment
 
 
-def test_an_entry_that_means_another_path_waits_for_the_person(store: Store, mechanism: str, place: Path) -> None:
-    """A resume from another directory changes no relative path: the thread says from where it was started."""
+def test_an_entry_that_means_another_path_waits_for_the_person(
+    store: Store, mechanism: str, place: Path
+) -> None:
+    """A resume from another directory changes no relative path: the thread says from where it was
+    started.
+    """
     desk = desk_for(store, mechanism, {"executables": ["cat"], "read": ["shared"]})
     perform(desk, "cat shared/in/file.txt", place)
     (place / "other" / "shared").mkdir(parents=True)
-    with pytest.raises(EnvironmentLacks, match=f"read 'shared' was '{place}/shared' when this thread first used it"):
+    with pytest.raises(
+        EnvironmentLacks, match=f"read 'shared' was '{place}/shared' when this thread first used it"
+    ):
         perform(desk, "cat shared/in/file.txt", place / "other")
 
 
 @pytest.mark.parametrize("opening", [open_beneath, open_without_links])
 def test_no_link_leads_out_of_a_written_directory(tmp_path: Path, opening: Any) -> None:
-    """Neither way to open a path below a directory leaves it, by link, by absolute link or by a magic link of /proc."""
+    """Neither way to open a path below a directory leaves it, by link, by absolute link or by a
+    magic link of /proc.
+    """
     for name in ("root/a", "outside"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "root" / "a" / "out").symlink_to("../../outside")
@@ -199,7 +247,9 @@ def test_no_link_leads_out_of_a_written_directory(tmp_path: Path, opening: Any) 
 
 
 def test_a_link_outside_of_written_directories_is_followed(tmp_path: Path) -> None:
-    """A person's own link is no swap: it is followed, also when it leads into a directory that scripts may write."""
+    """A person's own link is no swap: it is followed, also when it leads into a directory that
+    scripts may write.
+    """
     (tmp_path / "real" / "in").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real/in")
     written = WrittenPlaces(tmp_path / "list")

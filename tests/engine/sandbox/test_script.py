@@ -1,4 +1,6 @@
-"""Scripts with real programs, under both mechanisms: what they may, what they may not, and that nothing of them stays."""
+"""Scripts with real programs, under both mechanisms: what they may, what they may not, and that
+nothing of them stays.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,13 @@ import pytest
 from testbed.cells import MECHANISMS
 from uncaged_bundles.errors import RefusedError, SandboxUnavailable
 from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.sandbox.script import ScriptBounds, ScriptResult, run_script, scratch_copy, start_script
+from uncaged_engine.sandbox.script import (
+    ScriptBounds,
+    ScriptResult,
+    run_script,
+    scratch_copy,
+    start_script,
+)
 
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
@@ -47,14 +55,28 @@ def scratch(tmp_path: Path) -> Path:
 
 
 def run(
-    mechanism: str, scratch: Path, *argv: str, stdin: bytes = b"", environment: dict[str, str] | None = None, **bounds: Any
+    mechanism: str,
+    scratch: Path,
+    *argv: str,
+    stdin: bytes = b"",
+    environment: dict[str, str] | None = None,
+    **bounds: Any,
 ) -> ScriptResult:
     allowed = ScriptBounds(**{"write": (scratch,), "timeout_s": 20.0, **bounds})
-    return run_script(argv, allowed, mechanism=choose(mechanism), cwd=scratch, environment=environment or ENVIRONMENT, stdin=stdin)
+    return run_script(
+        argv,
+        allowed,
+        mechanism=choose(mechanism),
+        cwd=scratch,
+        environment=environment or ENVIRONMENT,
+        stdin=stdin,
+    )
 
 
 def tell(mechanism: str, scratch: Path, program: str, *arguments: str, **bounds: Any) -> Any:
-    """What a small Python program prints as JSON; ``attempt(f)`` in it is None or the error's name."""
+    """What a small Python program prints as JSON; ``attempt(f)`` in it is None or the error's
+    name.
+    """
     head = """
     import json, os, socket, sys
     def attempt(action):
@@ -104,9 +126,22 @@ def daemon(path, depth=2):
 
 
 def test_a_script_works_in_its_scratch_copy(mechanism: str, scratch: Path) -> None:
-    """It reads and writes there, and what it wrote is there afterwards, as files of the scratch's owner."""
-    result = run(mechanism, scratch, "sh", "-c", "cat data.txt && echo more > new.txt && mkdir d && mv new.txt d/moved.txt && pwd")
-    assert (result.exit_code, result.stdout.decode(), result.timed_out, result.truncated) == (0, f"data{scratch}\n", False, False)
+    """It reads and writes there, and what it wrote is there afterwards, as files of the scratch's
+    owner.
+    """
+    result = run(
+        mechanism,
+        scratch,
+        "sh",
+        "-c",
+        "cat data.txt && echo more > new.txt && mkdir d && mv new.txt d/moved.txt && pwd",
+    )
+    assert (result.exit_code, result.stdout.decode(), result.timed_out, result.truncated) == (
+        0,
+        f"data{scratch}\n",
+        False,
+        False,
+    )
     written = scratch / "d" / "moved.txt"
     assert written.read_text() == "more\n"
     assert written.stat().st_uid == scratch.stat().st_uid
@@ -168,7 +203,9 @@ def listener(family: int, address: Any) -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize("network", [False, True])
-def test_the_network_is_closed_unless_declared(mechanism: str, scratch: Path, network: bool) -> None:
+def test_the_network_is_closed_unless_declared(
+    mechanism: str, scratch: Path, network: bool
+) -> None:
     """A server on loopback is reached only with network; a local socket of somebody else never."""
     place = scratch.parent / "socket"
     program = """
@@ -182,9 +219,15 @@ def test_the_network_is_closed_unless_declared(mechanism: str, scratch: Path, ne
     print(json.dumps([attempt(internet), attempt(local), attempt(abstract)]))
     """
     name = f"uncaged-{os.getpid()}-{mechanism}-{network}"
-    with listener(socket.AF_INET, ("127.0.0.1", 0)) as server, listener(socket.AF_UNIX, str(place)), listener(socket.AF_UNIX, f"\0{name}"):
+    with (
+        listener(socket.AF_INET, ("127.0.0.1", 0)) as server,
+        listener(socket.AF_UNIX, str(place)),
+        listener(socket.AF_UNIX, f"\0{name}"),
+    ):
         place.chmod(0o777)
-        told = tell(mechanism, scratch, program, str(server.getsockname()[1]), str(place), network=network)
+        told = tell(
+            mechanism, scratch, program, str(server.getsockname()[1]), str(place), network=network
+        )
     assert (told[0] is None) == network
     assert told[1] is not None
 
@@ -226,7 +269,10 @@ def test_a_script_is_not_root(mechanism: str, scratch: Path) -> None:
     """
     told = tell(mechanism, scratch, program)
     assert 0 not in told["ids"] or os.geteuid() != 0
-    assert told["caps"] in (0, 4)  # 4: to pass through closed directories, where nothing can be mounted
+    assert told["caps"] in (
+        0,
+        4,
+    )  # 4: to pass through closed directories, where nothing can be mounted
     if mechanism == "bubblewrap":
         assert told["caps"] == 0
     assert (told["more"], told["filter"]) == (1, 2)
@@ -237,13 +283,18 @@ def test_a_script_is_not_root(mechanism: str, scratch: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what only root can read")
 def test_the_capability_to_pass_reads_nothing_else(scratch: Path, tmp_path: Path) -> None:
-    """Under Landlock as root the user passes closed directories, and still reads only what the bounds name."""
+    """Under Landlock as root the user passes closed directories, and still reads only what the
+    bounds name.
+    """
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
     (private / "declared").write_text("declared")
     (private / "secret").write_text("planted secret")
     program = 'print(json.dumps([open(sys.argv[1] + "/declared").read(), attempt(lambda: open(sys.argv[1] + "/secret").read())]))'
-    assert tell("landlock", scratch, program, str(private), read=(private / "declared",)) == ["declared", "PermissionError"]
+    assert tell("landlock", scratch, program, str(private), read=(private / "declared",)) == [
+        "declared",
+        "PermissionError",
+    ]
 
 
 def test_dangerous_calls_are_refused(mechanism: str, scratch: Path) -> None:
@@ -301,7 +352,14 @@ def test_the_given_interpreter_comes_along(mechanism: str, scratch: Path) -> Non
 def test_only_listed_programs_run(mechanism: str, scratch: Path) -> None:
     """With a list, others are absent or cannot be executed."""
     shell, echo = (Path(os.path.realpath(f"/usr/bin/{name}")) for name in ("sh", "uname"))
-    result = run(mechanism, scratch, str(shell), "-c", "/usr/bin/uname; /usr/bin/id; echo $?", executables=(shell, echo))
+    result = run(
+        mechanism,
+        scratch,
+        str(shell),
+        "-c",
+        "/usr/bin/uname; /usr/bin/id; echo $?",
+        executables=(shell, echo),
+    )
     assert result.stdout.decode().split() in (["Linux", "127"], ["Linux", "126"])
 
 
@@ -312,7 +370,14 @@ def test_a_virtual_environment_on_path_runs(mechanism: str, scratch: Path, tmp_p
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(environment)], check=True)
     program = environment / "bin" / "python3"
     assert program.is_symlink()
-    result = run(mechanism, scratch, str(program), "-c", "import json, sys; print(sys.prefix)", executables=(program,))
+    result = run(
+        mechanism,
+        scratch,
+        str(program),
+        "-c",
+        "import json, sys; print(sys.prefix)",
+        executables=(program,),
+    )
     assert (result.exit_code, result.stdout.decode().strip()) == (0, str(environment)), result
 
 
@@ -327,16 +392,22 @@ def test_exit_codes_are_told(mechanism: str, scratch: Path) -> None:
         run(mechanism, scratch, "no-such-program")
 
 
-def test_a_directory_outside_the_bounds_is_refused(mechanism: str, scratch: Path, tmp_path: Path) -> None:
+def test_a_directory_outside_the_bounds_is_refused(
+    mechanism: str, scratch: Path, tmp_path: Path
+) -> None:
     """Nothing starts in a place that the script cannot see."""
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
     bounds = ScriptBounds(write=(scratch,))
     if mechanism == "bubblewrap":
         with pytest.raises(SandboxUnavailable, match="other"):
-            run_script(["true"], bounds, mechanism=choose(mechanism), cwd=other, environment=ENVIRONMENT)
+            run_script(
+                ["true"], bounds, mechanism=choose(mechanism), cwd=other, environment=ENVIRONMENT
+            )
     else:
-        result = run_script(["ls"], bounds, mechanism=choose(mechanism), cwd=other, environment=ENVIRONMENT)
+        result = run_script(
+            ["ls"], bounds, mechanism=choose(mechanism), cwd=other, environment=ENVIRONMENT
+        )
         assert result.exit_code != 0
 
 
@@ -349,8 +420,20 @@ def test_much_goes_in_and_out(mechanism: str, scratch: Path) -> None:
 
 def test_output_is_cut(mechanism: str, scratch: Path) -> None:
     """What exceeds the limit is dropped, and the result says so; the program goes on."""
-    result = run(mechanism, scratch, "sh", "-c", "head -c 3000000 /dev/zero; echo end >&2; exit 4", output_bytes=1000)
-    assert (len(result.stdout), result.stderr, result.truncated, result.exit_code) == (1000, b"end\n", True, 4)
+    result = run(
+        mechanism,
+        scratch,
+        "sh",
+        "-c",
+        "head -c 3000000 /dev/zero; echo end >&2; exit 4",
+        output_bytes=1000,
+    )
+    assert (len(result.stdout), result.stderr, result.truncated, result.exit_code) == (
+        1000,
+        b"end\n",
+        True,
+        4,
+    )
 
 
 def test_input_that_nobody_reads_is_no_error(mechanism: str, scratch: Path) -> None:
@@ -362,7 +445,12 @@ def test_input_that_nobody_reads_is_no_error(mechanism: str, scratch: Path) -> N
 def test_endless_output_ends_with_the_time(mechanism: str, scratch: Path) -> None:
     """Neither memory nor disk fills up."""
     result = run(mechanism, scratch, "yes", timeout_s=0.4, output_bytes=5000)
-    assert (result.exit_code, len(result.stdout), result.truncated, result.timed_out) == (None, 5000, True, True)
+    assert (result.exit_code, len(result.stdout), result.truncated, result.timed_out) == (
+        None,
+        5000,
+        True,
+        True,
+    )
     assert result.duration_ms < 5000
 
 
@@ -376,9 +464,13 @@ def test_a_program_that_closes_its_output_is_still_watched(mechanism: str, scrat
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["return", "time"])
 def test_daemons_end_with_the_script(mechanism: str, scratch: Path, end: str) -> None:
-    """Sessions of their own, ignored signals and orphaned grandchildren do not help: after the result nothing runs."""
+    """Sessions of their own, ignored signals and orphaned grandchildren do not help: after the
+    result nothing runs.
+    """
     program = LOCKING + "daemon('lock')\n" + ("time.sleep(100)" if end == "time" else "")
-    result = run(mechanism, scratch, PYTHON, "-c", program, timeout_s=2.0 if end == "time" else 20.0)
+    result = run(
+        mechanism, scratch, PYTHON, "-c", program, timeout_s=2.0 if end == "time" else 20.0
+    )
     assert result.timed_out == (end == "time"), result
     assert (scratch / "lock").exists()
     assert not is_locked(scratch / "lock")
@@ -387,7 +479,10 @@ def test_daemons_end_with_the_script(mechanism: str, scratch: Path, end: str) ->
 @pytest.mark.slow
 def test_a_fork_bomb_is_bounded_and_ends(mechanism: str, scratch: Path) -> None:
     """It reaches its number of processes, not ours, and is gone afterwards."""
-    program = LOCKING + "hold('lock')\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"
+    program = (
+        LOCKING
+        + "hold('lock')\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"
+    )
     result = run(mechanism, scratch, PYTHON, "-c", program, timeout_s=2.0, processes=20)
     assert result.timed_out
     assert not is_locked(scratch / "lock")
@@ -414,9 +509,17 @@ def test_processes_are_counted(mechanism: str, scratch: Path) -> None:
 def test_memory_files_and_cpu_are_bounded(mechanism: str, scratch: Path) -> None:
     """Each limit ends in an error or a signal of the script's own."""
     assert (
-        tell(mechanism, scratch, "print(json.dumps(attempt(lambda: bytearray(1 << 30)) or 'fits'))", memory_bytes=1 << 29) == "MemoryError"
+        tell(
+            mechanism,
+            scratch,
+            "print(json.dumps(attempt(lambda: bytearray(1 << 30)) or 'fits'))",
+            memory_bytes=1 << 29,
+        )
+        == "MemoryError"
     )
-    result = run(mechanism, scratch, "sh", "-c", "head -c 3000000 /dev/zero > big", file_bytes=1 << 20)
+    result = run(
+        mechanism, scratch, "sh", "-c", "head -c 3000000 /dev/zero > big", file_bytes=1 << 20
+    )
     assert result.exit_code != 0
     assert (scratch / "big").stat().st_size <= 1 << 20
 
@@ -429,19 +532,34 @@ def test_cpu_time_is_bounded(mechanism: str, scratch: Path) -> None:
 
 
 def test_a_private_directory_has_a_quota_in_all(mechanism: str, scratch: Path) -> None:
-    """Many small files fill a script's private directory like one large file: bubblewrap's has a size, Landlock's is watched."""
+    """Many small files fill a script's private directory like one large file: bubblewrap's has a
+    size, Landlock's is watched.
+    """
     fill = 'cd "$TMPDIR" && for i in 1 2 3; do head -c 900000 /dev/zero > $i || exit 9; done; while :; do :; done'
-    kept = run(mechanism, scratch, "sh", "-c", fill.replace("while :; do :; done", "echo done"), scratch_bytes=4 << 20)
+    kept = run(
+        mechanism,
+        scratch,
+        "sh",
+        "-c",
+        fill.replace("while :; do :; done", "echo done"),
+        scratch_bytes=4 << 20,
+    )
     assert kept.stdout == b"done\n"
     result = run(mechanism, scratch, "sh", "-c", fill, scratch_bytes=2 << 20)
-    words = b"No space left" if mechanism == "bubblewrap" else b"the private directory held more than 2 MiB; the script was ended"
+    words = (
+        b"No space left"
+        if mechanism == "bubblewrap"
+        else b"the private directory held more than 2 MiB; the script was ended"
+    )
     assert words in result.stderr
     assert (result.exit_code, result.timed_out) == (9 if mechanism == "bubblewrap" else 143, False)
 
 
 @pytest.mark.needs("landlock")
 def test_removed_files_count_while_they_are_open(scratch: Path) -> None:
-    """Under Landlock a file that a script removes and keeps open uses the quota of the private directory."""
+    """Under Landlock a file that a script removes and keeps open uses the quota of the private
+    directory.
+    """
     program = """
     import time
     place = os.environ["TMPDIR"] + "/hidden"
@@ -451,15 +569,31 @@ def test_removed_files_count_while_they_are_open(scratch: Path) -> None:
         file.flush()
         time.sleep(60)
     """
-    result = run("landlock", scratch, PYTHON, "-c", "import os\n" + textwrap.dedent(program), scratch_bytes=2 << 20)
+    result = run(
+        "landlock",
+        scratch,
+        PYTHON,
+        "-c",
+        "import os\n" + textwrap.dedent(program),
+        scratch_bytes=2 << 20,
+    )
     assert b"the private directory held more than 2 MiB" in result.stderr
 
 
 def test_a_started_script_is_talked_to(mechanism: str, scratch: Path) -> None:
     """A long-lived process answers over its pipes, until it is killed with all that it started."""
-    program = LOCKING + "daemon('lock')\nfor line in sys.stdin:\n    print(line.strip()[::-1], flush=True)\n"
+    program = (
+        LOCKING
+        + "daemon('lock')\nfor line in sys.stdin:\n    print(line.strip()[::-1], flush=True)\n"
+    )
     bounds = ScriptBounds(write=(scratch,))
-    with start_script([PYTHON, "-c", program], bounds, mechanism=choose(mechanism), cwd=scratch, environment=ENVIRONMENT) as script:
+    with start_script(
+        [PYTHON, "-c", program],
+        bounds,
+        mechanism=choose(mechanism),
+        cwd=scratch,
+        environment=ENVIRONMENT,
+    ) as script:
         for word in (b"abc", b"xyz"):
             script.stdin.write(word + b"\n")
             assert script.stdout.readline() == word[::-1] + b"\n"
@@ -473,7 +607,11 @@ def test_a_started_script_that_ends_by_itself(mechanism: str, scratch: Path) -> 
     """Its exit code is told."""
     bounds = ScriptBounds(write=(scratch,))
     with start_script(
-        ["sh", "-c", "read line; exit 9"], bounds, mechanism=choose(mechanism), cwd=scratch, environment=ENVIRONMENT
+        ["sh", "-c", "read line; exit 9"],
+        bounds,
+        mechanism=choose(mechanism),
+        cwd=scratch,
+        environment=ENVIRONMENT,
     ) as script:
         script.stdin.close()
         assert script.wait(10) == 9
@@ -497,14 +635,20 @@ print(script.stdout.readline(), flush=True)
 time.sleep(100)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen([sys.executable, "-c", engine], stdout=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", engine], stdout=subprocess.PIPE, env=environment
+    ) as process:
         assert process.stdout is not None
         private = Path(ast.literal_eval(process.stdout.readline().decode()).decode().strip())
         assert is_locked(scratch / "lock")
-        pidfd = os.pidfd_open(int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]))
+        pidfd = os.pidfd_open(
+            int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+        )
         process.kill()
     with (scratch / "lock").open("rb") as file:
-        waiting = threading.Thread(target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True)  # blocks until the last one is gone
+        waiting = threading.Thread(
+            target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True
+        )  # blocks until the last one is gone
         waiting.start()
         waiting.join(10)
         assert not waiting.is_alive(), "the script outlived the engine"
@@ -584,10 +728,25 @@ third = run("{interpreter}", "-c", "import socket; socket.create_connection(('12
 print(json.dumps([first.stdout.decode(), (place / "scratch/new").stat().st_mode, (place / "evil").exists(), second.timed_out,
                   third.exit_code, third.stderr.decode(), user.uid]))
 """
-    command = ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", interpreter, "-B", "-c", scenario]
+    command = [
+        "/usr/bin/setpriv",
+        "--reuid",
+        "65534",
+        "--regid",
+        "65534",
+        "--clear-groups",
+        interpreter,
+        "-B",
+        "-c",
+        scenario,
+    ]
     paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"}
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"},
     )
     assert done.returncode == 0, done.stderr
     text, mode, evil, timed_out, code, complaint, uid = json.loads(done.stdout)
@@ -605,14 +764,22 @@ def test_no_descriptor_is_left(mechanism: str, scratch: Path) -> None:
     run(mechanism, scratch, "sleep", "100", timeout_s=0.05)
     bounds = ScriptBounds(write=(scratch,))
     with pytest.raises(SandboxUnavailable):
-        run_script(["true"], bounds, mechanism=choose(mechanism), cwd=scratch / "missing", environment=ENVIRONMENT)
+        run_script(
+            ["true"],
+            bounds,
+            mechanism=choose(mechanism),
+            cwd=scratch / "missing",
+            environment=ENVIRONMENT,
+        )
     assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == before
 
 
 def test_waiting_has_an_end(mechanism: str, scratch: Path) -> None:
     """Waiting for a script that goes on is told by the caller's patience."""
     bounds = ScriptBounds(write=(scratch,))
-    with start_script(["sleep", "100"], bounds, mechanism=choose(mechanism), cwd=scratch, environment=ENVIRONMENT) as script:
+    with start_script(
+        ["sleep", "100"], bounds, mechanism=choose(mechanism), cwd=scratch, environment=ENVIRONMENT
+    ) as script:
         before = time.monotonic()
         with pytest.raises(subprocess.TimeoutExpired):
             script.wait(0.05)
@@ -627,16 +794,24 @@ def test_waiting_has_an_end(mechanism: str, scratch: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.needs("bubblewrap")
 def test_no_mount_follows_a_link_onto_a_library(tmp_path: Path) -> None:
-    """A granted path in a written directory, swapped for a link before it is mounted, covers nothing: not even the stage begins."""
+    """A granted path in a written directory, swapped for a link before it is mounted, covers
+    nothing: not even the stage begins.
+    """
     tmp_path.chmod(0o755)
     (tmp_path / "shared" / "deep").mkdir(parents=True)
     up = "../" * len(tmp_path.parts)
-    grants: dict[str, Any] = {"write": (tmp_path / "shared",), "read": (tmp_path / "shared" / "in",), "executables": (Path("/bin/true"),)}
+    grants: dict[str, Any] = {
+        "write": (tmp_path / "shared",),
+        "read": (tmp_path / "shared" / "in",),
+        "executables": (Path("/bin/true"),),
+    }
     (tmp_path / "shared" / "in").mkdir()
     assert run("bubblewrap", tmp_path / "shared", "/bin/true", **grants).exit_code == 0
     (tmp_path / "shared" / "in").rmdir()
     for target in (f"{up}usr", up):
         (tmp_path / "shared" / "in").symlink_to(target)
-        with pytest.raises(RefusedError, match="shared/in' was replaced by something else just now"):
+        with pytest.raises(
+            RefusedError, match="shared/in' was replaced by something else just now"
+        ):
             run("bubblewrap", tmp_path / "shared", "/bin/true", **grants)
         (tmp_path / "shared" / "in").unlink()

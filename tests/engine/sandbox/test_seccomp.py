@@ -1,4 +1,6 @@
-"""Filters are run here by a small interpreter of their own, so that both processors are tested on one."""
+"""Filters are run here by a small interpreter of their own, so that both processors are tested on
+one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ MACHINES = ("x86_64", "aarch64")
 
 
 def decide(program: bytes, number: int, arguments: Sequence[int] = (), *, arch: int) -> int:
-    """What the kernel would decide: a classic BPF machine with the six instructions that a filter uses."""
+    """What the kernel would decide: a classic BPF machine with the six instructions that a filter
+    uses.
+    """
     data = struct.pack("<iIQ6Q", number, arch, 0, *arguments, *(0,) * (6 - len(arguments)))
     accumulator, at = 0, 0
     while True:
@@ -49,12 +53,28 @@ def decide(program: bytes, number: int, arguments: Sequence[int] = (), *, arch: 
 
 def decision(rules: FilterRules, name: str, *arguments: int, machine: str) -> int | None:
     number = number_of(name, machine)
-    return None if number is None else decide(assemble(rules, machine), number, arguments, arch=audit_arch(machine))
+    return (
+        None
+        if number is None
+        else decide(assemble(rules, machine), number, arguments, arch=audit_arch(machine))
+    )
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(
-    "call", ["read", "write", "mmap", "futex", "exit_group", "newfstatat", "getdents64", "close", "rt_sigreturn", "clock_gettime"]
+    "call",
+    [
+        "read",
+        "write",
+        "mmap",
+        "futex",
+        "exit_group",
+        "newfstatat",
+        "getdents64",
+        "close",
+        "rt_sigreturn",
+        "clock_gettime",
+    ],
 )
 def test_a_bundle_may_compute_and_look(machine: str, call: str) -> None:
     """What an interpreter needs passes, under both filters."""
@@ -66,9 +86,40 @@ def test_a_bundle_may_compute_and_look(machine: str, call: str) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        *("socket", "socketpair", "clone", "clone3", "fork", "vfork", "execve", "prctl", "seccomp", "ptrace", "mount", "unshare"),
-        *("chmod", "fchmodat", "mknodat", "creat", "openat2", "ioctl", "bpf", "io_uring_setup", "userfaultfd", "process_vm_readv"),
-        *("memfd_secret", "personality", "keyctl", "landlock_create_ruleset", "setresuid", "capset"),
+        *(
+            "socket",
+            "socketpair",
+            "clone",
+            "clone3",
+            "fork",
+            "vfork",
+            "execve",
+            "prctl",
+            "seccomp",
+            "ptrace",
+            "mount",
+            "unshare",
+        ),
+        *(
+            "chmod",
+            "fchmodat",
+            "mknodat",
+            "creat",
+            "openat2",
+            "ioctl",
+            "bpf",
+            "io_uring_setup",
+            "userfaultfd",
+            "process_vm_readv",
+        ),
+        *(
+            "memfd_secret",
+            "personality",
+            "keyctl",
+            "landlock_create_ruleset",
+            "setresuid",
+            "capset",
+        ),
     ],
 )
 def test_a_bundle_may_nothing_else(machine: str, call: str) -> None:
@@ -80,7 +131,15 @@ def test_a_bundle_may_nothing_else(machine: str, call: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        *((0o2000000, ALLOW), (0o200000, ALLOW), (0o1, REFUSE), (0o2, REFUSE), (0o100, REFUSE), (0o1000, REFUSE), (0o2000, REFUSE)),
+        *(
+            (0o2000000, ALLOW),
+            (0o200000, ALLOW),
+            (0o1, REFUSE),
+            (0o2, REFUSE),
+            (0o100, REFUSE),
+            (0o1000, REFUSE),
+            (0o2000, REFUSE),
+        ),
         (0o20200002, REFUSE),  # O_TMPFILE | O_RDWR
     ],
 )
@@ -99,8 +158,12 @@ def test_a_bundle_sets_no_limits(machine: str) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_first_filter_lets_the_interpreter_start_and_no_more(machine: str) -> None:
-    """Between bubblewrap and the process's own lock-down stand exec, prctl, seccomp and its own limits."""
-    allowed = [decision(CELL_STARTING, name, machine=machine) for name in ("execve", "prctl", "seccomp")]
+    """Between bubblewrap and the process's own lock-down stand exec, prctl, seccomp and its own
+    limits.
+    """
+    allowed = [
+        decision(CELL_STARTING, name, machine=machine) for name in ("execve", "prctl", "seccomp")
+    ]
     assert allowed == [ALLOW] * 3
     assert decision(CELL_STARTING, "prlimit64", 0, 7, 0x1000, 0, machine=machine) == ALLOW
     assert decision(CELL_STARTING, "prlimit64", 4711, 7, 0x1000, 0, machine=machine) == REFUSE
@@ -109,7 +172,9 @@ def test_the_first_filter_lets_the_interpreter_start_and_no_more(machine: str) -
 
 @pytest.mark.parametrize("rules", [CELL, CELL_STARTING, SCRIPT])
 def test_another_architecture_is_killed(rules: FilterRules) -> None:
-    """A call in the numbering of another architecture ends the process: its numbers mean other things."""
+    """A call in the numbering of another architecture ends the process: its numbers mean other
+    things.
+    """
     assert decide(assemble(rules, "x86_64"), 0, arch=0x40000003) == KILL_PROCESS  # i386
     assert decide(assemble(rules, "aarch64"), 63, arch=audit_arch("x86_64")) == KILL_PROCESS
     assert decide(assemble(rules, "x86_64"), X32_BIT | 0, arch=audit_arch("x86_64")) == KILL_PROCESS
@@ -117,18 +182,31 @@ def test_another_architecture_is_killed(rules: FilterRules) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_script_gets_no_new_namespaces(machine: str) -> None:
-    """Threads and processes start as ever; namespaces do not, and the call that hides its flags is not there."""
+    """Threads and processes start as ever; namespaces do not, and the call that hides its flags is
+    not there.
+    """
     threads = 0x003D0F00
     assert decision(SCRIPT, "clone", threads, machine=machine) == ALLOW
     assert decision(SCRIPT, "clone", 17, machine=machine) == ALLOW
-    for flag in (0x10000000, 0x20000000, 0x40000000, 0x00020000, 0x02000000, 0x04000000, 0x08000000):
+    for flag in (
+        0x10000000,
+        0x20000000,
+        0x40000000,
+        0x00020000,
+        0x02000000,
+        0x04000000,
+        0x08000000,
+    ):
         assert decision(SCRIPT, "clone", flag | 17, machine=machine) == REFUSE
     assert decision(SCRIPT, "clone3", machine=machine) == ABSENT
     assert decision(SCRIPT, "unshare", machine=machine) == REFUSE
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize(("call", "place"), [("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("openat", 3), ("mknodat", 2), ("creat", 1)])
+@pytest.mark.parametrize(
+    ("call", "place"),
+    [("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("openat", 3), ("mknodat", 2), ("creat", 1)],
+)
 def test_a_script_makes_no_set_id_file(machine: str, call: str, place: int) -> None:
     """By whatever call a mode is given, the set-id bits are refused."""
     for mode, expected in ((0o755, ALLOW), (0o4755, REFUSE), (0o2755, REFUSE)):
@@ -138,19 +216,26 @@ def test_a_script_makes_no_set_id_file(machine: str, call: str, place: int) -> N
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_script_types_into_no_terminal(machine: str) -> None:
     """TIOCSTI and TIOCLINUX are refused; other controls pass."""
-    assert [decision(SCRIPT, "ioctl", 0, request, machine=machine) for request in (0x5401, 0x5412, 0x541C)] == [ALLOW, REFUSE, REFUSE]
+    assert [
+        decision(SCRIPT, "ioctl", 0, request, machine=machine)
+        for request in (0x5401, 0x5412, 0x541C)
+    ] == [ALLOW, REFUSE, REFUSE]
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_where_nothing_hides_sockets_a_script_makes_none(machine: str) -> None:
-    """Without bubblewrap local sockets are refused always, internet ones unless the network is allowed."""
+    """Without bubblewrap local sockets are refused always, internet ones unless the network is
+    allowed.
+    """
     for network, internet in ((False, REFUSE), (True, ALLOW)):
         rules = script_rules(network=network, mounted=False)
         assert decision(rules, "socket", AF_INET, machine=machine) == internet
         assert decision(rules, "socket", 1, machine=machine) == REFUSE
         assert decision(rules, "socket", 16, machine=machine) == REFUSE
         assert decision(rules, "socketpair", 1, machine=machine) == ALLOW
-    assert decision(script_rules(network=False, mounted=True), "socket", 1, machine=machine) == ALLOW
+    assert (
+        decision(script_rules(network=False, mounted=True), "socket", 1, machine=machine) == ALLOW
+    )
 
 
 def test_an_unknown_processor_gets_no_filter() -> None:

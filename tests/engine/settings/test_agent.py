@@ -13,13 +13,29 @@ from uncaged_bundles.errors import UsageError
 @pytest.mark.parametrize(
     ("agent", "settings", "words"),
     [
-        (CommandAgent, {"argv": "claude -p"}, "needs argv: a list of texts such as [my-agent, --fast], not 'claude -p'"),
+        (
+            CommandAgent,
+            {"argv": "claude -p"},
+            "needs argv: a list of texts such as [my-agent, --fast], not 'claude -p'",
+        ),
         (CommandAgent, {}, "needs argv"),
         (CommandAgent, {"argv": []}, "needs argv"),
         (CommandAgent, {"argv": ["a", 1]}, "needs argv"),
-        (CommandAgent, {"argv": ["a"], "timeout": 3}, "has no setting 'timeout'; did you mean 'timeoutSeconds'?"),
-        (CommandAgent, {"argv": ["a"], "timeoutSeconds": 0}, "needs timeoutSeconds in seconds above 0, not 0"),
-        (CommandAgent, {"argv": ["a"], "env": {"A": 1}}, "needs env: a mapping of variables to texts"),
+        (
+            CommandAgent,
+            {"argv": ["a"], "timeout": 3},
+            "has no setting 'timeout'; did you mean 'timeoutSeconds'?",
+        ),
+        (
+            CommandAgent,
+            {"argv": ["a"], "timeoutSeconds": 0},
+            "needs timeoutSeconds in seconds above 0, not 0",
+        ),
+        (
+            CommandAgent,
+            {"argv": ["a"], "env": {"A": 1}},
+            "needs env: a mapping of variables to texts",
+        ),
         (CommandAgent, {"argv": ["a"], "zzz": 1}, "known: argv, env, timeoutSeconds, graceSeconds"),
         (ScriptedAgent, {"file": ""}, "needs file: text"),
         (ScriptedAgent, {"path": "x"}, "has no setting 'path'"),

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, LimitSettings, SecretSource
+from uncaged_engine.settings.config import (
+    AgentSettings,
+    Config,
+    FlowSettings,
+    LimitSettings,
+    SecretSource,
+)
 from uncaged_engine.settings.loading import load
 
 FULL = """
@@ -36,19 +42,37 @@ def written(store: Store, text: str) -> Config:
 
 
 def test_a_full_file_means_what_it_says(store: Store) -> None:
-    """Every key arrives under its own name and unit; a secret's relative file starts at the config's directory."""
+    """Every key arrives under its own name and unit; a secret's relative file starts at the
+    config's directory.
+    """
     assert written(store, FULL) == Config(
         path=store.config_path,
         agents={
-            "mine": AgentSettings(use="command", settings={"argv": ["my-agent", "--quiet"], "env": {"TOKEN": "secret:MINE"}}),
+            "mine": AgentSettings(
+                use="command",
+                settings={"argv": ["my-agent", "--quiet"], "env": {"TOKEN": "secret:MINE"}},
+            ),
             "demo": AgentSettings(use="scripted", settings={"file": "answers.yaml"}),
         },
         agent="mine",
         roles={"reviewer": "demo"},
-        flows={"solve-issue": FlowSettings(agent="demo", roles={"coder": "mine"}, max_rounds=30, max_steps=99, test_command="make check")},
-        limits=LimitSettings(max_rounds=12, max_steps=500, bundle_s=2, agent_s=90.5, history_chars=5000),
+        flows={
+            "solve-issue": FlowSettings(
+                agent="demo",
+                roles={"coder": "mine"},
+                max_rounds=30,
+                max_steps=99,
+                test_command="make check",
+            )
+        },
+        limits=LimitSettings(
+            max_rounds=12, max_steps=500, bundle_s=2, agent_s=90.5, history_chars=5000
+        ),
         sandbox="landlock",
-        secrets={"MINE": SecretSource(env="MY_TOKEN"), "OTHER": SecretSource(file=store.root / "keys" / "other")},
+        secrets={
+            "MINE": SecretSource(env="MY_TOKEN"),
+            "OTHER": SecretSource(file=store.root / "keys" / "other"),
+        },
         environment=("MY_EDITOR",),
         test_command="pytest -q",
     )
@@ -72,7 +96,10 @@ def test_a_file_that_says_nothing_is_the_default(store: Store, text: str) -> Non
         ("agents: [1]", "agents: must be a mapping of keys to values, not [1]"),
         ("secrets: {A: {enviroment: B}}", "secrets.A.enviroment: unknown key"),
         ("colour: red", "known here: agents, agent, roles"),
-        ("limits: {maxRounds: many}", "limits.maxRounds: Input should be a valid integer, not 'many'"),
+        (
+            "limits: {maxRounds: many}",
+            "limits.maxRounds: Input should be a valid integer, not 'many'",
+        ),
         ("limits: {maxRounds: -1}", "limits.maxRounds: "),
         ("sandbox: none", "sandbox: "),
         ("agents: {a: {argv: [x]}}", "agents.a.use: is missing"),
@@ -86,8 +113,14 @@ def test_a_file_that_says_nothing_is_the_default(store: Store, text: str) -> Non
         ("agent: " + "[" * 20_000, "nested deeper than 48 levels"),
         ("agent: " + "{a: " * 20_000, "nested deeper than 48 levels"),
         ("agents: &all {}\nroles: *all", "anchors and aliases"),
-        ("agents: {a: {use: command, apiKey: sk-123}}", "agents.a.apiKey: a credential does not belong here; write secret:NAME"),
-        ("agents: {a: {use: command, env: {MY_TOKEN: abc}}}", "agents.a.env.MY_TOKEN: a credential does not belong here"),
+        (
+            "agents: {a: {use: command, apiKey: sk-123}}",
+            "agents.a.apiKey: a credential does not belong here; write secret:NAME",
+        ),
+        (
+            "agents: {a: {use: command, env: {MY_TOKEN: abc}}}",
+            "agents.a.env.MY_TOKEN: a credential does not belong here",
+        ),
     ],
 )
 def test_a_slip_is_named_with_its_place(store: Store, text: str, words: str) -> None:
@@ -106,9 +139,17 @@ def test_all_slips_are_told_at_once(store: Store) -> None:
 
 
 def test_the_worker_gets_the_variables_of_secrets_and_agents_do_not(store: Store) -> None:
-    """A secret's variable travels to the worker, which resolves it; children see only harmless and named ones."""
+    """A secret's variable travels to the worker, which resolves it; children see only harmless and
+    named ones.
+    """
     config = written(store, FULL)
-    environment = {"PATH": "/bin", "MY_TOKEN": "t", "MY_EDITOR": "ed", "AWS_SECRET_ACCESS_KEY": "k", "GIT_DIR": "/x"}
+    environment = {
+        "PATH": "/bin",
+        "MY_TOKEN": "t",
+        "MY_EDITOR": "ed",
+        "AWS_SECRET_ACCESS_KEY": "k",
+        "GIT_DIR": "/x",
+    }
     assert config.carried(environment) == {"PATH": "/bin", "MY_TOKEN": "t", "MY_EDITOR": "ed"}
     assert config.for_agents(environment) == {"PATH": "/bin", "MY_EDITOR": "ed"}
 
@@ -121,7 +162,14 @@ def test_no_heavy_library_is_loaded_without_settings(tmp_path: Path) -> None:
         f"load(SimpleNamespace(config_path=Path({str(tmp_path / 'config.yaml')!r})));"
         "print({'yaml', 'pydantic'} & set(sys.modules))"
     )
-    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "set()\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], check=True, capture_output=True, text=True
+        ).stdout
+        == "set()\n"
+    )
     (tmp_path / "config.yaml").write_text("agent: x\n", "utf-8")
-    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
     assert "pydantic" in loaded

@@ -16,11 +16,16 @@ PLANTED = "sk-planted-7d1f"
 
 
 def test_a_key_is_a_secret_of_its_name(store: Store) -> None:
-    """`secret:NAME` finds it without a line in config.yaml; a well-known variable that is set goes before it."""
+    """`secret:NAME` finds it without a line in config.yaml; a well-known variable that is set goes
+    before it.
+    """
     path = keys.put(store.root / "keys", "OPENAI_API_KEY", PLANTED)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert secret_value("OPENAI_API_KEY", load(store), {}) == PLANTED
-    assert secret_value("OPENAI_API_KEY", load(store), {"OPENAI_API_KEY": "sk-other-99"}) == "sk-other-99"
+    assert (
+        secret_value("OPENAI_API_KEY", load(store), {"OPENAI_API_KEY": "sk-other-99"})
+        == "sk-other-99"
+    )
     keys.remove(store.root / "keys", "OPENAI_API_KEY")
     with pytest.raises(EnvironmentLacks, match="which is not set"):
         secret_value("OPENAI_API_KEY", load(store), {})

@@ -17,15 +17,27 @@ def config(tmp_path: Path) -> Config:
 def test_secrets_are_put_in_wherever_they_stand(tmp_path: Path) -> None:
     """Texts that are exactly ``secret:NAME`` are replaced, at any depth; the rest is as it was."""
     (tmp_path / "b").write_text("from-a-file\n", "utf-8")
-    settings = {"env": {"X": "secret:A"}, "list": ["secret:B", "plain", 3], "text": "not secret:A here"}
+    settings = {
+        "env": {"X": "secret:A"},
+        "list": ["secret:B", "plain", 3],
+        "text": "not secret:A here",
+    }
     value, used = resolve(settings, config(tmp_path), {"VAR_A": "value-a"})
-    assert value == {"env": {"X": "value-a"}, "list": ["from-a-file", "plain", 3], "text": "not secret:A here"}
+    assert value == {
+        "env": {"X": "value-a"},
+        "list": ["from-a-file", "plain", 3],
+        "text": "not secret:A here",
+    }
     assert used == {"value-a": "A", "from-a-file": "B"}
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("A", "the variable VAR_A, which is not set"), ("B", "cannot be read"), ("C", "secret:C is not known")],
+    [
+        ("A", "the variable VAR_A, which is not set"),
+        ("B", "cannot be read"),
+        ("C", "secret:C is not known"),
+    ],
 )
 def test_an_unset_secret_is_named(tmp_path: Path, name: str, words: str) -> None:
     """The message names the secret and its source; the thread can be resumed once it is set."""
@@ -42,7 +54,9 @@ def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:
 
 
 def test_values_become_names_again() -> None:
-    """Every text, keys and nested ones included; the longer of two secrets first; very short values are left alone."""
+    """Every text, keys and nested ones included; the longer of two secrets first; very short values
+    are left alone.
+    """
     known = {"hunter22": "A", "hunter22-long": "B", "abc": "C"}
     value = {"x hunter22": ["hunter22-long!", {"deep": "abc hunter22"}], "n": 1}
     assert redact(value, known) == {"x secret:A": ["secret:B!", {"deep": "abc secret:A"}], "n": 1}

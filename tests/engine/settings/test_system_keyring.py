@@ -48,13 +48,20 @@ def lack(environment: dict[str, str], timeout_s: float = 30.0) -> str:
 
 
 def test_a_secret_comes_from_the_keyring_of_the_caller(store: Store, tmp_path: Path) -> None:
-    """A service may have slashes in its name; what leads to the keyring is carried to the worker, and agents do not see it."""
+    """A service may have slashes in its name; what leads to the keyring is carried to the worker,
+    and agents do not see it.
+    """
     settings = config(store)
     fill(tmp_path, "my service/https://example.org", "me", PLANTED)
-    carried = settings.carried({**leading_to(tmp_path), "DBUS_SESSION_BUS_ADDRESS": "unix:path=/none"})
+    carried = settings.carried(
+        {**leading_to(tmp_path), "DBUS_SESSION_BUS_ADDRESS": "unix:path=/none"}
+    )
     assert secret_value("WORK", settings, carried) == PLANTED
     assert {"PYTHON_KEYRING_BACKEND", "DBUS_SESSION_BUS_ADDRESS"} <= set(carried)
-    assert not {"PYTHON_KEYRING_BACKEND", "DBUS_SESSION_BUS_ADDRESS"} & {*settings.for_agents(carried), *Config().carried(carried)}
+    assert not {"PYTHON_KEYRING_BACKEND", "DBUS_SESSION_BUS_ADDRESS"} & {
+        *settings.for_agents(carried),
+        *Config().carried(carried),
+    }
 
 
 def test_the_command_that_mends_an_empty_keyring_does(tmp_path: Path) -> None:
@@ -63,7 +70,14 @@ def test_the_command_that_mends_an_empty_keyring_does(tmp_path: Path) -> None:
     said = lack(environment)
     found = re.search("which holds nothing for that name; run `(.*)`, then resume", said)
     assert found is not None
-    subprocess.run(shlex.split(found[1]), env=environment, input=f"{PLANTED}\n", text=True, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        shlex.split(found[1]),
+        env=environment,
+        input=f"{PLANTED}\n",
+        text=True,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     assert read_secret("WORK", "service", "me", environment) == PLANTED
 
 
@@ -77,13 +91,17 @@ def test_the_command_that_mends_an_empty_keyring_does(tmp_path: Path) -> None:
 def test_no_keyring_at_all(tmp_path: Path, backend: str, words: str) -> None:
     """As on a server: the message names the ways out."""
     said = lack(leading_to(tmp_path, backend))
-    assert re.search(f"but no keyring works here {words}; start one .* or take WORK out of config.yaml", said)
+    assert re.search(
+        f"but no keyring works here {words}; start one .* or take WORK out of config.yaml", said
+    )
     assert "`uncaged-workflow keys set WORK`" in said
 
 
 def test_the_library_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it is not installed, the line that installs it is in the message."""
-    (tmp_path / "keyring.py").write_text("raise ModuleNotFoundError(\"No module named 'keyring'\")\n")
+    (tmp_path / "keyring.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'keyring'\")\n"
+    )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert "-m pip install 'uncaged-workflow[keyring]'`, then resume" in lack(leading_to(tmp_path))
 
@@ -92,14 +110,28 @@ def test_the_library_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ("does", "words"),
     [
         ("time.sleep(600)", "which does not answer; unlock it: it may wait for you"),
-        ("raise OSError('the wallet is on fire')", r"which cannot be read \(OSError: the wallet is on fire\); unlock it, or try"),
-        ("raise __import__('keyring').errors.KeyringLocked('locked')", r"which cannot be read \(KeyringLocked: locked\)"),
+        (
+            "raise OSError('the wallet is on fire')",
+            r"which cannot be read \(OSError: the wallet is on fire\); unlock it, or try",
+        ),
+        (
+            "raise __import__('keyring').errors.KeyringLocked('locked')",
+            r"which cannot be read \(KeyringLocked: locked\)",
+        ),
         ("return ''", "which holds nothing for that name"),
     ],
     ids=["hangs", "breaks", "locked", "empty"],
 )
-def test_a_keyring_that_does_not_give_it_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, words: str) -> None:
+def test_a_keyring_that_does_not_give_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, words: str
+) -> None:
     """None keeps a thread waiting for ever, and none brings the worker down."""
     (tmp_path / "backend_for_tests.py").write_text(BACKEND.format(does))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert re.search(words, lack(leading_to(tmp_path, "backend_for_tests.Mine"), timeout_s=1.0 if "sleep" in does else 30.0))
+    assert re.search(
+        words,
+        lack(
+            leading_to(tmp_path, "backend_for_tests.Mine"),
+            timeout_s=1.0 if "sleep" in does else 30.0,
+        ),
+    )

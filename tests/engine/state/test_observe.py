@@ -43,13 +43,33 @@ def long(script: Script, steps: int = 60) -> Script:
 STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
     "started": (lambda s: s, "interrupted", 0, ""),
     "in flight": (lambda s: s.done(1).intent(2), "interrupted", 1, f"step 2 {NO_OUTCOME}"),
-    "in flight, and only a person can tell": (lambda s: s.intent(1, ASKING), "unknown", 0, f"step 1 {MAYBE_PERFORMED}"),
-    "left unknown": (lambda s: s.intent(1, ASKING).control("unknown", seq=1), "unknown", 0, f"step 1 {MAYBE_PERFORMED}"),
+    "in flight, and only a person can tell": (
+        lambda s: s.intent(1, ASKING),
+        "unknown",
+        0,
+        f"step 1 {MAYBE_PERFORMED}",
+    ),
+    "left unknown": (
+        lambda s: s.intent(1, ASKING).control("unknown", seq=1),
+        "unknown",
+        0,
+        f"step 1 {MAYBE_PERFORMED}",
+    ),
     "paused": (lambda s: s.done(1).control("pause"), "paused", 1, ""),
-    "paused and resumed": (lambda s: s.done(1).control("pause").control("resume"), "interrupted", 1, ""),
+    "paused and resumed": (
+        lambda s: s.done(1).control("pause").control("resume"),
+        "interrupted",
+        1,
+        "",
+    ),
     "waiting": (lambda s: s.intent(1).control("wait", question="which?"), "waiting", 0, "which?"),
     "waiting for nothing in particular": (lambda s: s.intent(1).control("wait"), "waiting", 0, ""),
-    "waiting, then paused": (lambda s: s.intent(1).control("wait").control("pause"), "paused", 0, ""),
+    "waiting, then paused": (
+        lambda s: s.intent(1).control("wait").control("pause"),
+        "paused",
+        0,
+        "",
+    ),
     "answered": (
         lambda s: s.intent(1).control("wait").control("answer", value=1),
         "interrupted",
@@ -57,11 +77,31 @@ STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
         f"step 1 {NO_OUTCOME}",
     ),
     "lacking": (lambda s: s.intent(1).void(1, "environment", "no key"), "paused", 0, "no key"),
-    "completed": (lambda s: s.done(1).end("completed", result={"success": True, "message": "all done"}), "completed", 1, "all done"),
-    "failed": (lambda s: s.end("failed", error={"kind": "bundle", "message": "boom"}), "failed", 0, "boom"),
+    "completed": (
+        lambda s: s.done(1).end("completed", result={"success": True, "message": "all done"}),
+        "completed",
+        1,
+        "all done",
+    ),
+    "failed": (
+        lambda s: s.end("failed", error={"kind": "bundle", "message": "boom"}),
+        "failed",
+        0,
+        "boom",
+    ),
     "killed in flight": (lambda s: s.done(1).intent(2).void(2).end("killed"), "killed", 1, ""),
-    "at its limit": (lambda s: s.output(1).end("limit", limit="maxRounds", value=1, message="enough"), "limit", 1, "enough"),
-    "resumed after an end": (lambda s: s.output(1).end("limit", limit="maxRounds").control("resume"), "interrupted", 1, ""),
+    "at its limit": (
+        lambda s: s.output(1).end("limit", limit="maxRounds", value=1, message="enough"),
+        "limit",
+        1,
+        "enough",
+    ),
+    "resumed after an end": (
+        lambda s: s.output(1).end("limit", limit="maxRounds").control("resume"),
+        "interrupted",
+        1,
+        "",
+    ),
     "killed in a begun effect of rule ask": (
         lambda s: s.done(1).intent(2, ASKING).void(2, begun=True).end("killed"),
         "killed",
@@ -74,21 +114,44 @@ STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
         0,
         f"step 1 {MAYBE_PERFORMED}",
     ),
-    "killed before one had begun": (lambda s: s.intent(1, ASKING).void(1).end("killed"), "killed", 0, ""),
+    "killed before one had begun": (
+        lambda s: s.intent(1, ASKING).void(1).end("killed"),
+        "killed",
+        0,
+        "",
+    ),
     "killed again before one was asked again": (
-        lambda s: s.intent(1, ASKING).void(1, begun=True).end("killed").control("resume").intent(1, ASKING).void(1).end("killed"),
+        lambda s: (
+            s.intent(1, ASKING)
+            .void(1, begun=True)
+            .end("killed")
+            .control("resume")
+            .intent(1, ASKING)
+            .void(1)
+            .end("killed")
+        ),
         "killed",
         0,
         f"step 1 {MAYBE_PERFORMED}",
     ),
     "killed after a decision about one": (
-        lambda s: s.intent(1, ASKING).void(1, begun=True).end("killed").control("resume", redo=True).end("killed"),
+        lambda s: (
+            s.intent(1, ASKING)
+            .void(1, begun=True)
+            .end("killed")
+            .control("resume", redo=True)
+            .end("killed")
+        ),
         "killed",
         0,
         "",
     ),
     "at a limit in a begun effect of rule ask": (
-        lambda s: s.intent(1, ASKING).void(1, "limit", begun=True).end("limit", limit="maxSeconds", value=1, message="enough"),
+        lambda s: (
+            s.intent(1, ASKING)
+            .void(1, "limit", begun=True)
+            .end("limit", limit="maxSeconds", value=1, message="enough")
+        ),
         "limit",
         0,
         f"enough; step 1 {MAYBE_PERFORMED}",
@@ -105,7 +168,12 @@ STATES: dict[str, tuple[Callable[[Script], Script], str, int, str]] = {
         0,
         f"step 1 {MAYBE_PERFORMED}",
     ),
-    "killed among sub-steps": (lambda s: s.intent(1, {"all": {}}).step(1, sub=0, outcome=1).void(1).end("killed"), "killed", 0, ""),
+    "killed among sub-steps": (
+        lambda s: s.intent(1, {"all": {}}).step(1, sub=0, outcome=1).void(1).end("killed"),
+        "killed",
+        0,
+        "",
+    ),
 }
 
 
@@ -114,25 +182,38 @@ def test_a_listing_tells_the_state(name: str, store: Store, bundle: Bundle) -> N
     """From the journal alone; a short one and one that is longer than the window read the same."""
     build, status, steps, message = STATES[name]
     found = summary(store, bundle, build(script_of(bundle)))
-    assert (found.status, found.steps, found.message, found.problem) == (status, steps, message, None)
+    assert (found.status, found.steps, found.message, found.problem) == (
+        status,
+        steps,
+        message,
+        None,
+    )
     assert (found.name, found.hash) == ("count", bundle.hash)
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_a_listing_of_a_long_journal_is_that_of_a_full_reading(name: str, store: Store, bundle: Bundle) -> None:
+def test_a_listing_of_a_long_journal_is_that_of_a_full_reading(
+    name: str, store: Store, bundle: Bundle
+) -> None:
     """Whatever stands at the end, reading the last window gives what reading everything gives."""
 
     class Later(Script):
         """The same lines, sixty steps later."""
 
         def add(self, body: bytes) -> Self:
-            return super().add(body.replace(b'{"seq":1,', b'{"seq":61,').replace(b'{"seq":2,', b'{"seq":62,'))
+            return super().add(
+                body.replace(b'{"seq":1,', b'{"seq":61,').replace(b'{"seq":2,', b'{"seq":62,')
+            )
 
     begun = long(script_of(bundle))
-    later = Later(bundle=begun.bundle, thread=begun.thread, sealed=begun.sealed, digest=begun.digest)
+    later = Later(
+        bundle=begun.bundle, thread=begun.thread, sealed=begun.sealed, digest=begun.digest
+    )
     script = STATES[name][0](later)
     found = summary(store, bundle, script)
-    full = view(store, bundle.hash, script.thread, store.data_path(bundle.hash, script.thread)).summary
+    full = view(
+        store, bundle.hash, script.thread, store.data_path(bundle.hash, script.thread)
+    ).summary
     assert found == full
     assert bool(found.undecided) == (MAYBE_PERFORMED in found.message)
     assert (found.status, found.steps) == (STATES[name][1], STATES[name][2] + 60)
@@ -140,7 +221,10 @@ def test_a_listing_of_a_long_journal_is_that_of_a_full_reading(name: str, store:
 
 def test_a_held_lock_means_running_unless_the_end_is_there(store: Store, bundle: Bundle) -> None:
     """Whoever holds the lock works on it; an end record is the last word all the same."""
-    for script, status in ((script_of(bundle).done(1), "running"), (script_of(bundle).end("completed", result=None), "completed")):
+    for script, status in (
+        (script_of(bundle).done(1), "running"),
+        (script_of(bundle).end("completed", result=None), "completed"),
+    ):
         placed = place_script(store, bundle, script)
         fd = os.open(placed.path, os.O_RDWR)
         assert lock.take(fd)
@@ -152,7 +236,9 @@ def test_a_held_lock_means_running_unless_the_end_is_there(store: Store, bundle:
 def test_a_thread_that_ends_while_it_is_looked_at_is_not_taken_for_a_dead_one(
     store: Store, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock is asked for before the size of what is read, or an end that was written in between would not be seen."""
+    """The lock is asked for before the size of what is read, or an end that was written in between
+    would not be seen.
+    """
     script = script_of(bundle)
     for seq in range(1, 60):
         script.done(seq)
@@ -192,8 +278,12 @@ def test_a_torn_tail_is_no_problem_and_damage_is(store: Store, bundle: Bundle) -
     assert found.problem.startswith("line 2: ")
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", bytes(5000), b"not a journal\n" * 500, b'{"format":1}\n'])
-def test_what_cannot_be_read_is_listed_all_the_same(data: bytes, store: Store, bundle: Bundle) -> None:
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", bytes(5000), b"not a journal\n" * 500, b'{"format":1}\n']
+)
+def test_what_cannot_be_read_is_listed_all_the_same(
+    data: bytes, store: Store, bundle: Bundle
+) -> None:
     """One line of the listing says so; its age comes from its id."""
     placed = place(store)
     placed.path.write_bytes(data)
@@ -205,7 +295,9 @@ def test_what_cannot_be_read_is_listed_all_the_same(data: bytes, store: Store, b
 
 
 def test_a_thread_of_a_bundle_that_is_gone_is_listed(store: Store) -> None:
-    """Only the crash rule of an open effect needs the bundle; without it the thread is interrupted."""
+    """Only the crash rule of an open effect needs the bundle; without it the thread is
+    interrupted.
+    """
     bundle = granted(store, MARKED)
     script = script_of(bundle).intent(1, ASKING)
     assert summary(store, bundle, script).status == "unknown"
@@ -215,7 +307,9 @@ def test_a_thread_of_a_bundle_that_is_gone_is_listed(store: Store) -> None:
 
 def test_a_view_has_every_record_without_its_chain(store: Store, bundle: Bundle) -> None:
     """In the journal's order, start apart, and the end if it stands."""
-    script = script_of(bundle, prompt="hello").done(1).output(2).end("completed", result={"data": 1})
+    script = (
+        script_of(bundle, prompt="hello").done(1).output(2).end("completed", result={"data": 1})
+    )
     placed = place_script(store, bundle, script)
     found = view(store, bundle.hash, placed.thread, placed.path)
     assert found.start["parameters"]["prompt"] == "hello"
@@ -238,12 +332,23 @@ def test_a_view_puts_blobs_back(store: Store, bundle: Bundle) -> None:
 
 @pytest.fixture
 def many(store: Store, bundle: Bundle) -> list[Path]:
-    return [place_script(store, bundle, script_of(bundle, number=number).done(1)).path for number in range(5)]
+    return [
+        place_script(store, bundle, script_of(bundle, number=number).done(1)).path
+        for number in range(5)
+    ]
 
 
 def test_one_bad_thread_hides_no_other(many: list[Path], store: Store) -> None:
     """A listing has a line for each."""
     many[2].write_bytes(b"\xff" * 9000)
-    found = [summarise(store, *place) for place in sorted(store.find_threads(), key=lambda one: one[1])]
+    found = [
+        summarise(store, *place) for place in sorted(store.find_threads(), key=lambda one: one[1])
+    ]
     assert [one.thread_id for one in found] == [thread_id(number) for number in range(5)]
-    assert [one.status for one in found] == ["interrupted", "interrupted", "corrupt", "interrupted", "interrupted"]
+    assert [one.status for one in found] == [
+        "interrupted",
+        "interrupted",
+        "corrupt",
+        "interrupted",
+        "interrupted",
+    ]

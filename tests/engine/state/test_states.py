@@ -6,7 +6,20 @@ from itertools import product
 from typing import get_args
 
 import pytest
-from uncaged_engine.state.states import COMMANDS, GONE, NEXT_STEP, SAME, TABLE, Event, Facts, State, after, allowed, refusal, status
+from uncaged_engine.state.states import (
+    COMMANDS,
+    GONE,
+    NEXT_STEP,
+    SAME,
+    TABLE,
+    Event,
+    Facts,
+    State,
+    after,
+    allowed,
+    refusal,
+    status,
+)
 
 STATES: tuple[State, ...] = get_args(State)
 EVENTS: tuple[Event, ...] = get_args(Event)
@@ -23,36 +36,71 @@ def test_the_table_names_every_state_and_leads_nowhere_else() -> None:
 def test_every_state_can_be_reached() -> None:
     """From a running thread the events lead to each state."""
     reached: set[str] = {"running"}
-    while new := {target for state in STATES if state in reached for target in TABLE[state].values()} - reached:
+    while (
+        new := {target for state in STATES if state in reached for target in TABLE[state].values()}
+        - reached
+    ):
         reached |= new
     assert reached - {SAME, GONE} == set(STATES)
 
 
 def test_an_event_without_a_cell_leaves_the_state() -> None:
-    """What happens to a thread that has ended, or that is corrupt, changes nothing but by the table."""
-    assert [after(state, "crash") for state in STATES] == ["interrupted" if state == "running" else state for state in STATES]
+    """What happens to a thread that has ended, or that is corrupt, changes nothing but by the
+    table.
+    """
+    assert [after(state, "crash") for state in STATES] == [
+        "interrupted" if state == "running" else state for state in STATES
+    ]
     assert {after(state, "damage") for state in STATES} == {"corrupt"}
     assert after("completed", "remove") == "completed", "a thread that is gone has no state"
 
 
-@pytest.mark.parametrize("cell", [(state, event) for state in STATES for event in TABLE[state] if event not in (*COMMANDS, "damage")])
-def test_the_code_follows_the_table(cell: tuple[State, Event], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cell that is changed changes what a journal comes to: no state is decided beside the table."""
+@pytest.mark.parametrize(
+    "cell",
+    [
+        (state, event)
+        for state in STATES
+        for event in TABLE[state]
+        if event not in (*COMMANDS, "damage")
+    ],
+)
+def test_the_code_follows_the_table(
+    cell: tuple[State, Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell that is changed changes what a journal comes to: no state is decided beside the
+    table.
+    """
     flags = product([False, True], repeat=5)
     every = [
-        (Facts(paused=a, waiting=b, lacking=c, undecided=d, unsettled=e), locked) for a, b, c, d, e in flags for locked in (False, True)
+        (Facts(paused=a, waiting=b, lacking=c, undecided=d, unsettled=e), locked)
+        for a, b, c, d, e in flags
+        for locked in (False, True)
     ]
-    every += [(Facts(end=word), locked) for word in ("completed", "failed", "limit") for locked in (False, True)]
+    every += [
+        (Facts(end=word), locked)
+        for word in ("completed", "failed", "limit")
+        for locked in (False, True)
+    ]
     before = [status(facts, locked=locked) for facts, locked in every]
     state, event = cell
     monkeypatch.setitem(TABLE[state], event, "killed")
-    changed = [(facts, locked) for (facts, locked), former in zip(every, before, strict=True) if status(facts, locked=locked) != former]
+    changed = [
+        (facts, locked)
+        for (facts, locked), former in zip(every, before, strict=True)
+        if status(facts, locked=locked) != former
+    ]
     assert changed
 
 
 def test_resumable_states_are_the_documented_ones() -> None:
     """Resumable: paused, interrupted, unknown, limit, killed; waiting by answer; nothing else."""
-    assert {state for state in STATES if allowed(state, "resume")} == {"paused", "interrupted", "unknown", "limit", "killed"}
+    assert {state for state in STATES if allowed(state, "resume")} == {
+        "paused",
+        "interrupted",
+        "unknown",
+        "limit",
+        "killed",
+    }
     assert {state for state in STATES if allowed(state, "answer")} == {"waiting"}
 
 
@@ -69,7 +117,10 @@ def test_what_ended_cannot_be_paused_or_killed() -> None:
         assert not allowed(state, "kill")
 
 
-@pytest.mark.parametrize(("state", "event"), [(state, event) for state, event in product(STATES, COMMANDS) if not allowed(state, event)])
+@pytest.mark.parametrize(
+    ("state", "event"),
+    [(state, event) for state, event in product(STATES, COMMANDS) if not allowed(state, event)],
+)
 def test_a_refusal_says_the_state_and_the_next_step(state: State, event: Event) -> None:
     """Whoever is refused reads what the thread is and what can be done with it."""
     text = refusal(state, event, "01HX")
@@ -93,11 +144,17 @@ def test_a_refusal_says_the_state_and_the_next_step(state: State, event: Event) 
         (Facts(undecided=True, lacking=True), False, "paused"),
         (Facts(undecided=True, end="killed"), False, "killed"),
         (Facts(unsettled=True), False, "unknown"),
-        *((Facts(end=word), locked, word) for word in ("completed", "failed", "killed", "limit") for locked in (True, False)),
+        *(
+            (Facts(end=word), locked, word)
+            for word in ("completed", "failed", "killed", "limit")
+            for locked in (True, False)
+        ),
         (Facts(end="completed", corrupt=True), False, "corrupt"),
         (Facts(end="strange"), False, "corrupt"),
     ],
 )
 def test_the_state_follows_from_disk_and_lock(facts: Facts, locked: bool, expected: State) -> None:
-    """Damage comes first, then the end record, then whether somebody holds the lock, then what is open, then the controls."""
+    """Damage comes first, then the end record, then whether somebody holds the lock, then what is
+    open, then the controls.
+    """
     assert status(facts, locked=locked) == expected

@@ -1,4 +1,6 @@
-"""A word from outside is obeyed, or refused because the thread was left; it is never taken and then forgotten."""
+"""A word from outside is obeyed, or refused because the thread was left; it is never taken and then
+forgotten.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,18 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
     def take(*plan: object) -> tuple[Placed, Driver]:
         placed = place(store, PLANNED, params={"plan": list(plan)})
         cells = start_cells(placed.bundle, "auto", begun=None)
-        worker = WorkerContext(store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None)
+        worker = WorkerContext(
+            store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None
+        )
         journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
-        driver = Driver(thread=placed.thread, slot=1, journal=journal, request=Request(), config=load(store), worker=worker)
+        driver = Driver(
+            thread=placed.thread,
+            slot=1,
+            journal=journal,
+            request=Request(),
+            config=load(store),
+            worker=worker,
+        )
         begun.extend((driver, cells))
         return placed, driver
 
@@ -45,14 +56,19 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
 
 def last_of(placed: Placed) -> list[str]:
     """The words of the last two records: what a void or an end is called."""
-    return [str(one.get("void") or one.get("end") or one.get("control")) for one in records_of(placed.path.read_bytes())[-2:]]
+    return [
+        str(one.get("void") or one.get("end") or one.get("control"))
+        for one in records_of(placed.path.read_bytes())[-2:]
+    ]
 
 
 @pytest.mark.parametrize("word", LEFT)
 def test_a_kill_that_comes_as_the_thread_is_left_is_carried_out(
     word: str, begin: Callable[..., tuple[Placed, Driver]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the loop's last look at what is wanted: whoever was told that it is being killed finds it killed."""
+    """After the loop's last look at what is wanted: whoever was told that it is being killed finds
+    it killed.
+    """
     placed, driver = begin({"null": LEFT[word]})
     just_before(monkeypatch, Driver, "_leave", driver.kill)
     assert driver.run() == "killed"
@@ -63,7 +79,9 @@ def test_a_kill_that_comes_as_the_thread_is_left_is_carried_out(
 def test_whoever_comes_after_that_hears_of_it(
     word: str, begin: Callable[..., tuple[Placed, Driver]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread is left, though its lock is still held: the word is refused, and the caller does it by himself."""
+    """The thread is left, though its lock is still held: the word is refused, and the caller does
+    it by himself.
+    """
     _, driver = begin({"null": LEFT[word]})
     refused: list[str] = []
 
@@ -93,7 +111,9 @@ def test_a_pause_that_comes_after_the_end_was_written_is_refused(
     assert last_of(placed)[1] == "completed"
 
 
-def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(store: Store, begin: Callable[..., tuple[Placed, Driver]]) -> None:
+def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(
+    store: Store, begin: Callable[..., tuple[Placed, Driver]]
+) -> None:
     """Whoever started it, or answered it, was slower than whoever paused it."""
     placed, first = begin({"null": {"value": 1}})
     first.close()
@@ -115,7 +135,9 @@ def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(store: Sto
 def test_whoever_lost_the_answer_asks_again_and_nobody_else_is_taken_for_him(
     begin: Callable[..., tuple[Placed, Driver]],
 ) -> None:
-    """A resume with another note, or another limit, is not the one that the thread was taken up for."""
+    """A resume with another note, or another limit, is not the one that the thread was taken up
+    for.
+    """
     _, driver = begin()
     driver._request = Request(resume={"note": "be careful"})
     assert driver.has_same_request({"note": "be careful"})

@@ -1,4 +1,6 @@
-"""The fast lane takes ordinary steps only; whatever else the bundle's side says is handed to the loop as it is."""
+"""The fast lane takes ordinary steps only; whatever else the bundle's side says is handed to the
+loop as it is.
+"""
 
 from __future__ import annotations
 
@@ -44,18 +46,29 @@ def lane_of(journal: Journal, session: Session, performed: list[Perform]) -> Fas
         performed.append(command)
         return Answer(fields={"outcome": command.seq})
 
-    return FastLane(context=Table(), journal=journal, ask=session.ask, perform=perform, clock_ms=lambda: NOW_MS)
+    return FastLane(
+        context=Table(), journal=journal, ask=session.ask, perform=perform, clock_ms=lambda: NOW_MS
+    )
 
 
 def test_ordinary_steps_are_finished_one_after_the_other(journal: Journal) -> None:
     """The lane goes on until the bundle returns, and says how far it came."""
     performed: list[Perform] = []
-    session = Session(BundleReply("effect", ORDINARY), BundleReply("effect", ORDINARY), BundleReply("return", b"null"))
+    session = Session(
+        BundleReply("effect", ORDINARY),
+        BundleReply("effect", ORDINARY),
+        BundleReply("return", b"null"),
+    )
     before = journal.size_bytes
-    assert lane_of(journal, session, performed).ask(4, b"the fourth") == StepProgress(BundleReply("return", b"null"), 6)
+    assert lane_of(journal, session, performed).ask(4, b"the fourth") == StepProgress(
+        BundleReply("return", b"null"), 6
+    )
     assert [command.seq for command in performed] == [5, 6]
     assert [seq for seq, _ in session.heard] == [4, 5, 6]
-    assert [lines.shape_of(line)[0] for line in journal.read(before).splitlines()] == ["intent", "step"] * 2
+    assert [lines.shape_of(line)[0] for line in journal.read(before).splitlines()] == [
+        "intent",
+        "step",
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -78,10 +91,16 @@ def test_ordinary_steps_are_finished_one_after_the_other(journal: Journal) -> No
         b'{"role":{"name":"coder"}}',
     ],
 )
-def test_what_a_process_should_not_have_sent_is_left_to_the_loop(journal: Journal, raw: bytes) -> None:
-    """Anything but one canonical effect, and every effect that counts as a round: nothing is written, nothing performed."""
+def test_what_a_process_should_not_have_sent_is_left_to_the_loop(
+    journal: Journal, raw: bytes
+) -> None:
+    """Anything but one canonical effect, and every effect that counts as a round: nothing is
+    written, nothing performed.
+    """
     performed: list[Perform] = []
     session = Session(BundleReply("effect", raw))
     before = journal.size_bytes
-    assert lane_of(journal, session, performed).ask(1, b"the first") == StepProgress(BundleReply("effect", raw), 1)
+    assert lane_of(journal, session, performed).ask(1, b"the first") == StepProgress(
+        BundleReply("effect", raw), 1
+    )
     assert (performed, journal.size_bytes) == ([], before)

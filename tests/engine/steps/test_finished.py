@@ -40,18 +40,24 @@ def write(journal: Journal, seq: int, fields: dict[str, object]) -> None:
 
 
 def test_all_finished_steps_come_in_order_and_nothing_else(store: Store, journal: Journal) -> None:
-    """Intents, attempts, sub-steps and controls are none; what was written since the last question is there."""
+    """Intents, attempts, sub-steps and controls are none; what was written since the last question
+    is there.
+    """
     steps = FinishedSteps(journal, Blobs(store.blobs))
     assert steps.records() == ()
     for seq in (1, 2):
         write(journal, seq, {"outcome": f"line\r\u2028{seq}"})
-        assert [record["outcome"] for record in steps.records()] == [f"line\r\u2028{number}" for number in range(1, seq + 1)]
+        assert [record["outcome"] for record in steps.records()] == [
+            f"line\r\u2028{number}" for number in range(1, seq + 1)
+        ]
     journal.append(lines.control("note", {}, NOW_MS))
     assert [record["seq"] for record in steps.records()] == [1, 2]
 
 
 def test_a_step_is_read_once(store: Store, journal: Journal) -> None:
-    """However long a thread is, a question costs what is new; a text in a blob is fetched once, too."""
+    """However long a thread is, a question costs what is new; a text in a blob is fetched once,
+    too.
+    """
     blobs = Counted(store.blobs)
     steps = FinishedSteps(journal, blobs)
     write(journal, 1, blobs.spilt({"outcome": "x" * 1000}))

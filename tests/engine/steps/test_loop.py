@@ -57,10 +57,22 @@ def order(table: Table) -> list[str]:
 
 
 def test_one_flush_covers_an_outcome_and_the_next_intent() -> None:
-    """Outcome n is a plain write, it is sent, intent n+1 follows it, and only then comes the flush, before anything is performed."""
+    """Outcome n is a plain write, it is sent, intent n+1 follows it, and only then comes the flush,
+    before anything is performed.
+    """
     table = Table()
     assert table.play(two_effects) == "completed"
-    assert order(table) == ["intent*", "Perform 1", "step", "Ask 1", "intent*", "Perform 2", "step", "Ask 2", "end*"]
+    assert order(table) == [
+        "intent*",
+        "Perform 1",
+        "step",
+        "Ask 1",
+        "intent*",
+        "Perform 2",
+        "step",
+        "Ask 2",
+        "end*",
+    ]
     assert written(table) == [
         {"seq": 1, "intent": {"null": {"value": 1}}},
         {"seq": 1, "outcome": 1},
@@ -80,11 +92,19 @@ def test_a_failure_is_flushed_before_it_is_thrown_in() -> None:
 
 
 def test_an_output_is_one_flushed_line() -> None:
-    """A step that the bundle made itself has no intent and performs nothing; the bundle gets its record back."""
+    """A step that the bundle made itself has no intent and performs nothing; the bundle gets its
+    record back.
+    """
     table = Table()
     assert table.play(one_output) == "completed"
     assert order(table) == ["step*", "Ask 1", "end*"]
-    assert written(table)[0] == {"seq": 1, "role": "writer", "content": "hi", "meta": {"n": 1}, "by": "bundle"}
+    assert written(table)[0] == {
+        "seq": 1,
+        "role": "writer",
+        "content": "hi",
+        "meta": {"n": 1},
+        "by": "bundle",
+    }
     assert written(table)[1]["result"]["message"] == "1 bundle"
 
 
@@ -102,7 +122,9 @@ def test_an_output_is_one_flushed_line() -> None:
     ],
 )
 def test_a_malformed_output_is_answered_with_an_error(body: object) -> None:
-    """It becomes a failed step like any other effect's, with an intent that shows what was yielded; nothing is performed."""
+    """It becomes a failed step like any other effect's, with an intent that shows what was yielded;
+    nothing is performed.
+    """
 
     def run() -> Flow:
         try:
@@ -112,7 +134,12 @@ def test_a_malformed_output_is_answered_with_an_error(body: object) -> None:
 
     table = Table()
     assert table.play(run) == "completed"
-    assert [word for word in order(table) if word != "Spill"] == ["intent*", "step*", "Ask 1", "end*"]
+    assert [word for word in order(table) if word != "Spill"] == [
+        "intent*",
+        "step*",
+        "Ask 1",
+        "end*",
+    ]
     assert written(table)[-1]["result"] == "yield"
     assert table.performed == []
 
@@ -151,23 +178,37 @@ def test_what_the_policy_lacks_is_refused_and_not_performed() -> None:
     table = Table(refused=frozenset({"null"}))
     assert table.play(catching) == "completed"
     assert table.performed == []
-    assert written(table)[1] == {"seq": 1, "error": {"kind": "policy", "message": "null is not in the policy"}}
+    assert written(table)[1] == {
+        "seq": 1,
+        "error": {"kind": "policy", "message": "null is not in the policy"},
+    }
 
 
 @pytest.mark.parametrize("kind", ["output", "role"])
 def test_no_rounds_means_start_and_end_only(kind: str) -> None:
-    """maxRounds 0: the first step with a role ends the thread as `limit`, and nothing stands between."""
+    """maxRounds 0: the first step with a role ends the thread as `limit`, and nothing stands
+    between.
+    """
 
     def run() -> Flow:
         yield {kind: {"role": "r", "content": "c", "meta": {}}}
 
     table = Table(rounds=0)
     assert table.play(run) == "limit"
-    assert written(table) == [{"end": "limit", "limit": "maxRounds", "value": 0, "message": "the limit of 0 rounds is reached"}]
+    assert written(table) == [
+        {
+            "end": "limit",
+            "limit": "maxRounds",
+            "value": 0,
+            "message": "the limit of 0 rounds is reached",
+        }
+    ]
 
 
 def test_rounds_count_steps_with_a_role_and_steps_count_all() -> None:
-    """Null effects are no rounds; the limit is checked before an intent, so it leaves nothing open; a higher one goes on."""
+    """Null effects are no rounds; the limit is checked before an intent, so it leaves nothing open;
+    a higher one goes on.
+    """
 
     def run() -> Flow:
         for number in range(3):
@@ -184,11 +225,18 @@ def test_rounds_count_steps_with_a_role_and_steps_count_all() -> None:
     assert [seq for seq, _ in table.performed] == [1, 3, 5]
     few = Table(steps=4)
     assert few.play(run) == "limit"
-    assert written(few)[-1] == {"end": "limit", "limit": "maxSteps", "value": 4, "message": "the limit of 4 steps is reached"}
+    assert written(few)[-1] == {
+        "end": "limit",
+        "limit": "maxSteps",
+        "value": 4,
+        "message": "the limit of 4 steps is reached",
+    }
 
 
 def test_a_pause_stops_before_the_next_effect() -> None:
-    """What was written so far is flushed; no intent follows; the outcome that was in flight is kept."""
+    """What was written so far is flushed; no intent follows; the outcome that was in flight is
+    kept.
+    """
     table = Table(stops=lambda asked: "pause" if asked == 2 else None)
     assert table.play(two_effects) == "paused"
     assert order(table) == ["intent*", "Perform 1", "step", "Ask 1", "Flush"]
@@ -213,13 +261,21 @@ def test_a_kill_between_effects_ends_the_thread() -> None:
     ("void", "left", "then"),
     [
         (Void(word="killed", message="stopped"), "killed", ["step", "void", "end*"]),
-        (Void(word="limit", message="no money", more={"limit": "money", "value": 1}), "limit", ["step", "void", "end*"]),
+        (
+            Void(word="limit", message="no money", more={"limit": "money", "value": 1}),
+            "limit",
+            ["step", "void", "end*"],
+        ),
         (Void(word="environment", message="no key"), "paused", ["step", "void*"]),
     ],
 )
 def test_a_void_is_never_shown_to_the_bundle(void: Void, left: str, then: list[str]) -> None:
-    """The intent is closed, the thread is left, and the next time the effect is asked for again as attempt 2."""
-    table = Table(perform=lambda command: void if command.seq == 2 else Answer(fields={"outcome": 1}))
+    """The intent is closed, the thread is left, and the next time the effect is asked for again as
+    attempt 2.
+    """
+    table = Table(
+        perform=lambda command: void if command.seq == 2 else Answer(fields={"outcome": 1})
+    )
     assert table.play(two_effects) == left
     assert [word for word in order(table) if word[:4] in ("step", "void", "end*")] == then
     assert table.flushed == len(table.script.sealed)
@@ -231,7 +287,9 @@ def test_a_void_is_never_shown_to_the_bundle(void: Void, left: str, then: list[s
 
 
 def test_waiting_for_a_person_leaves_the_intent_open() -> None:
-    """A wait is a control line with what is asked; after the answer the effect is performed without another attempt line."""
+    """A wait is a control line with what is asked; after the answer the effect is performed without
+    another attempt line.
+    """
     table = Table(perform=lambda _command: Wait(details={"question": "which?"}))
     assert table.play(two_effects) == "waiting"
     assert written(table)[-1] == {"control": "wait", "seq": 1, "question": "which?"}
@@ -246,7 +304,12 @@ REOPENED = Script.begun().intent(1, {"null": {"value": 1}})
 
 
 def reopened(rule: Rule, **more: Any) -> Table:
-    script = Script(bundle=REOPENED.bundle, thread=REOPENED.thread, sealed=list(REOPENED.sealed), digest=REOPENED.digest)
+    script = Script(
+        bundle=REOPENED.bundle,
+        thread=REOPENED.thread,
+        sealed=list(REOPENED.sealed),
+        digest=REOPENED.digest,
+    )
     return Table(script=script, rules={"null": rule}, **more)
 
 
@@ -269,7 +332,9 @@ def test_every_further_crash_counts() -> None:
 
 
 def test_an_open_intent_that_only_a_person_can_settle_is_left() -> None:
-    """Nothing is performed; the thread says that it is unknown; redo performs it, as an attempt that says why."""
+    """Nothing is performed; the thread says that it is unknown; redo performs it, as an attempt
+    that says why.
+    """
     table = reopened("ask")
     assert table.play(two_effects) == "unknown"
     assert table.performed == []
@@ -300,7 +365,9 @@ UNBEGUN = Void(word="killed", message="stopped", begun=False)
 
 
 def voided(*voids: Void) -> Table:
-    """A thread whose first effect has the rule `ask` and came to these voids, each of another resume."""
+    """A thread whose first effect has the rule `ask` and came to these voids, each of another
+    resume.
+    """
     table = Table(rules={"null": "ask"})
     for void in voids:
         table.perform = lambda _command, void=void: void  # type: ignore[misc]  # a default is the usual way to bind it
@@ -311,10 +378,15 @@ def voided(*voids: Void) -> Table:
 
 
 def test_an_effect_that_a_kill_cut_off_waits_for_a_decision() -> None:
-    """A begun effect of rule `ask` is not performed again after a void: no intent is written, and redo performs it as attempt 2."""
+    """A begun effect of rule `ask` is not performed again after a void: no intent is written, and
+    redo performs it as attempt 2.
+    """
     table = voided(BEGUN)
     assert table.play(two_effects) == "unknown"
-    assert [next(iter(set(record) - {"seq"})) for record in written(table)[-2:]] == ["control", "control"]
+    assert [next(iter(set(record) - {"seq"})) for record in written(table)[-2:]] == [
+        "control",
+        "control",
+    ]
     assert table.performed == [(1, 1)]
     assert table.play(two_effects, redo=True) == "completed"
     assert table.performed == [(1, 1), (1, 2), (2, 1)]
@@ -329,7 +401,16 @@ def test_an_effect_that_had_not_begun_needs_no_decision() -> None:
 
 def test_a_void_that_had_not_begun_hides_no_earlier_one_that_had() -> None:
     """The doubt about an effect stays until a person decides, however many voids follow."""
-    script = Script.begun().intent(1).void(1, begun=True).end("killed").control("resume").intent(1).void(1, begun=False).end("killed")
+    script = (
+        Script.begun()
+        .intent(1)
+        .void(1, begun=True)
+        .end("killed")
+        .control("resume")
+        .intent(1)
+        .void(1, begun=False)
+        .end("killed")
+    )
     table = Table(script=script.control("resume"), rules={"null": "ask"})
     assert table.play(two_effects) == "unknown"
     assert table.performed == []
@@ -344,7 +425,9 @@ def test_a_void_without_the_field_counts_as_begun() -> None:
 
 @pytest.mark.parametrize("cut", ["crash", "kill", "void"])
 def test_a_decision_holds_until_a_try_begins(cut: str) -> None:
-    """Redo, then an interruption before the effect is performed: the next resume does not ask again."""
+    """Redo, then an interruption before the effect is performed: the next resume does not ask
+    again.
+    """
     table = reopened("ask")
     if cut == "crash":
         table.crash_at = 0
@@ -354,7 +437,12 @@ def test_a_decision_holds_until_a_try_begins(cut: str) -> None:
     elif cut == "kill":
         table.stops = lambda _asked: "kill"
         assert table.play(two_effects, redo=True) == "killed"
-        assert written(table)[-2] == {"seq": 1, "void": "killed", "begun": False, "message": "killed before it was asked again"}
+        assert written(table)[-2] == {
+            "seq": 1,
+            "void": "killed",
+            "begun": False,
+            "message": "killed before it was asked again",
+        }
         table.stops = lambda _asked: None
     else:
         table.perform = lambda _command: UNBEGUN
@@ -383,7 +471,9 @@ def test_a_decision_counts_for_one_try() -> None:
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_skip_holds_through_every_crash(place: int) -> None:
-    """Skip, then a crash at any command before the step: the effect is skipped all the same, and never performed."""
+    """Skip, then a crash at any command before the step: the effect is skipped all the same, and
+    never performed.
+    """
 
     def run() -> Flow:
         try:
@@ -402,7 +492,9 @@ def test_a_skip_holds_through_every_crash(place: int) -> None:
 
 
 def test_a_kill_of_an_unknown_effect_leaves_the_question() -> None:
-    """The void that closes an intent which a crash left open says that the effect may have been performed."""
+    """The void that closes an intent which a crash left open says that the effect may have been
+    performed.
+    """
     table = reopened("ask", stops=lambda _asked: "kill")
     assert table.play(two_effects) == "killed"
     assert written(table)[-2]["begun"] is True
@@ -446,13 +538,30 @@ def test_another_effect_than_the_open_one_stops_the_thread() -> None:
     assert table.play(two_effects) == "failed"
     error = written(table)[-1]["error"]
     assert error["kind"] == "replay"
-    assert error["message"] == 'step 1: the journal holds {"null":{"value":"other"}}, the bundle now yields {"null":{"value":1}}'
+    assert (
+        error["message"]
+        == 'step 1: the journal holds {"null":{"value":"other"}}, the bundle now yields {"null":{"value":1}}'
+    )
     assert table.performed == []
 
 
-@pytest.mark.parametrize("raw", [b'{"a":1,"b":2}', b"{}", b"[]", b"7", b'{"null": {}}', b'{"a":1,"a":2}', b"\xff", b"[" * 100 + b"]" * 100])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a":1,"b":2}',
+        b"{}",
+        b"[]",
+        b"7",
+        b'{"null": {}}',
+        b'{"a":1,"a":2}',
+        b"\xff",
+        b"[" * 100 + b"]" * 100,
+    ],
+)
 def test_what_is_no_effect_fails_the_thread(raw: bytes) -> None:
-    """Exactly one key, canonical JSON; whatever else the process behind the pipe says ends its thread and nothing more."""
+    """Exactly one key, canonical JSON; whatever else the process behind the pipe says ends its
+    thread and nothing more.
+    """
     table = Table()
     loop = run_loop(Position(steps=0, rounds=0), BundleReply("effect", raw), table)
     command = next(loop)
@@ -472,12 +581,20 @@ def test_an_uncaught_error_fails_the_thread() -> None:
 
     table = Table()
     assert table.play(run) == "failed"
-    assert written(table)[-1] == {"end": "failed", "error": {"kind": "bundle", "type": "ValueError", "message": "boom", "trace": ""}}
+    assert written(table)[-1] == {
+        "end": "failed",
+        "error": {"kind": "bundle", "type": "ValueError", "message": "boom", "trace": ""},
+    }
 
 
-@pytest.mark.parametrize("body", [b'{"desk":1,"kind":"replay","message":"x"}', b"[1]", b"\xff", b'"' + b"x" * (1 << 20) + b'"'])
+@pytest.mark.parametrize(
+    "body",
+    [b'{"desk":1,"kind":"replay","message":"x"}', b"[1]", b"\xff", b'"' + b"x" * (1 << 20) + b'"'],
+)
 def test_whatever_a_raise_says_is_only_a_message(body: bytes) -> None:
-    """Strange keys, no mapping, no JSON, a megabyte: the end record is small and says that the bundle failed."""
+    """Strange keys, no mapping, no JSON, a megabyte: the end record is small and says that the
+    bundle failed.
+    """
     loop = run_loop(Position(steps=0, rounds=0), BundleReply("raise", body), Table())
     command = next(loop)
     assert isinstance(command, Write)
@@ -486,7 +603,9 @@ def test_whatever_a_raise_says_is_only_a_message(body: bytes) -> None:
 
 
 def test_a_result_that_is_no_json_fails_the_thread() -> None:
-    """The child encodes what run() returned; bytes that are no canonical JSON never become a result."""
+    """The child encodes what run() returned; bytes that are no canonical JSON never become a
+    result.
+    """
     loop = run_loop(Position(steps=0, rounds=0), BundleReply("return", b"{1:2}"), Table())
     command = next(loop)
     assert isinstance(command, Write)
@@ -494,7 +613,9 @@ def test_a_result_that_is_no_json_fails_the_thread() -> None:
 
 
 def test_what_is_too_large_for_a_line_goes_to_a_blob_first() -> None:
-    """Effect, outcome and result: the blob is made durable before the line that names it, and the bundle sees the whole."""
+    """Effect, outcome and result: the blob is made durable before the line that names it, and the
+    bundle sees the whole.
+    """
     big = "b" * (lines.SPILL_BYTES + 1)
 
     def run() -> Flow:
@@ -503,9 +624,22 @@ def test_what_is_too_large_for_a_line_goes_to_a_blob_first() -> None:
 
     table = Table()
     assert table.play(run) == "completed"
-    assert order(table) == ["Spill", "intent*", "Perform 1", "Spill", "step", "Ask 1", "Spill", "end*"]
+    assert order(table) == [
+        "Spill",
+        "intent*",
+        "Perform 1",
+        "Spill",
+        "step",
+        "Ask 1",
+        "Spill",
+        "end*",
+    ]
     names = [record["blob"]["hash"] for record in written(table)]
-    assert [len(table.blobs[name]) for name in names] == [len(big) + 21, len(big) + 2, len(big) + 11]
+    assert [len(table.blobs[name]) for name in names] == [
+        len(big) + 21,
+        len(big) + 2,
+        len(big) + 11,
+    ]
     assert all(blob_hash(data) == name for name, data in table.blobs.items())
     assert max(map(len, table.script.sealed)) < 1000
     spills = [command for command in table.commands if isinstance(command, Spill)]
@@ -513,7 +647,9 @@ def test_what_is_too_large_for_a_line_goes_to_a_blob_first() -> None:
 
 
 def test_an_outcome_that_is_too_large_even_then_is_an_error() -> None:
-    """Two fields of a megabyte each: one blob to a line, so the bundle hears that it is too large, and the line stays below its cap."""
+    """Two fields of a megabyte each: one blob to a line, so the bundle hears that it is too large,
+    and the line stays below its cap.
+    """
 
     def run() -> Flow:
         try:
@@ -553,13 +689,18 @@ def test_a_stop_is_looked_for_once_per_effect() -> None:
 
 def test_a_kill_that_comes_while_an_effect_is_given_up_is_not_lost() -> None:
     """It was acknowledged, so the thread ends as killed, not as paused."""
-    table = Table(perform=lambda _command: Void(word="environment", message="paused"), stops=lambda asked: "kill" if asked > 1 else None)
+    table = Table(
+        perform=lambda _command: Void(word="environment", message="paused"),
+        stops=lambda asked: "kill" if asked > 1 else None,
+    )
     assert table.play(two_effects) == "killed"
     assert written(table)[-1] == {"end": "killed"}
 
 
 def test_an_effect_is_intended_once_however_often_it_is_performed() -> None:
-    """After a crash, and after a void with a second intent, the handler hears the time of the first intent."""
+    """After a crash, and after a void with a second intent, the handler hears the time of the first
+    intent.
+    """
     table = Table(perform=lambda _command: Void(word="killed", message="stopped"))
     assert table.play(two_effects) == "killed"
     first = json.loads(table.script.sealed[1])["timestamp"]

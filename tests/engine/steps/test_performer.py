@@ -57,8 +57,12 @@ def added(placed: Placed) -> list[dict[str, object]]:
     return [fields_of(record) for record in records_of(placed.path.read_bytes())[2:]]
 
 
-def test_an_effect_that_nothing_here_can_perform_is_a_lack_of_the_machine(performer: Performer) -> None:
-    """The bundle is not to blame and never hears of it; whoever installs what is missing resumes the thread."""
+def test_an_effect_that_nothing_here_can_perform_is_a_lack_of_the_machine(
+    performer: Performer,
+) -> None:
+    """The bundle is not to blame and never hears of it; whoever installs what is missing resumes
+    the thread.
+    """
     outcome = performer.perform(Perform(1, "teleport", {}, 1, NOW_MS))
     assert isinstance(outcome, Void)
     assert outcome.word == "environment"
@@ -66,38 +70,61 @@ def test_an_effect_that_nothing_here_can_perform_is_a_lack_of_the_machine(perfor
 
 
 def test_a_retry_is_an_attempt_line_before_it_happens(performer: Performer, placed: Placed) -> None:
-    """As often as the effect asks, numbered from 2, with the failure that made it necessary; the last failure is the outcome."""
+    """As often as the effect asks, numbered from 2, with the failure that made it necessary; the
+    last failure is the outcome.
+    """
     body = {"fail": "no", "retry": {"times": 2, "pause_s": 0}}
     outcome = performer.perform(Perform(1, "null", body, 1, NOW_MS))
     assert outcome == Failure.of("null", "no")
     assert added(placed) == [
-        {"seq": 1, "attempt": number, "because": "retry", "error": {"kind": "null", "message": "no"}} for number in (2, 3)
+        {
+            "seq": 1,
+            "attempt": number,
+            "because": "retry",
+            "error": {"kind": "null", "message": "no"},
+        }
+        for number in (2, 3)
     ]
 
 
-def test_a_large_attempt_stands_in_a_blob(performer: Performer, store: Store, placed: Placed, journal: Journal) -> None:
-    """What an agent answered that has to be repaired may be megabytes; its line is short, and readers see the whole."""
-    performer.record_attempt(performer._context(1, "role", 1), {"because": "extract", "answer": "a" * (1 << 20)})
+def test_a_large_attempt_stands_in_a_blob(
+    performer: Performer, store: Store, placed: Placed, journal: Journal
+) -> None:
+    """What an agent answered that has to be repaired may be megabytes; its line is short, and
+    readers see the whole.
+    """
+    performer.record_attempt(
+        performer._context(1, "role", 1), {"because": "extract", "answer": "a" * (1 << 20)}
+    )
     assert len(placed.path.read_bytes().splitlines()[-1]) < 500
     pending = journal.reread(placed.bundle.hash, placed.thread).open
     assert pending is not None
     assert pending.tries == 2
-    assert view(store, placed.bundle.hash, placed.thread, placed.path).records[-1]["answer"] == "a" * (1 << 20)
+    assert view(store, placed.bundle.hash, placed.thread, placed.path).records[-1][
+        "answer"
+    ] == "a" * (1 << 20)
 
 
 def test_an_interrupted_effect_has_fewer_tries_left(performer: Performer, placed: Placed) -> None:
     """Attempts that a crash used up count."""
-    performer.perform(Perform(1, "null", {"fail": "no", "retry": {"times": 2, "pause_s": 0}}, 2, NOW_MS))
+    performer.perform(
+        Perform(1, "null", {"fail": "no", "retry": {"times": 2, "pause_s": 0}}, 2, NOW_MS)
+    )
     assert [record["attempt"] for record in added(placed)] == [3]
 
 
 def test_a_retry_for_other_errors_does_not_apply(performer: Performer, placed: Placed) -> None:
     """Only the kinds that it names."""
-    performer.perform(Perform(1, "null", {"fail": "no", "retry": {"times": 2, "on": ["timeout"]}}, 1, NOW_MS))
+    performer.perform(
+        Perform(1, "null", {"fail": "no", "retry": {"times": 2, "on": ["timeout"]}}, 1, NOW_MS)
+    )
     assert added(placed) == []
 
 
-@pytest.mark.parametrize("retry", [5, {"often": 1}, {"times": -1}, {"times": 21}, {"times": True}, {"on": "x"}, {"pause_s": 61}])
+@pytest.mark.parametrize(
+    "retry",
+    [5, {"often": 1}, {"times": -1}, {"times": 21}, {"times": True}, {"on": "x"}, {"pause_s": 61}],
+)
 def test_a_malformed_retry_is_a_failure(performer: Performer, retry: object) -> None:
     """The bundle hears what is wrong; nothing is performed."""
     outcome = performer.perform(Perform(1, "null", {"value": 1, "retry": retry}, 1, NOW_MS))
@@ -107,8 +134,12 @@ def test_a_malformed_retry_is_a_failure(performer: Performer, retry: object) -> 
 
 
 def test_a_label_is_for_people_and_no_handler_sees_it(performer: Performer) -> None:
-    """Any effect may have one; a handler refuses what it does not know, and does not refuse this."""
-    assert performer.perform(Perform(1, "ask", {"question": "q", "label": "block 1 of 2"}, 1, NOW_MS)) == Wait(details={"question": "q"})
+    """Any effect may have one; a handler refuses what it does not know, and does not refuse
+    this.
+    """
+    assert performer.perform(
+        Perform(1, "ask", {"question": "q", "label": "block 1 of 2"}, 1, NOW_MS)
+    ) == Wait(details={"question": "q"})
 
 
 def test_without_a_retry_nothing_is_tried_again() -> None:
@@ -116,8 +147,12 @@ def test_without_a_retry_nothing_is_tried_again() -> None:
     assert Retry.of({"value": 1}) == Retry(times=0, on=frozenset(), pause_s=0)
 
 
-def test_a_sub_step_is_on_disk_when_its_outcome_is_known(performer: Performer, placed: Placed, journal: Journal) -> None:
-    """One line and one flush for each effect inside an `all`; what the policy lacks is refused there too."""
+def test_a_sub_step_is_on_disk_when_its_outcome_is_known(
+    performer: Performer, placed: Placed, journal: Journal
+) -> None:
+    """One line and one flush for each effect inside an `all`; what the policy lacks is refused
+    there too.
+    """
     effects = [{"null": {"value": "a"}}, {"now": {}}, {"null": {"fail": "no"}}]
     outcome = performer.perform(Perform(1, "all", {"effects": effects, "limit": 1}, 1, NOW_MS))
     assert isinstance(outcome, Answer)
@@ -135,6 +170,10 @@ def test_what_an_earlier_owner_finished_inside_an_effect_is_not_performed_again(
     """Sub-steps that have a line are taken from there; the others are performed."""
     journal.append(lines.step(1, {"sub": 1, "outcome": "from before"}, NOW_MS))
     performer.restore(journal.reread(placed.bundle.hash, placed.thread))
-    outcome = performer.perform(Perform(1, "all", {"effects": [{"null": {"value": n}} for n in range(3)]}, 2, NOW_MS))
-    assert outcome == Answer(fields={"outcome": [{"outcome": 0}, {"outcome": "from before"}, {"outcome": 2}]})
+    outcome = performer.perform(
+        Perform(1, "all", {"effects": [{"null": {"value": n}} for n in range(3)]}, 2, NOW_MS)
+    )
+    assert outcome == Answer(
+        fields={"outcome": [{"outcome": 0}, {"outcome": "from before"}, {"outcome": 2}]}
+    )
     assert sorted(record["sub"] for record in added(placed)) == [0, 1, 2]  # type: ignore[type-var]

@@ -14,8 +14,16 @@ LIST = {"type": "array", "items": {"type": "string"}}
 
 
 def asked(required: list[str], **properties: object) -> list[dict[str, object]]:
-    fields = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return [{"seq": 1, "intent": {"role": {"name": "someone"}}}, {"control": "wait", "seq": 1, "question": "?", "fields": fields}]
+    fields = {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+    return [
+        {"seq": 1, "intent": {"role": {"name": "someone"}}},
+        {"control": "wait", "seq": 1, "question": "?", "fields": fields},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +58,9 @@ def test_a_lone_word_and_a_text_stand_for_the_one_field_that_they_can_be(
         (["n"], {"n": {"type": "integer"}}, "three"),
     ],
 )
-def test_a_text_that_fits_no_field_or_several_is_refused(required: list[str], properties: dict[str, Any], text: str) -> None:
+def test_a_text_that_fits_no_field_or_several_is_refused(
+    required: list[str], properties: dict[str, Any], text: str
+) -> None:
     """An answer that leaves out what is required, or could mean two fields, is nobody's guess."""
     with pytest.raises(UsageError, match="the answer does not fit: "):
         check_answer(asked(required, **properties), text)

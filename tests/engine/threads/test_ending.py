@@ -63,13 +63,21 @@ def end_as(
     ],
 )
 def test_each_status_has_its_exit_code(status: str, last_void: str, code: int) -> None:
-    """The codes of the house; a lack of the environment is told apart from a pause that a person asked for."""
+    """The codes of the house; a lack of the environment is told apart from a pause that a person
+    asked for.
+    """
     assert end_as(status, last_void=last_void).exit_code == code
 
 
 def test_a_completed_thread_may_say_that_it_did_not_succeed() -> None:
     """`success: false` is exit code 3, and the word says it."""
-    last = end_as("completed", {"end": "completed", "result": {"success": False, "message": "no failing test", "data": None}})
+    last = end_as(
+        "completed",
+        {
+            "end": "completed",
+            "result": {"success": False, "message": "no failing test", "data": None},
+        },
+    )
     assert (last.exit_code, last.word, last.message, last.commands) == (
         3,
         "unsuccessful",
@@ -79,13 +87,23 @@ def test_a_completed_thread_may_say_that_it_did_not_succeed() -> None:
 
 
 def test_success_with_a_branch_names_the_merge() -> None:
-    """The branch stands in the result's data; the command names the repository when the person stands elsewhere."""
-    end = {"end": "completed", "result": {"success": True, "message": "fixed", "data": {"branch": "uncaged/x/1"}}}
+    """The branch stands in the result's data; the command names the repository when the person
+    stands elsewhere.
+    """
+    end = {
+        "end": "completed",
+        "result": {"success": True, "message": "fixed", "data": {"branch": "uncaged/x/1"}},
+    }
     assert end_as("completed", end).commands == ("git merge uncaged/x/1",)
-    assert end_as("completed", end, repository="/r s").commands == ("git -C '/r s' merge uncaged/x/1",)
+    assert end_as("completed", end, repository="/r s").commands == (
+        "git -C '/r s' merge uncaged/x/1",
+    )
 
 
-@pytest.mark.parametrize("result", [None, "text", 3, {"data": "x"}, {"data": {"branch": 7}}, {"data": {"branch": "--help"}}, {}])
+@pytest.mark.parametrize(
+    "result",
+    [None, "text", 3, {"data": "x"}, {"data": {"branch": 7}}, {"data": {"branch": "--help"}}, {}],
+)
 def test_any_result_is_taken(result: object) -> None:
     """A bundle may return anything; without a branch there is none to merge."""
     last = end_as("completed", {"end": "completed", "result": result})
@@ -107,7 +125,9 @@ def test_any_result_is_taken(result: object) -> None:
 )
 def test_each_status_has_its_next_command(status: str, last_void: str, words: list[str]) -> None:
     """The next useful command is named for every way in which a thread stops."""
-    assert end_as(status, last_void=last_void).commands == tuple(f"uncaged-workflow {word}" for word in words)
+    assert end_as(status, last_void=last_void).commands == tuple(
+        f"uncaged-workflow {word}" for word in words
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,21 +144,47 @@ def test_each_status_has_its_next_command(status: str, last_void: str, words: li
 def test_a_fork_is_offered_where_it_can_come_to_anything_else(
     status: str, end: Mapping[str, object], last_outside: int, words: list[str]
 ) -> None:
-    """A bundle does the same with the same outcomes: without one from outside, and where it does not replay, no fork is offered."""
-    last = ending(thread_id="01T", status=status, end=end, message="", last_void="", repository=None, last_outside=last_outside)
+    """A bundle does the same with the same outcomes: without one from outside, and where it does
+    not replay, no fork is offered.
+    """
+    last = ending(
+        thread_id="01T",
+        status=status,
+        end=end,
+        message="",
+        last_void="",
+        repository=None,
+        last_outside=last_outside,
+    )
     assert last.commands == tuple(f"uncaged-workflow {word}" for word in words)
 
 
 def test_a_branch_that_is_merged_needs_no_merge() -> None:
     """The branch is still named, and the command is not."""
     end = {"end": "completed", "result": {"success": True, "data": {"branch": "uncaged/x/1"}}}
-    last = ending(thread_id="01T", status="completed", end=end, message="", last_void="", repository=None, is_merged=True)
+    last = ending(
+        thread_id="01T",
+        status="completed",
+        end=end,
+        message="",
+        last_void="",
+        repository=None,
+        is_merged=True,
+    )
     assert (last.branch, last.commands) == ("uncaged/x/1", ())
 
 
 def test_a_bug_of_ours_is_told_apart_from_an_interruption() -> None:
     """Exit 70, and where the report is; `resume` is still the next command."""
-    last = ending(thread_id="01T", status="interrupted", end=None, message="", last_void="", repository=None, report=Path("/s/run/r.txt"))
+    last = ending(
+        thread_id="01T",
+        status="interrupted",
+        end=None,
+        message="",
+        last_void="",
+        repository=None,
+        report=Path("/s/run/r.txt"),
+    )
     assert last.exit_code == 70
     assert "/s/run/r.txt" in last.message
     assert last.commands == ("uncaged-workflow resume 01T",)
@@ -170,7 +216,9 @@ def test_a_branch_cannot_carry_another_command() -> None:
     ],
 )
 def test_a_limit_is_raised_by_its_own_option(limit: str, value: float, option: str) -> None:
-    """The end record says which limit was reached and at what value; what is named can be typed as it stands."""
+    """The end record says which limit was reached and at what value; what is named can be typed as
+    it stands.
+    """
     last = end_as("limit", {"end": "limit", "limit": limit, "value": value, "message": "enough"})
     assert last.commands == (f"uncaged-workflow resume 01T {option}",)
 
@@ -178,7 +226,9 @@ def test_a_limit_is_raised_by_its_own_option(limit: str, value: float, option: s
 def test_a_question_to_a_role_is_answered_field_by_field() -> None:
     """A text of one word fits no role: the command asks for the fields."""
     assert end_as("waiting", message="?").commands == ("uncaged-workflow answer 01T TEXT",)
-    assert end_as("waiting", message="?", wants_fields=True).commands == ("uncaged-workflow answer 01T",)
+    assert end_as("waiting", message="?", wants_fields=True).commands == (
+        "uncaged-workflow answer 01T",
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,18 +240,29 @@ def test_a_question_to_a_role_is_answered_field_by_field() -> None:
         ("maxTokens", 5000, {"maxTokens": 120_000}, "--max-tokens 240000"),
     ],
 )
-def test_the_limit_that_is_offered_is_above_what_was_used(limit: str, value: float, used: Mapping[str, float], option: str) -> None:
+def test_the_limit_that_is_offered_is_above_what_was_used(
+    limit: str, value: float, used: Mapping[str, float], option: str
+) -> None:
     """One step may use many times the limit; who copies the line gets on."""
     last = end_as("limit", {"end": "limit", "limit": limit, "value": value}, used=used)
     assert last.commands == (f"uncaged-workflow resume 01T {option}",)
 
 
 @pytest.mark.parametrize(
-    ("status", "updated_ms", "found"), [("interrupted", 500, True), ("interrupted", 501, False), ("failed", 500, False)]
+    ("status", "updated_ms", "found"),
+    [("interrupted", 500, True), ("interrupted", 501, False), ("failed", 500, False)],
 )
-def test_a_report_counts_when_it_is_the_last_thing_that_happened(tmp_path: Path, status: State, updated_ms: int, found: bool) -> None:
-    """A report older than the last line is about an interruption that somebody has resumed since."""
-    for name in ("report-400-01HX5WBE00AAAAAAAAAAAAAAAA.txt", "report-500-01HX5WBE00AAAAAAAAAAAAAAAA.txt", "report-900-OTHER.txt"):
+def test_a_report_counts_when_it_is_the_last_thing_that_happened(
+    tmp_path: Path, status: State, updated_ms: int, found: bool
+) -> None:
+    """A report older than the last line is about an interruption that somebody has resumed
+    since.
+    """
+    for name in (
+        "report-400-01HX5WBE00AAAAAAAAAAAAAAAA.txt",
+        "report-500-01HX5WBE00AAAAAAAAAAAAAAAA.txt",
+        "report-900-OTHER.txt",
+    ):
         (tmp_path / name).write_text("x")
     report = report_of(last_seen(status, updated_ms), tmp_path)
     assert (report is not None) == found

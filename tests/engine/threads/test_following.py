@@ -20,7 +20,9 @@ from uncaged_engine.worker.wire import pack
 def test_a_finished_thread_is_told_from_its_start(store: Store) -> None:
     """Every record in order, then its status, without any worker."""
     bundle = granted(store, COUNT)
-    placed = place_script(store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"}))
+    placed = place_script(
+        store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"})
+    )
     events = list(follow(store, bundle.hash, placed.thread, placed.path))
     assert [event.kind for event in events] == ["record"] * 4 + ["status"]
     assert events[0].body["name"] == "count"
@@ -40,23 +42,32 @@ def test_a_thread_that_nobody_runs_is_told_and_left(store: Store) -> None:
 def test_a_thread_that_is_archived_or_removed_meanwhile(store: Store) -> None:
     """Whoever looked it up before reads it where it is now, or hears that it is gone."""
     bundle = granted(store, COUNT)
-    placed = place_script(store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"}))
+    placed = place_script(
+        store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"})
+    )
     archive.compress(placed.path)
-    assert list(follow(store, bundle.hash, placed.thread, placed.path))[-1].body["status"] == "completed"
+    assert (
+        list(follow(store, bundle.hash, placed.thread, placed.path))[-1].body["status"]
+        == "completed"
+    )
     placed.path.with_name(placed.path.name + archive.SUFFIX).unlink()
     with pytest.raises(NotFoundError, match="was removed"):
         list(follow(store, bundle.hash, placed.thread, placed.path))
 
 
 def test_a_lock_that_somebody_holds_for_a_moment_is_waited_for(store: Store) -> None:
-    """A `pause` without a worker takes the lock itself; a follower that comes just then goes on afterwards."""
+    """A `pause` without a worker takes the lock itself; a follower that comes just then goes on
+    afterwards.
+    """
     placed = place(store)
     fd = os.open(placed.path, os.O_RDWR)
     assert lock.take(fd)
     events: list[str] = []
 
     def watch() -> None:
-        events.extend(event.kind for event in follow(store, placed.bundle.hash, placed.thread, placed.path))
+        events.extend(
+            event.kind for event in follow(store, placed.bundle.hash, placed.thread, placed.path)
+        )
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -69,7 +80,9 @@ def test_a_lock_that_somebody_holds_for_a_moment_is_waited_for(store: Store) -> 
 
 @pytest.mark.slow
 def test_a_running_thread_is_told_as_it_goes(engine: Engine) -> None:
-    """The records come while the next effect is in flight; what comes after the follower came too; the end ends it."""
+    """The records come while the next effect is in flight; what comes after the follower came too;
+    the end ends it.
+    """
     granted(engine.store, PLANNED)
     plan = [{"null": {"value": 1}}, {"null": {"sleep_s": 600}}]
     thread = engine.run("planned", prompt="", params={"plan": plan})
@@ -78,7 +91,15 @@ def test_a_running_thread_is_told_as_it_goes(engine: Engine) -> None:
         seen.append(event)
         if intent_of(2)(event):
             engine.kill(thread)
-    assert [next(iter(event.body)) for event in seen] == ["format", "seq", "seq", "seq", "seq", "end", "status"]
+    assert [next(iter(event.body)) for event in seen] == [
+        "format",
+        "seq",
+        "seq",
+        "seq",
+        "seq",
+        "end",
+        "status",
+    ]
     assert "void" in seen[4].body
     assert seen[-1].body["status"] == "killed"
 

@@ -1,4 +1,6 @@
-"""Whatever is packed, unpacked or swept away while somebody else is at work, nothing of a thread that goes on is lost."""
+"""Whatever is packed, unpacked or swept away while somebody else is at work, nothing of a thread
+that goes on is lost.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,12 @@ def aged(path: Path) -> None:
     os.utime(path, (1, 1))
 
 
-def test_a_thread_that_is_resumed_just_now_is_not_archived(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its worker would write into a file that has no name any more; whoever comes first wins, and the other hears of it."""
+def test_a_thread_that_is_resumed_just_now_is_not_archived(
+    engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker would write into a file that has no name any more; whoever comes first wins, and
+    the other hears of it.
+    """
     journals: list[Journal] = []
     just_before(monkeypatch, lock, "taken", lambda: journals.append(opened(killed)))
     with pytest.raises(RefusedError, match="in use by another process"):
@@ -78,22 +84,36 @@ def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
         archive_threads(engine, [killed.thread])
     just_before(monkeypatch, lock, "taken", resumed)
     with pytest.raises(RefusedError, match="taken up just now"):
-        removal.remove(engine.store, killed.bundle.hash, killed.thread, killed.path, among=frozenset({"killed"}))
+        removal.remove(
+            engine.store,
+            killed.bundle.hash,
+            killed.thread,
+            killed.path,
+            among=frozenset({"killed"}),
+        )
     assert killed.path.exists()
 
 
 @pytest.mark.parametrize("away", ["packed", "removed"])
-def test_a_journal_that_went_while_it_was_opened_is_not_taken(killed: Placed, monkeypatch: pytest.MonkeyPatch, away: str) -> None:
+def test_a_journal_that_went_while_it_was_opened_is_not_taken(
+    killed: Placed, monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
     """What is written to a file without a name is lost."""
-    act: Callable[[], object] = (lambda: archive.compress(killed.path)) if away == "packed" else killed.path.unlink
+    act: Callable[[], object] = (
+        (lambda: archive.compress(killed.path)) if away == "packed" else killed.path.unlink
+    )
     just_before(monkeypatch, lock, "take", act)
     with pytest.raises(JournalBusy, match="archived or removed just now"):
         opened(killed)
 
 
 @pytest.mark.parametrize("moment", ["taken", "take"])
-def test_two_take_a_thread_out_of_the_archive(killed: Placed, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    """The slower one does not put the old journal over what the quicker one's worker has written by now."""
+def test_two_take_a_thread_out_of_the_archive(
+    killed: Placed, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """The slower one does not put the old journal over what the quicker one's worker has written by
+    now.
+    """
     packed = archive.compress(killed.path)
     held = os.open(packed, os.O_RDWR)
     assert lock.take(held)
@@ -125,7 +145,9 @@ def test_a_thread_that_is_taken_out_of_the_archive_just_now_is_not_removed(
 
 
 def test_a_journal_is_read_wherever_it_is_by_now(store: Store, killed: Placed) -> None:
-    """A place that was looked up before it was packed, or unpacked, leads to it; nothing does once it was removed."""
+    """A place that was looked up before it was packed, or unpacked, leads to it; nothing does once
+    it was removed.
+    """
     data = killed.path.read_bytes()
     place = (store, killed.bundle.hash, killed.thread)
     packed = archive.compress(killed.path)
@@ -140,13 +162,17 @@ def test_a_journal_is_read_wherever_it_is_by_now(store: Store, killed: Placed) -
             summarise(*place, path)
 
 
-def test_a_listing_passes_over_what_goes_meanwhile(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_passes_over_what_goes_meanwhile(
+    engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A thread that was removed since its directory was read is no corrupt one."""
     just_before(monkeypatch, os, "open", killed.path.unlink)
     assert engine.threads() == []
 
 
-def test_a_worktree_that_is_made_just_now_stays(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worktree_that_is_made_just_now_stays(
+    engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its thread began after the threads were counted."""
     store = engine.store
     left = store.work / "01HX5WBE00ABCDEFGHJKMNPQRS"
@@ -162,7 +188,9 @@ def test_a_worktree_that_is_made_just_now_stays(engine: Engine, killed: Placed, 
     assert [one.name for one in store.work.iterdir()] == [begun.thread]
 
 
-def test_a_blob_that_is_put_again_just_now_stays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blob_that_is_put_again_just_now_stays(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody named it for a long time, and the line that names it now is not written yet."""
     blobs = Blobs(engine.store.blobs)
     used, unused = blobs.put(b"used"), blobs.put(b"unused")
@@ -174,7 +202,9 @@ def test_a_blob_that_is_put_again_just_now_stays(engine: Engine, monkeypatch: py
 
 
 def test_no_blob_is_put_while_one_is_swept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look at its age and its end nobody finds it there; and nobody sweeps while one is found there."""
+    """Between the look at its age and its end nobody finds it there; and nobody sweeps while one is
+    found there.
+    """
     blobs = Blobs(engine.store.blobs)
     free: list[bool] = []
 
@@ -200,14 +230,18 @@ def test_what_is_not_ours_in_the_store_is_passed_over(engine: Engine, killed: Pl
     assert (engine.store.blobs / "mine").is_dir()
 
 
-def test_two_imports_of_one_thread(engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_two_imports_of_one_thread(
+    engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The slower one does not write over a thread that runs by now."""
     parcel.export_thread(engine, killed.thread, tmp_path / "thread.tar.zst")
     data = killed.path.read_bytes()
     killed.path.unlink()
 
     def quicker() -> None:
-        place_script(engine.store, killed.bundle, script_of(killed.bundle).done(1).control("resume"))
+        place_script(
+            engine.store, killed.bundle, script_of(killed.bundle).done(1).control("resume")
+        )
 
     just_before(monkeypatch, parcel, "held", quicker)
     with pytest.raises(RefusedError, match="by another process"):
@@ -216,11 +250,17 @@ def test_two_imports_of_one_thread(engine: Engine, killed: Placed, monkeypatch: 
 
 
 def test_one_thread_that_cannot_be_removed_keeps_no_other(
-    engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    engine: Engine,
+    killed: Placed,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It is named with the reason, and the command fails for it after all others are gone."""
     store = engine.store
-    others = [place_script(store, killed.bundle, script_of(killed.bundle, number=n).done(1).end("killed")) for n in (1, 2)]
+    others = [
+        place_script(store, killed.bundle, script_of(killed.bundle, number=n).done(1).end("killed"))
+        for n in (1, 2)
+    ]
     stuck = store.work / f"{killed.thread}.null"
     stuck.mkdir()  # a file is expected there
     monkeypatch.setenv(HOME_VARIABLE, str(store.root))
@@ -250,12 +290,21 @@ def listings() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("command", ["prune", "archive", "archive by name"])
-def test_housekeeping_lists_each_directory_a_fixed_number_of_times(engine: Engine, listings: list[str], command: str) -> None:
-    """The number of directory listings does not grow with the number of threads, so the time is linear in it."""
+def test_housekeeping_lists_each_directory_a_fixed_number_of_times(
+    engine: Engine, listings: list[str], command: str
+) -> None:
+    """The number of directory listings does not grow with the number of threads, so the time is
+    linear in it.
+    """
     bundle = granted(engine.store, COUNT)
     counts = []
     for size in (3, 30):
-        threads = [place_script(engine.store, bundle, script_of(bundle, number=n).done(1).end("killed")).thread for n in range(size)]
+        threads = [
+            place_script(
+                engine.store, bundle, script_of(bundle, number=n).done(1).end("killed")
+            ).thread
+            for n in range(size)
+        ]
         listings.clear()
         match command:
             case "prune":

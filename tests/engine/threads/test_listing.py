@@ -61,23 +61,40 @@ def without_index(engine: Engine) -> list[ThreadSummary]:
 
 @pytest.fixture
 def mixed(engine: Engine) -> list[Placed]:
-    """Threads of every kind that a store collects: eight have ended, one of them packed; four may go on."""
+    """Threads of every kind that a store collects: eight have ended, one of them packed; four may
+    go on.
+    """
     bundle = granted(engine.store, COUNT)
     scripts: list[Callable[[Any], Any]] = [
         lambda script: script.done(1).end("completed", result={"success": True, "message": "well"}),
-        lambda script: script.done(1).end("completed", result={"success": False, "message": "not well"}),
-        lambda script: script.done(1).done(2).end("failed", error={"kind": "bundle", "message": "it raised"}),
+        lambda script: script.done(1).end(
+            "completed", result={"success": False, "message": "not well"}
+        ),
+        lambda script: (
+            script.done(1).done(2).end("failed", error={"kind": "bundle", "message": "it raised"})
+        ),
         lambda script: script.done(1).end("killed"),
-        lambda script: script.done(1).end("limit", limit="maxSteps", value=1, message="the limit is reached"),
-        lambda script: script.done(1).end("completed", result={"message": "m" * 5000}, usage={"inputTokens": 7, "cost": 0.1, "turns": 2}),
-        lambda script: script.done(1).add(b'{"end":"completed","result":{"message":"half of a pair: \\ud800"},"timestamp":5'),
+        lambda script: script.done(1).end(
+            "limit", limit="maxSteps", value=1, message="the limit is reached"
+        ),
+        lambda script: script.done(1).end(
+            "completed",
+            result={"message": "m" * 5000},
+            usage={"inputTokens": 7, "cost": 0.1, "turns": 2},
+        ),
+        lambda script: script.done(1).add(
+            b'{"end":"completed","result":{"message":"half of a pair: \\ud800"},"timestamp":5'
+        ),
         lambda script: script.done(1).intent(2).void(2, begun=True).end("killed"),
         lambda script: script.done(1).control("pause"),
         lambda script: script.done(1).intent(2),
         lambda script: script.done(1).end("killed").control("resume"),
         lambda script: script,
     ]
-    placed = [place_script(engine.store, bundle, begin(script_of(bundle, number=number))) for number, begin in enumerate(scripts)]
+    placed = [
+        place_script(engine.store, bundle, begin(script_of(bundle, number=number)))
+        for number, begin in enumerate(scripts)
+    ]
     archive.compress(placed[0].path)
     return placed
 
@@ -92,8 +109,12 @@ def test_a_list_is_the_same_with_the_index_and_without(engine: Engine, mixed: li
     assert engine.threads() == expected, "the index was deleted"
 
 
-def test_journals_of_ended_threads_are_read_once(engine: Engine, mixed: list[Placed], read: list[str]) -> None:
-    """A second list reads what may go on, what an effect's rule decides, and what SQLite cannot keep; nothing else."""
+def test_journals_of_ended_threads_are_read_once(
+    engine: Engine, mixed: list[Placed], read: list[str]
+) -> None:
+    """A second list reads what may go on, what an effect's rule decides, and what SQLite cannot
+    keep; nothing else.
+    """
     engine.threads()
     assert sorted(read) == [placed.thread for placed in mixed]
     read.clear()
@@ -101,10 +122,17 @@ def test_journals_of_ended_threads_are_read_once(engine: Engine, mixed: list[Pla
     assert sorted(read) == [mixed[number].thread for number in (6, 7, 8, 9, 10, 11)]
 
 
-def test_a_packed_and_an_unpacked_journal_are_read_anew(engine: Engine, mixed: list[Placed], read: list[str]) -> None:
-    """The archive is another file than the journal, and the journal that comes out of it again another one still."""
+def test_a_packed_and_an_unpacked_journal_are_read_anew(
+    engine: Engine, mixed: list[Placed], read: list[str]
+) -> None:
+    """The archive is another file than the journal, and the journal that comes out of it again
+    another one still.
+    """
     expected = engine.threads()
-    for change, name in ((archive.compress, mixed[1].path.name), (archive.restore, f"{mixed[1].path.name}.zst")):
+    for change, name in (
+        (archive.compress, mixed[1].path.name),
+        (archive.restore, f"{mixed[1].path.name}.zst"),
+    ):
         change(mixed[1].path.with_name(name))
         read.clear()
         assert engine.threads() == expected
@@ -112,7 +140,9 @@ def test_a_packed_and_an_unpacked_journal_are_read_anew(engine: Engine, mixed: l
 
 
 def test_a_thread_that_another_process_resumed_is_read_anew(engine: Engine) -> None:
-    """A row of a killed thread does not outlive its resume, and a new one is made when it has ended again."""
+    """A row of a killed thread does not outlive its resume, and a new one is made when it has ended
+    again.
+    """
     placed = place(engine.store, MARKED, params={"n": 2})
     engine.kill(placed.thread)
     assert [one.status for one in engine.threads()] == ["killed"]
@@ -123,10 +153,17 @@ def test_a_thread_that_another_process_resumed_is_read_anew(engine: Engine) -> N
 
 
 @pytest.mark.parametrize("restored", ["over it", "beside it and renamed"])
-def test_a_restored_backup_with_the_same_size_and_time_is_read_anew(engine: Engine, restored: str) -> None:
-    """A clock that was set back, or a backup tool that restores times, hides no change: the inode and its time of change tell."""
+def test_a_restored_backup_with_the_same_size_and_time_is_read_anew(
+    engine: Engine, restored: str
+) -> None:
+    """A clock that was set back, or a backup tool that restores times, hides no change: the inode
+    and its time of change tell.
+    """
     bundle = granted(engine.store, COUNT)
-    ended, other = (script_of(bundle).done(1).end("completed", result={"message": word}) for word in ("one", "two"))
+    ended, other = (
+        script_of(bundle).done(1).end("completed", result={"message": word})
+        for word in ("one", "two")
+    )
     placed = place_script(engine.store, bundle, ended)
     before = placed.path.stat()
     assert [one.message for one in engine.threads()] == ["one"]
@@ -142,7 +179,9 @@ def test_a_restored_backup_with_the_same_size_and_time_is_read_anew(engine: Engi
 
 
 def test_a_note_about_a_failed_flush_counts_more_than_a_row(engine: Engine) -> None:
-    """Where a note says that less of a journal is on disk than its file shows, the list says what the disk has."""
+    """Where a note says that less of a journal is on disk than its file shows, the list says what
+    the disk has.
+    """
     bundle = granted(engine.store, COUNT)
     script = script_of(bundle).done(1)
     whole = script.end("killed").data
@@ -209,7 +248,19 @@ def linked(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [spoil_header, spoil_pages, halve, newer, foreign, triggered, write_ahead, not_unicode, linked, Path.unlink]
+    "spoil",
+    [
+        spoil_header,
+        spoil_pages,
+        halve,
+        newer,
+        foreign,
+        triggered,
+        write_ahead,
+        not_unicode,
+        linked,
+        Path.unlink,
+    ],
 )
 def test_a_damaged_or_foreign_index_is_replaced(
     engine: Engine, mixed: list[Placed], spoil: Callable[[Path], None], read: list[str]
@@ -220,7 +271,10 @@ def test_a_damaged_or_foreign_index_is_replaced(
     spoil(engine.store.root / index.NAME)
     assert engine.threads() == expected
     assert engine.running() == []
-    assert names.newest_ids(engine.store, "", 3) == sorted((placed.thread for placed in mixed), reverse=True)[:3]
+    assert (
+        names.newest_ids(engine.store, "", 3)
+        == sorted((placed.thread for placed in mixed), reverse=True)[:3]
+    )
     engine.threads()
     read.clear()
     assert engine.threads() == expected
@@ -230,7 +284,9 @@ def test_a_damaged_or_foreign_index_is_replaced(
     assert not path.is_symlink()
 
 
-def test_a_directory_in_the_place_of_the_index_is_done_without(engine: Engine, mixed: list[Placed]) -> None:
+def test_a_directory_in_the_place_of_the_index_is_done_without(
+    engine: Engine, mixed: list[Placed]
+) -> None:
     """What cannot be thrown away is left alone, and lists read the journals."""
     (engine.store.root / index.NAME).mkdir()
     assert engine.threads() == without_index(engine)
@@ -265,11 +321,16 @@ for _ in range(int(sys.argv[2])):
 
 @pytest.mark.slow
 def test_processes_share_the_index(engine: Engine, mixed: list[Placed]) -> None:
-    """Processes that list at once, while the index is spoilt again and again, all answer right and print no error."""
+    """Processes that list at once, while the index is spoilt again and again, all answer right and
+    print no error.
+    """
     expected = engine.threads()
     command = [sys.executable, "-c", LISTS, str(engine.store.root), "6"]
     pipe = subprocess.PIPE
-    processes = [subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment()) for _ in range(3)]
+    processes = [
+        subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment())
+        for _ in range(3)
+    ]
     path = engine.store.root / index.NAME
     spoilt = 0
     while any(process.poll() is None for process in processes):
@@ -287,7 +348,9 @@ def test_processes_share_the_index(engine: Engine, mixed: list[Placed]) -> None:
 
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("has_index", [True, False])
-def test_a_store_that_cannot_be_written_is_listed(engine: Engine, mixed: list[Placed], has_index: bool) -> None:
+def test_a_store_that_cannot_be_written_is_listed(
+    engine: Engine, mixed: list[Placed], has_index: bool
+) -> None:
     """A reader that may not write answers the same, from an index that is there or without one."""
     expected = engine.threads() if has_index else without_index(engine)
     if has_index:
@@ -297,9 +360,16 @@ def test_a_store_that_cannot_be_written_is_listed(engine: Engine, mixed: list[Pl
     root = str(engine.store.root)
     wall = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", root, root]
     code = LISTS.replace(
-        "Engine.open(Path(sys.argv[1]))", "Engine(__import__('uncaged_bundles.storage.store').storage.store.Store(root=Path(sys.argv[1])))"
+        "Engine.open(Path(sys.argv[1]))",
+        "Engine(__import__('uncaged_bundles.storage.store').storage.store.Store(root=Path(sys.argv[1])))",
     )
-    done = subprocess.run([*wall, sys.executable, "-c", code, root, "2"], capture_output=True, text=True, check=False, env=environment())
+    done = subprocess.run(
+        [*wall, sys.executable, "-c", code, root, "2"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
     line = f"{sorted((one.thread_id, one.status, one.message) for one in expected)} []"
     assert (done.stdout.splitlines(), done.stderr) == ([line] * 2, "")
     assert (engine.store.root / index.NAME).exists() == has_index
@@ -307,7 +377,9 @@ def test_a_store_that_cannot_be_written_is_listed(engine: Engine, mixed: list[Pl
 
 
 def test_a_lying_row_changes_a_list_and_nothing_else(engine: Engine) -> None:
-    """Verbs that act read the journal: a completed thread that the index calls killed is not resumed, nor is a young one pruned as old."""
+    """Verbs that act read the journal: a completed thread that the index calls killed is not
+    resumed, nor is a young one pruned as old.
+    """
     bundle = granted(engine.store, COUNT)
     completed = place_script(engine.store, bundle, script_of(bundle).done(1).end("completed"))
     killed = place_script(engine.store, bundle, script_of(bundle, number=1).done(1).end("killed"))
@@ -316,7 +388,10 @@ def test_a_lying_row_changes_a_list_and_nothing_else(engine: Engine) -> None:
         engine.store,
         "UPDATE threads SET updated_ms = 1, message = 'a lie', status = iif(status = 'killed', 'completed', 'killed')",
     )
-    assert {one.thread_id: one.status for one in engine.threads()} == {completed.thread: "killed", killed.thread: "completed"}, "the lie"
+    assert {one.thread_id: one.status for one in engine.threads()} == {
+        completed.thread: "killed",
+        killed.thread: "completed",
+    }, "the lie"
     with pytest.raises(RefusedError, match="is completed"):
         engine.resume(completed.thread)
     assert engine.thread(completed.thread).summary.status == "completed"
@@ -350,7 +425,11 @@ def test_a_lying_row_changes_a_list_and_nothing_else(engine: Engine) -> None:
     ],
 )
 def test_a_row_that_means_nothing_is_read_anew(
-    engine: Engine, mixed: list[Placed], lie: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    engine: Engine,
+    mixed: list[Placed],
+    lie: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Values that the engine never writes show nowhere, and print no error."""
     expected = engine.threads()
@@ -358,7 +437,9 @@ def test_a_row_that_means_nothing_is_read_anew(
     edited(engine.store, lie)
     assert engine.threads() == expected
     assert engine.running() == []
-    assert names.newest_ids(engine.store, "", 100) == sorted((placed.thread for placed in mixed), reverse=True)
+    assert names.newest_ids(engine.store, "", 100) == sorted(
+        (placed.thread for placed in mixed), reverse=True
+    )
     monkeypatch.setenv(HOME_VARIABLE, str(engine.store.root))
     assert main.run(["threads"]) == 0
     assert main.run(["ps"]) == 0
@@ -385,7 +466,9 @@ def test_numbers_beyond_sqlite_are_not_kept(engine: Engine, read: list[str]) -> 
 def ended_threads(engine: Engine, count: int) -> None:
     bundle = granted(engine.store, COUNT)
     for number in range(count):
-        place_script(engine.store, bundle, script_of(bundle, number=number).done(1).end("completed"))
+        place_script(
+            engine.store, bundle, script_of(bundle, number=number).done(1).end("completed")
+        )
 
 
 @pytest.fixture
@@ -402,8 +485,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     yield seen
 
 
-def test_ps_looks_at_no_thread_that_no_worker_took_up(engine: Engine, asked: list[str], read: list[str]) -> None:
-    """The number of journals that `ps` opens is that of live threads, and of those that ended since it was asked last."""
+def test_ps_looks_at_no_thread_that_no_worker_took_up(
+    engine: Engine, asked: list[str], read: list[str]
+) -> None:
+    """The number of journals that `ps` opens is that of live threads, and of those that ended since
+    it was asked last.
+    """
     ended_threads(engine, 50)
     assert engine.running() == []
     granted(engine.store, SLEEPER)
@@ -424,7 +511,9 @@ def test_ps_looks_at_no_thread_that_no_worker_took_up(engine: Engine, asked: lis
 
 @pytest.mark.parametrize("lost", ["the index", "the order log", "both", "the order log, replaced"])
 def test_ps_finds_what_runs_when_files_were_deleted(engine: Engine, lost: str) -> None:
-    """Without the index, or with another log than it knows, every journal's lock is looked at once."""
+    """Without the index, or with another log than it knows, every journal's lock is looked at
+    once.
+    """
     ended_threads(engine, 3)
     granted(engine.store, SLEEPER)
     engine.running()
@@ -446,7 +535,9 @@ def test_ps_finds_what_runs_when_files_were_deleted(engine: Engine, lost: str) -
 
 
 def test_a_journal_that_was_taken_up_again_meanwhile_is_not_released(engine: Engine) -> None:
-    """A reader that saw the lock free drops the row that it read, not the one of a take-up after it."""
+    """A reader that saw the lock free drops the row that it read, not the one of a take-up after
+    it.
+    """
     store = engine.store
     bundle = granted(store, COUNT)
     placed = place_script(store, bundle, script_of(bundle).done(1).end("killed"))
@@ -467,7 +558,9 @@ def test_a_journal_that_was_taken_up_again_meanwhile_is_not_released(engine: Eng
     journal = Journal.open(placed.path, bundle.hash, placed.thread)
     try:
         assert names.locked_journals(store) == [place_of]
-        assert [one.status for one in engine.running()] == [], "locked, and its end record is the last line still"
+        assert [one.status for one in engine.running()] == [], (
+            "locked, and its end record is the last line still"
+        )
         journal.append(lines.control("resume", {}, 5))
         assert [one.thread_id for one in engine.running()] == [placed.thread]
     finally:
@@ -479,7 +572,9 @@ def test_a_journal_that_was_taken_up_again_meanwhile_is_not_released(engine: Eng
 
 
 def test_completion_offers_the_newest_threads_that_are_there(engine: Engine) -> None:
-    """Ids come from the index and the log: those of removed threads are passed over, those that no worker has seen are offered."""
+    """Ids come from the index and the log: those of removed threads are passed over, those that no
+    worker has seen are offered.
+    """
     ended_threads(engine, 30)
     bundle = granted(engine.store, COUNT)
     everything = names.newest_ids(engine.store, "", 100)
@@ -505,11 +600,17 @@ def test_short_ids_are_unique_in_the_store(engine: Engine) -> None:
     engine.running()
     every = unique_prefixes([one.thread_id for one in threads], minimum=10)
     for shown in (threads[:1], threads[5:9], threads):
-        near = unique_prefixes(names.ids_near(engine.store, [one.thread_id for one in shown]), minimum=10)
-        assert {one.thread_id: near[one.thread_id] for one in shown} == {one.thread_id: every[one.thread_id] for one in shown}
+        near = unique_prefixes(
+            names.ids_near(engine.store, [one.thread_id for one in shown]), minimum=10
+        )
+        assert {one.thread_id: near[one.thread_id] for one in shown} == {
+            one.thread_id: every[one.thread_id] for one in shown
+        }
 
 
-def test_a_copied_store_is_read_anew(engine: Engine, mixed: list[Placed], tmp_path: Path, read: list[str]) -> None:
+def test_a_copied_store_is_read_anew(
+    engine: Engine, mixed: list[Placed], tmp_path: Path, read: list[str]
+) -> None:
     """The files of a copy are others, so that no row counts there."""
     expected = engine.threads()
     shutil.copytree(engine.store.root, tmp_path / "copy")

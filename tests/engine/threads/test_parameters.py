@@ -1,4 +1,6 @@
-"""What a thread's parameters become before it starts, and each thing that keeps it from starting."""
+"""What a thread's parameters become before it starts, and each thing that keeps it from
+starting.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +30,38 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def settled(tmp_path: Path, schema: Mapping[str, Any] = SCHEMA, **params: object) -> dict[str, object]:
-    return settle("demo", schema, params, environment={"HOME": "/home/me", "ROOT": str(tmp_path)}, directory=tmp_path)
+def settled(
+    tmp_path: Path, schema: Mapping[str, Any] = SCHEMA, **params: object
+) -> dict[str, object]:
+    return settle(
+        "demo",
+        schema,
+        params,
+        environment={"HOME": "/home/me", "ROOT": str(tmp_path)},
+        directory=tmp_path,
+    )
 
 
 def test_defaults_and_text_become_values(tmp_path: Path) -> None:
     """Numbers and truths may be text; what takes text stays text; names come in any case."""
-    found = settled(tmp_path, PLACE="here", days="5", rate="2.5", Loud="yes", tags='["a"]', either="7")
-    assert found == {"place": "here", "days": 5, "rate": 2.5, "loud": True, "mode": "slow", "tags": ["a"], "either": "7"}
+    found = settled(
+        tmp_path, PLACE="here", days="5", rate="2.5", Loud="yes", tags='["a"]', either="7"
+    )
+    assert found == {
+        "place": "here",
+        "days": 5,
+        "rate": 2.5,
+        "loud": True,
+        "mode": "slow",
+        "tags": ["a"],
+        "either": "7",
+    }
 
 
 def test_paths_are_absolute(tmp_path: Path) -> None:
-    """Variables and `~` are expanded, `..` and links resolved, relative ones start where the caller is."""
+    """Variables and `~` are expanded, `..` and links resolved, relative ones start where the caller
+    is.
+    """
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     for text, path in (
@@ -65,7 +87,10 @@ def test_paths_are_absolute(tmp_path: Path) -> None:
         ({"place": "abc\n"}, "place: 'abc\\n' does not match the pattern '^[a-z]+$'"),
         ({"place": "a\0b"}, "place: holds a NUL character"),
         ({"place": "x", "either": ["a", {"b\0": 1}]}, "either: holds a NUL character"),
-        ({"place": "x", "mode": "middling"}, "mode: 'middling' is not among the allowed values fast, slow"),
+        (
+            {"place": "x", "mode": "middling"},
+            "mode: 'middling' is not among the allowed values fast, slow",
+        ),
         ({"place": "x", "file": "nowhere"}, "nowhere' does not exist"),
         ({"place": "x", "where": "$NOTHING/x"}, "the variable NOTHING is not set"),
         ({"place": "x", "where": " "}, "it is no path"),
@@ -89,7 +114,13 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 
 def test_a_schema_that_says_more_is_checked_as_one(tmp_path: Path) -> None:
     """Whatever JSON Schema can say holds, after the conversions."""
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}, "o": {"type": "object", "required": ["a"]}}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "minimum": 3},
+            "o": {"type": "object", "required": ["a"]},
+        },
+    }
     assert settled(tmp_path, schema, n="4", o={"a": 1}) == {"n": 4, "o": {"a": 1}}
     with pytest.raises(UsageError, match="n: 2 is less than the minimum of 3"):
         settled(tmp_path, schema, n="2")

@@ -1,4 +1,6 @@
-"""What another version would have done in the past threads of a flow, without anything being performed."""
+"""What another version would have done in the past threads of a flow, without anything being
+performed.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def against(store: Store, text: bytes, deadline_s: float = 20) -> dict[str, Chec
 
 
 def test_every_past_thread_is_told_of(store: Store) -> None:
-    """Identical ones, archived ones too, and the first step of those that part, with both effects."""
+    """Identical ones, archived ones too, and the first step of those that part, with both
+    effects.
+    """
     plain, packed, long = past(store, 1), past(store, 2), past(store, 3, n=5)
     archive.compress(packed.path)
     found = against(store, SAME)
@@ -55,11 +59,16 @@ def test_an_end_before_and_after_is_a_difference(store: Store) -> None:
     assert against(store, COUNT.replace(b"+ 1):", b"):"))[thread].yielded.startswith("return ")
     longer = against(store, COUNT.replace(b"+ 1):", b"+ 2):"))[thread]
     assert (longer.identical, longer.step) == (False, 4)
-    assert "the bundle now with return" in against(store, COUNT.replace(b'"sum ', b'"total '))[thread].message
+    assert (
+        "the bundle now with return"
+        in against(store, COUNT.replace(b'"sum ', b'"total '))[thread].message
+    )
 
 
 def test_what_cannot_be_a_past_is_left_out(store: Store) -> None:
-    """Threads of other flows, threads that run, and journals that nobody can read; none of them hides the others."""
+    """Threads of other flows, threads that run, and journals that nobody can read; none of them
+    hides the others.
+    """
     good, running, corrupt, broken = (past(store, number) for number in range(1, 5))
     other = granted(store, source("other", '    yield {"null": {}}\n'))
     place_script(store, other, script_of(other, number=5))

@@ -1,4 +1,6 @@
-"""What nobody runs any more is steered by whoever holds its lock, and nothing of it goes on behind his back."""
+"""What nobody runs any more is steered by whoever holds its lock, and nothing of it goes on behind
+his back.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def agent(store: Store) -> Iterator[tuple[Placed, int]]:
                 process.kill()
 
 
-def test_a_kill_ends_what_a_dead_worker_left_running(engine: Engine, agent: tuple[Placed, int]) -> None:
+def test_a_kill_ends_what_a_dead_worker_left_running(
+    engine: Engine, agent: tuple[Placed, int]
+) -> None:
     """It would go on to change files of a thread that everybody takes for killed."""
     placed, pid = agent
     engine.kill(placed.thread)

@@ -29,7 +29,16 @@ STEP = {
 def test_a_role_step_says_status_time_and_who_answered() -> None:
     """The time runs from the intent to the outcome."""
     story, rows = tell(START, INTENT, STEP)
-    assert rows == [Row(mark="done", seq="1", label="coder", detail="phase-done: fixed add", duration_ms=3_200, by="repair")]
+    assert rows == [
+        Row(
+            mark="done",
+            seq="1",
+            label="coder",
+            detail="phase-done: fixed add",
+            duration_ms=3_200,
+            by="repair",
+        )
+    ]
     assert (story.steps, story.open) == (1, None)
 
 
@@ -43,20 +52,34 @@ def test_an_open_intent_is_the_step_in_flight() -> None:
 
 def test_an_output_step_has_no_time() -> None:
     """What the bundle made itself was never in flight."""
-    _story, rows = tell(START, {"seq": 1, "role": "report", "content": "done\nmore", "meta": {}, "by": "bundle", "timestamp": 2})
+    _story, rows = tell(
+        START,
+        {
+            "seq": 1,
+            "role": "report",
+            "content": "done\nmore",
+            "meta": {},
+            "by": "bundle",
+            "timestamp": 2,
+        },
+    )
     assert rows[0].duration_ms is None
     assert rows[0].detail == "done"
 
 
 def test_an_error_is_a_failed_step() -> None:
     """A failure counts as a step and shows kind and message."""
-    story, rows = tell(INTENT, {"seq": 1, "error": {"kind": "timeout", "message": "after 5 s"}, "timestamp": 6_000})
+    story, rows = tell(
+        INTENT, {"seq": 1, "error": {"kind": "timeout", "message": "after 5 s"}, "timestamp": 6_000}
+    )
     assert (rows[0].mark, rows[0].detail, story.steps) == ("failed", "timeout: after 5 s", 1)
 
 
 def test_a_void_leaves_the_intent_open() -> None:
     """A void is shown and remembered, and is no step."""
-    story, rows = tell(INTENT, {"seq": 1, "void": "environment", "message": "no key", "timestamp": 1_500})
+    story, rows = tell(
+        INTENT, {"seq": 1, "void": "environment", "message": "no key", "timestamp": 1_500}
+    )
     assert (rows[0].mark, rows[0].detail) == ("void", "environment: no key")
     assert (story.last_void, story.steps) == ("environment", 0)
     assert story.open is not None
@@ -91,51 +114,110 @@ def test_a_wait_remembers_the_question() -> None:
 
 def test_an_attempt_is_told_and_counted() -> None:
     """A repaired answer shows which attempt runs and why."""
-    story, rows = tell(INTENT, {"seq": 1, "attempt": 2, "because": "retry", "error": {"message": "HTTP 503"}, "timestamp": 1_200})
+    story, rows = tell(
+        INTENT,
+        {
+            "seq": 1,
+            "attempt": 2,
+            "because": "retry",
+            "error": {"message": "HTTP 503"},
+            "timestamp": 1_200,
+        },
+    )
     assert (rows[0].mark, rows[0].detail) == ("attempt", "attempt 2: HTTP 503")
     assert story.open is not None
     assert story.open.attempt == 2
 
 
 def test_a_turn_that_a_pause_ended_lacks_nothing() -> None:
-    """A person paused the thread: no word of the machine, and nothing to be mended before it is resumed."""
-    void = {"seq": 1, "void": "environment", "message": "paused before it was done", "timestamp": 1_300}
+    """A person paused the thread: no word of the machine, and nothing to be mended before it is
+    resumed.
+    """
+    void = {
+        "seq": 1,
+        "void": "environment",
+        "message": "paused before it was done",
+        "timestamp": 1_300,
+    }
     story, rows = tell(INTENT, {"control": "pause", "timestamp": 1_200}, void)
     assert (rows[-1].detail, story.last_void) == ("paused before it was done", "")
-    story, rows = tell(INTENT, {"control": "pause", "timestamp": 1_200}, {"control": "resume", "timestamp": 1_250}, void)
-    assert (rows[-1].detail, story.last_void) == ("environment: paused before it was done", "environment")
+    story, rows = tell(
+        INTENT,
+        {"control": "pause", "timestamp": 1_200},
+        {"control": "resume", "timestamp": 1_250},
+        void,
+    )
+    assert (rows[-1].detail, story.last_void) == (
+        "environment: paused before it was done",
+        "environment",
+    )
 
 
 def test_an_unusable_answer_is_told_as_one() -> None:
-    """It is the answer before the attempt that its line counts, so it carries no number that nobody asked for."""
-    _story, rows = tell(INTENT, {"seq": 1, "attempt": 4, "answer": "hm", "problem": "no block", "timestamp": 1_200})
+    """It is the answer before the attempt that its line counts, so it carries no number that nobody
+    asked for.
+    """
+    _story, rows = tell(
+        INTENT, {"seq": 1, "attempt": 4, "answer": "hm", "problem": "no block", "timestamp": 1_200}
+    )
     assert (rows[0].mark, rows[0].detail) == ("attempt", "unusable answer: no block")
 
 
 def test_sub_steps_carry_the_label_of_their_own_effect() -> None:
     """Steps inside `all` are rows of their own and do not close the whole."""
-    intent = {"seq": 3, "intent": {"all": {"effects": [{"http": {"method": "GET", "url": "http://a"}}, {"null": {}}]}}, "timestamp": 0}
-    story, rows = tell(intent, {"seq": 3, "sub": 0, "outcome": 1, "timestamp": 5}, {"seq": 3, "outcome": [1, None], "timestamp": 9})
+    intent = {
+        "seq": 3,
+        "intent": {
+            "all": {"effects": [{"http": {"method": "GET", "url": "http://a"}}, {"null": {}}]}
+        },
+        "timestamp": 0,
+    }
+    story, rows = tell(
+        intent,
+        {"seq": 3, "sub": 0, "outcome": 1, "timestamp": 5},
+        {"seq": 3, "outcome": [1, None], "timestamp": 9},
+    )
     assert [(row.seq, row.label) for row in rows] == [("3.0", "http GET http://a"), ("3", "all")]
     assert story.steps == 1
 
 
 def test_rows_are_clean() -> None:
     """Whatever an agent wrote, a row holds no control character and no line end."""
-    _story, rows = tell({"seq": 1, "role": "a\x1b[2J", "content": "", "meta": {"status": "ok\n\x9b31m"}, "by": "x\u202e", "timestamp": 1})
+    _story, rows = tell(
+        {
+            "seq": 1,
+            "role": "a\x1b[2J",
+            "content": "",
+            "meta": {"status": "ok\n\x9b31m"},
+            "by": "x\u202e",
+            "timestamp": 1,
+        }
+    )
     assert (rows[0].label, rows[0].detail, rows[0].by) == ("a", "ok", "x")
 
 
 @pytest.mark.parametrize(
     ("meta", "line"),
     [
-        ({"status": "planned", "phases": [{"name": "fix"}, {"name": "test"}]}, "planned: phases fix, test"),
+        (
+            {"status": "planned", "phases": [{"name": "fix"}, {"name": "test"}]},
+            "planned: phases fix, test",
+        ),
         ({"status": "approved"}, "approved"),
-        ({"status": "committed", "branch": "b", "commitSha": "abc"}, "committed: branch b; commitSha abc"),
+        (
+            {"status": "committed", "branch": "b", "commitSha": "abc"},
+            "committed: branch b; commitSha abc",
+        ),
         ({"status": "rejected", "issues": [{"line": 1}, {"line": 2}]}, "rejected: 2 issues"),
         ({"files": ["a", "b", "c", "d"]}, "files a, b, c …"),
-        ({"status": "aborted", "reason": "no failing test", "phases": []}, "aborted: no failing test"),
-        ({"files": ["a.py"], "status": "done", "summary": "off by one."}, "done: off by one; files a.py"),
+        (
+            {"status": "aborted", "reason": "no failing test", "phases": []},
+            "aborted: no failing test",
+        ),
+        (
+            {"files": ["a.py"], "status": "done", "summary": "off by one."},
+            "done: off by one; files a.py",
+        ),
         ({"score": {"a": 1}}, "score {a}"),
         ({}, "first line"),
     ],
@@ -157,20 +239,35 @@ def test_labels_say_what_an_effect_is_about() -> None:
     """A role by its name, other kinds by what they aim at; a body of any shape will do."""
     assert effect_label("role", {"name": "coder"}) == "coder"
     assert effect_label("flow", {"name": "other"}) == "flow other"
-    assert effect_label("http", {"method": "GET", "url": "u", "label": "block 1 of 2"}) == "block 1 of 2: http GET u"
+    assert (
+        effect_label("http", {"method": "GET", "url": "u", "label": "block 1 of 2"})
+        == "block 1 of 2: http GET u"
+    )
     assert effect_label("null", None) == "null"
     assert effect_label("all", [1]) == "all"
 
 
 def test_the_last_step_from_outside_is_known() -> None:
-    """Steps that the bundle made itself, parts of a step and voids do not count: the same bundle makes them again."""
+    """Steps that the bundle made itself, parts of a step and voids do not count: the same bundle
+    makes them again.
+    """
     story = Story()
     heard: list[tuple[dict[str, object], int]] = [
         ({"seq": 1, "intent": {"now": {}}, "timestamp": 1}, 0),
         ({"seq": 1, "outcome": 5, "timestamp": 2}, 1),
         ({"seq": 2, "role": "coder", "content": "x", "meta": {}, "by": "model", "timestamp": 3}, 2),
         ({"seq": 3, "sub": 0, "outcome": 5, "timestamp": 3}, 2),
-        ({"seq": 3, "role": "report", "content": "x", "meta": {}, "by": "bundle", "timestamp": 4}, 2),
+        (
+            {
+                "seq": 3,
+                "role": "report",
+                "content": "x",
+                "meta": {},
+                "by": "bundle",
+                "timestamp": 4,
+            },
+            2,
+        ),
         ({"seq": 4, "error": {"kind": "policy", "message": "refused"}, "timestamp": 5}, 2),
         ({"seq": 5, "error": {"kind": "timeout", "message": "late"}, "timestamp": 5}, 5),
     ]

@@ -1,4 +1,6 @@
-"""A thread with a damaged tail, however it ended, can be verified; only a command that takes the lock cuts the tail."""
+"""A thread with a damaged tail, however it ended, can be verified; only a command that takes the
+lock cuts the tail.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ pytestmark = pytest.mark.slow
 
 ENDS: dict[str, Callable[[Script], Script]] = {
     "completed": lambda s: s.done(3).end("completed", result={"success": True, "message": "sum 6"}),
-    "failed": lambda s: s.intent(3).step(3, error={"kind": "null"}).end("failed", error={"kind": "replay"}),
+    "failed": lambda s: (
+        s.intent(3).step(3, error={"kind": "null"}).end("failed", error={"kind": "replay"})
+    ),
     "killed": lambda s: s.intent(3).void(3).end("killed"),
 }
 TAILS: dict[str, Callable[[list[bytes]], bytes]] = {
@@ -44,8 +48,12 @@ def damaged(store: Store, script: Script, tail: str) -> tuple[Placed, bytes]:
 
 
 @pytest.mark.parametrize("tail", TAILS)
-def test_a_thread_that_ended_with_a_damaged_tail_is_verified(engine: Engine, script: Script, tail: str) -> None:
-    """`verify` takes the lock, cuts the tail, keeps it aside and says where; then the thread is proved like any other."""
+def test_a_thread_that_ended_with_a_damaged_tail_is_verified(
+    engine: Engine, script: Script, tail: str
+) -> None:
+    """`verify` takes the lock, cuts the tail, keeps it aside and says where; then the thread is
+    proved like any other.
+    """
     placed, rest = damaged(engine.store, script, tail)
     first = engine.verify(placed.thread)
     assert first.ok, first.message
@@ -57,7 +65,9 @@ def test_a_thread_that_ended_with_a_damaged_tail_is_verified(engine: Engine, scr
 
 
 @pytest.mark.parametrize("tail", TAILS)
-def test_an_archived_thread_with_a_damaged_tail_is_verified(engine: Engine, script: Script, tail: str) -> None:
+def test_an_archived_thread_with_a_damaged_tail_is_verified(
+    engine: Engine, script: Script, tail: str
+) -> None:
     """One that an earlier version packed as it was: it is unpacked, cut and packed again."""
     placed, rest = damaged(engine.store, script, tail)
     packed = archive.compress(placed.path)
@@ -88,7 +98,12 @@ def test_observers_leave_a_damaged_tail_as_it_is(engine: Engine, script: Script,
     before = placed.path.stat()
     status = engine.threads()[0].status
     assert engine.thread(placed.thread).summary.status == status
-    assert list(follow(engine.store, placed.bundle.hash, placed.thread, placed.path))[-1].body["status"] == status
+    assert (
+        list(follow(engine.store, placed.bundle.hash, placed.thread, placed.path))[-1].body[
+            "status"
+        ]
+        == status
+    )
     assert placed.path.read_bytes() == script.data + rest
     assert placed.path.stat().st_mtime_ns == before.st_mtime_ns
 
@@ -106,7 +121,10 @@ def test_a_tail_that_a_worker_owns_is_not_cut(engine: Engine, script: Script) ->
 
 
 def test_the_command_says_where_the_tail_is(
-    engine: Engine, script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    engine: Engine,
+    script: Script,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The verdict of `verify` is on standard output, the tail's place on standard error."""
     placed, _ = damaged(engine.store, script, "filled with zeros")
@@ -119,7 +137,9 @@ def test_the_command_says_where_the_tail_is(
 
 
 def test_a_line_that_was_sealed_is_no_torn_tail(engine: Engine, store: Store) -> None:
-    """A line with a right chain that cannot stand there was written on purpose; `verify` shows it and cuts nothing."""
+    """A line with a right chain that cannot stand there was written on purpose; `verify` shows it
+    and cuts nothing.
+    """
     script = script_of(granted(store, COUNT), params={"n": 1}).done(1).step(5, outcome=1)
     placed = place_script(store, granted(store, COUNT), script)
     verdict = engine.verify(placed.thread)

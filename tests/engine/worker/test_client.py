@@ -1,4 +1,6 @@
-"""Whoever asks for a bundle's worker reaches it, however many ask at once and by whatever name the store is known."""
+"""Whoever asks for a bundle's worker reaches it, however many ask at once and by whatever name the
+store is known.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_a_queue_that_is_full_is_waited_for(store: Store) -> None:
 
 @pytest.mark.parametrize("length", [10, 200])
 def test_a_store_by_another_name_has_the_same_worker(tmp_path: Path, length: int) -> None:
-    """Through a link, and where the path is too long for a socket; or two would wait for one another."""
+    """Through a link, and where the path is too long for a socket; or two would wait for one
+    another.
+    """
     real = Store.open(tmp_path / ("s" * length))
     short, long = tmp_path / "l", tmp_path / ("l" * 150)
     for link in (short, long):

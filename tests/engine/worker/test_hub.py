@@ -21,14 +21,18 @@ def heard(connection: socket.socket) -> list[Mapping[str, object]]:
 
 
 def test_what_happens_while_a_follower_comes_is_not_lost() -> None:
-    """A flush between the look at the journal and the first word to the follower is the last one for a long time, perhaps."""
+    """A flush between the look at the journal and the first word to the follower is the last one
+    for a long time, perhaps.
+    """
     hub = Hub()
     ours, theirs = socket.socketpair()
     flusher = threading.Thread(target=hub.publish, args=(THREAD, {"flushed": 2}))
 
     def first() -> Mapping[str, object]:
         flusher.start()
-        flusher.join(BLOCKED_S)  # it waits for its turn; it would be through if nobody was there to be told
+        flusher.join(
+            BLOCKED_S
+        )  # it waits for its turn; it would be through if nobody was there to be told
         return {"flushed": 1}
 
     hub.follow(THREAD, ours, first)
@@ -62,7 +66,9 @@ def packets(connection: socket.socket) -> list[list[Mapping[str, object]]]:
 
 
 def test_twenty_followers_cost_one_write_each_and_batch() -> None:
-    """A thousand flushes are gathered while the batch is due, and sent as one: the last one tells how far the journal is on disk."""
+    """A thousand flushes are gathered while the batch is due, and sent as one: the last one tells
+    how far the journal is on disk.
+    """
     hub = Hub(batch_s=3600)
     pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(20)]
     for ours, _ in pairs:
@@ -82,7 +88,12 @@ def test_progress_keeps_its_place_between_flushes() -> None:
     hub = Hub(batch_s=3600)
     ours, theirs = socket.socketpair()
     hub.follow(THREAD, ours, lambda: {"flushed": 0})
-    events: list[Mapping[str, object]] = [{"flushed": 1}, {"progress": {"text": "a"}}, {"flushed": 2}, {"progress": {"text": "b"}}]
+    events: list[Mapping[str, object]] = [
+        {"flushed": 1},
+        {"progress": {"text": "a"}},
+        {"flushed": 2},
+        {"progress": {"text": "b"}},
+    ]
     for event in events:
         hub.publish(THREAD, event)
     hub.leave(THREAD, "paused")
@@ -91,7 +102,9 @@ def test_progress_keeps_its_place_between_flushes() -> None:
 
 
 def test_a_follower_that_does_not_read_is_dropped_and_keeps_no_other_waiting() -> None:
-    """Its buffer is full: it loses progress first, then its connection; the other hears everything."""
+    """Its buffer is full: it loses progress first, then its connection; the other hears
+    everything.
+    """
     hub = Hub(batch_s=0)
     (ours, full), (others, theirs) = socket.socketpair(), socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)

@@ -1,4 +1,6 @@
-"""What the processes of a start import: each library that is left out saves its milliseconds at every run."""
+"""What the processes of a start import: each library that is left out saves its milliseconds at
+every run.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ LEFT_OUT = {
     "tempfile",
     "yaml",
 }
-"""In milliseconds of CPU: yaml 12, dataclasses with inspect 5, importlib.metadata with email 20, shutil with the compressions 3."""
+"""In milliseconds of CPU: yaml 12, dataclasses with inspect 5, importlib.metadata with email 20,
+shutil with the compressions 3.
+"""
 STARTS = {
     "before the worker is started": "uncaged_cli.entry, uncaged_engine.worker.early",
     "the worker, until it listens": "uncaged_engine.worker.__main__, uncaged_engine.cells.cell, uncaged_engine.settings.loading, "
@@ -41,7 +45,11 @@ def test_a_start_imports_no_library_that_it_can_do_without(modules: str) -> None
 
 @pytest.mark.slow
 def test_a_worker_is_started_without_reading_policies() -> None:
-    """Policies, rights and hosts are read by the worker and by the command behind it; they cost 4 ms."""
+    """Policies, rights and hosts are read by the worker and by the command behind it; they cost 4
+    ms.
+    """
     code = f"import sys; import {STARTS['before the worker is started']}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"uncaged_bundles.policy", "uncaged_bundles.limits", "uncaged_bundles.hosts"} & set(done.stdout.split())
+    assert not {"uncaged_bundles.policy", "uncaged_bundles.limits", "uncaged_bundles.hosts"} & set(
+        done.stdout.split()
+    )

@@ -17,10 +17,18 @@ DONE = '```json\n{"status": "done"}\n```'
 STUCK = '```json\n{"status": "stuck"}\n```'
 REVIEW = {
     "oneOf": [
-        {"type": "object", "properties": {"status": {"const": "approved"}}, "required": ["status"], "additionalProperties": False},
         {
             "type": "object",
-            "properties": {"status": {"const": "rejected"}, "issues": {"type": "array", "items": {"type": "string"}}},
+            "properties": {"status": {"const": "approved"}},
+            "required": ["status"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {
+                "status": {"const": "rejected"},
+                "issues": {"type": "array", "items": {"type": "string"}},
+            },
             "required": ["status", "issues"],
         },
     ]
@@ -52,7 +60,9 @@ def problem(text: str, schema: dict[str, Any] = SCHEMA) -> str:
     ],
 )
 def test_the_block_is_taken_out_of_the_answer(text: str, content: str) -> None:
-    """The last json block, else an untagged object, else the answer as a whole; what is left is the content, never empty."""
+    """The last json block, else an untagged object, else the answer as a whole; what is left is the
+    content, never empty.
+    """
     assert take(text) == Extracted(meta={"status": "done"}, content=content)
 
 
@@ -61,7 +71,10 @@ def test_the_block_is_taken_out_of_the_answer(text: str, content: str) -> None:
     [
         ("I am done.", "there is no fenced json block"),
         ("", "there is no fenced json block"),
-        ("```json\n{\n```", "the block is not JSON: Expecting property name enclosed in double quotes, line 2, column 1"),
+        (
+            "```json\n{\n```",
+            "the block is not JSON: Expecting property name enclosed in double quotes, line 2, column 1",
+        ),
         ("```json\n[1]\n```", "must hold a JSON object, not list"),
         ('```json\n{"status": "done", "status": "stuck"}\n```', "the key 'status' stands twice"),
         ('```json\n{"status": NaN}\n```', "NaN is not a JSON number"),
@@ -79,13 +92,21 @@ def test_what_cannot_be_used_is_said_in_words(text: str, words: str) -> None:
 
 
 def test_the_last_block_counts_even_when_an_earlier_one_fits() -> None:
-    """A quoted file may hold a block that fits; taking it in place of the agent's own would be guessing."""
-    assert problem(f'{DONE}\n```json\n{{"status": "finished"}}\n```') == "status: 'finished' is not one of ['done', 'stuck']"
+    """A quoted file may hold a block that fits; taking it in place of the agent's own would be
+    guessing.
+    """
+    assert (
+        problem(f'{DONE}\n```json\n{{"status": "finished"}}\n```')
+        == "status: 'finished' is not one of ['done', 'stuck']"
+    )
 
 
 def test_two_different_blocks_that_fit_are_no_answer() -> None:
     """Nobody can know which one was meant."""
-    assert problem(f"{DONE}\n{STUCK}") == "2 fenced json blocks fit and differ; give exactly one, at the end"
+    assert (
+        problem(f"{DONE}\n{STUCK}")
+        == "2 fenced json blocks fit and differ; give exactly one, at the end"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,19 +121,27 @@ def test_two_different_blocks_that_fit_are_no_answer() -> None:
     ids=["comment", "tildes", "indented", "returns", "folded"],
 )
 def test_a_second_block_cannot_hide(hidden: str) -> None:
-    """Before or after the one that everybody sees, a block that fits and differs makes the answer unusable."""
+    """Before or after the one that everybody sees, a block that fits and differs makes the answer
+    unusable.
+    """
     for text in (f"{hidden}\n{DONE}", f"{DONE}\n{hidden}"):
         assert problem(text) == "2 fenced json blocks fit and differ; give exactly one, at the end"
 
 
 @pytest.mark.parametrize(
     "quoted",
-    [f"````markdown\n{STUCK}\n````", STUCK.replace("json", "text"), "".join(f"    {line}\n" for line in STUCK.splitlines())],
+    [
+        f"````markdown\n{STUCK}\n````",
+        STUCK.replace("json", "text"),
+        "".join(f"    {line}\n" for line in STUCK.splitlines()),
+    ],
     ids=["inside another", "another tag", "indented as code"],
 )
 def test_what_is_no_block_of_its_own_is_no_answer(quoted: str) -> None:
     """It is shown as a part of the text, and counts as one."""
-    assert take(f"{DONE}\n{quoted}") == Extracted(meta={"status": "done"}, content=quoted.rstrip("\n").strip())
+    assert take(f"{DONE}\n{quoted}") == Extracted(
+        meta={"status": "done"}, content=quoted.rstrip("\n").strip()
+    )
 
 
 def test_nothing_is_filled_in() -> None:
@@ -122,7 +151,9 @@ def test_nothing_is_filled_in() -> None:
 
 
 def test_errors_have_dotted_paths_and_an_end() -> None:
-    """All of them at once, in the order of the data, but no more than a person or an agent can read."""
+    """All of them at once, in the order of the data, but no more than a person or an agent can
+    read.
+    """
     schema = {"properties": {"phases": {"items": {"properties": {"name": {"type": "string"}}}}}}
     phases = [{"name": number} for number in range(11)]
     lines = problem(json.dumps({"phases": phases}), schema).splitlines()
@@ -168,11 +199,19 @@ def test_a_schema_cannot_make_the_engine_fetch_anything() -> None:
 
 
 def test_a_schema_that_is_none_fails_in_words() -> None:
-    """Bundles are checked when they are added; a bad one that got in all the same must not end the worker."""
+    """Bundles are checked when they are added; a bad one that got in all the same must not end the
+    worker.
+    """
     assert "schema cannot be used" in problem(DONE, {"properties": {"status": {"pattern": "("}}})
 
 
-@pytest.mark.parametrize("text", ['{"status": "done", "files": ["ü", "\\u0000", "\\ud83d\\ude00"]}', '{"status":"done","files":[]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"status": "done", "files": ["ü", "\\u0000", "\\ud83d\\ude00"]}',
+        '{"status":"done","files":[]}',
+    ],
+)
 def test_what_is_taken_fits_into_a_journal(text: str) -> None:
     """The journal's codec accepts every value that passes here."""
     found = take(text)

@@ -32,7 +32,9 @@ def found(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_blocks_are_found_as_markdown_has_them(text: str, blocks: list[tuple[str, str]]) -> None:
-    """Longer fences hold shorter ones, the other character does not close, the last one may be open, lines end at LF alone."""
+    """Longer fences hold shorter ones, the other character does not close, the last one may be
+    open, lines end at LF alone.
+    """
     assert found(text) == blocks
 
 

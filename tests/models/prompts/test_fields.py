@@ -32,7 +32,13 @@ def test_fields_are_listed_with_type_need_and_description() -> None:
         },
         "required": ["status", "phases"],
         "additionalProperties": False,
-        "$defs": {"Phase": {"type": "object", "properties": {"name": {"type": "string", "description": "short"}}, "required": ["name"]}},
+        "$defs": {
+            "Phase": {
+                "type": "object",
+                "properties": {"name": {"type": "string", "description": "short"}},
+                "required": ["name"],
+            }
+        },
     }
     assert describe_fields(schema).splitlines() == [
         '- `status` (always "planned")',
@@ -52,8 +58,15 @@ def test_alternative_forms_are_told_apart() -> None:
     """An answer takes one of them, and each has its own fields."""
     schema = {
         "oneOf": [
-            {"description": "All is well.", "properties": {"status": {"const": "approved"}}, "required": ["status"]},
-            {"properties": {"status": {"const": "rejected"}, "issues": {"type": "array"}}, "required": ["status", "issues"]},
+            {
+                "description": "All is well.",
+                "properties": {"status": {"const": "approved"}},
+                "required": ["status"],
+            },
+            {
+                "properties": {"status": {"const": "rejected"}, "issues": {"type": "array"}},
+                "required": ["status", "issues"],
+            },
         ]
     }
     assert describe_fields(schema).splitlines() == [
@@ -83,22 +96,35 @@ def test_what_words_do_not_cover_stands_word_for_word(schema: dict[str, Any]) ->
 
 def test_what_words_cover_is_not_repeated() -> None:
     """The schema itself would cost as many characters again."""
-    assert "Schema" not in describe_fields({"properties": {"a": {"type": "string", "minLength": 1}}})
+    assert "Schema" not in describe_fields(
+        {"properties": {"a": {"type": "string", "minLength": 1}}}
+    )
 
 
 def test_a_schema_that_refers_to_itself_has_an_end() -> None:
     """A tree of phases is told to a certain depth."""
-    schema = {"$defs": {"n": {"properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/n"}}}}}, "$ref": "#/$defs/n"}
+    schema = {
+        "$defs": {"n": {"properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/n"}}}}},
+        "$ref": "#/$defs/n",
+    }
     assert describe_fields(schema).endswith("- …")
-    nested = {"$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, "properties": {"a": {"$ref": "#/$defs/n"}}}
+    nested = {
+        "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
+        "properties": {"a": {"$ref": "#/$defs/n"}},
+    }
     assert "list of list of" in describe_fields(nested)
 
 
 @pytest.mark.slow
 def test_a_schema_that_unfolds_without_end_is_cut() -> None:
-    """A few lines of references may stand for millions of fields; the prompt stays small and holds the schema itself."""
+    """A few lines of references may stand for millions of fields; the prompt stays small and holds
+    the schema itself.
+    """
     names = [f"n{number}" for number in range(40)]
-    schema: dict[str, Any] = {"$defs": {"n": {"properties": {name: {"$ref": "#/$defs/n"} for name in names}}}, "$ref": "#/$defs/n"}
+    schema: dict[str, Any] = {
+        "$defs": {"n": {"properties": {name: {"$ref": "#/$defs/n"} for name in names}}},
+        "$ref": "#/$defs/n",
+    }
     schema["$defs"]["n"]["anyOf"] = [{"$ref": "#/$defs/n"} for _ in names]
     lines = describe_fields(schema).splitlines()
     assert len(lines) == 202

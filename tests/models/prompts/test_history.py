@@ -20,19 +20,29 @@ STEPS = [
 def test_a_first_visit_sees_everything() -> None:
     """All texts and all data, with who said it and when."""
     text = tell_history(STEPS, "committer", 10_000)
-    for words in ("## Step 1, planner", "The plan in words.", 'Its data: {"phases": ["one"]}', "Coded the first.", "Look again."):
+    for words in (
+        "## Step 1, planner",
+        "The plan in words.",
+        'Its data: {"phases": ["one"]}',
+        "Coded the first.",
+        "Look again.",
+    ):
         assert words in text
     assert "left out" not in text.lower()
 
 
 def test_a_later_visit_sees_what_is_new_and_the_data_of_the_rest() -> None:
-    """The texts up to its last visit were shown before; their data stays, since not every agent remembers."""
+    """The texts up to its last visit were shown before; their data stays, since not every agent
+    remembers.
+    """
     text = tell_history(STEPS, "coder", 10_000)
     assert "Look again." in text
     assert "The plan in words." not in text
     assert "Coded the first." not in text
     assert "You were here before, once, last in step 3." in text
-    assert "You were here before, 2 times, last in step 5." in tell_history([*STEPS, step(5, "coder", "Again.")], "coder", 10_000)
+    assert "You were here before, 2 times, last in step 5." in tell_history(
+        [*STEPS, step(5, "coder", "Again.")], "coder", 10_000
+    )
     assert '- step 1, planner: {"phases": ["one"]}' in text
 
 
@@ -43,22 +53,35 @@ def test_no_history_and_nothing_new_are_said() -> None:
 
 
 def test_the_quota_holds_and_what_was_left_out_is_named() -> None:
-    """The newest steps stay longest, each keeps its beginning and end, and the note has the numbers."""
-    steps = [step(number, "worker", f"BEGIN{number} " + "x" * 9_000 + f" END{number}") for number in range(1, 9)]
+    """The newest steps stay longest, each keeps its beginning and end, and the note has the
+    numbers.
+    """
+    steps = [
+        step(number, "worker", f"BEGIN{number} " + "x" * 9_000 + f" END{number}")
+        for number in range(1, 9)
+    ]
     text = tell_history(steps, "reader", 9_000)
     assert len(text) < 9_000 + 1_500
     assert "BEGIN8" in text
     assert "END8" in text
     assert "BEGIN1" not in text
-    assert "the first 5 of these steps, step 1, worker to step 5, worker, as a whole, 45060 characters" in text
+    assert (
+        "the first 5 of these steps, step 1, worker to step 5, worker, as a whole, 45060 characters"
+        in text
+    )
     assert "the middle of step 8, worker, 6012 of 9012 characters" in text
     assert "characters left out …]" in text
 
 
 def test_what_is_left_out_is_named_within_the_quota() -> None:
-    """A thousand steps that are not shown take no more words than ten, so that a long thread's prompt does not grow for ever."""
+    """A thousand steps that are not shown take no more words than ten, so that a long thread's
+    prompt does not grow for ever.
+    """
     steps = [step(number, "worker", "x" * 3_000) for number in range(1, 1_001)]
-    assert len(tell_history(steps, "reader", 9_000)) - len(tell_history(steps[-10:], "reader", 9_000)) < 50
+    assert (
+        len(tell_history(steps, "reader", 9_000)) - len(tell_history(steps[-10:], "reader", 9_000))
+        < 50
+    )
     assert "step 1, worker as a whole, 3000 characters" in tell_history(steps[:4], "reader", 9_000)
 
 

@@ -35,11 +35,16 @@ def prompt(**more: Any) -> str:
             Rights(tools=frozenset({"search", "read", "commit"})),
             "You may do this and nothing else in your role: read files, search files, commit. You may not use the network.",
         ),
-        (Rights(tools=frozenset(), network=True), "You may use no tools in your role. You may use the network."),
+        (
+            Rights(tools=frozenset(), network=True),
+            "You may use no tools in your role. You may use the network.",
+        ),
     ],
     ids=["all", "not the tools", "some tools", "none"],
 )
-def test_the_tools_of_the_policy_are_told_to_whoever_answers(rights: Rights, said: str | None) -> None:
+def test_the_tools_of_the_policy_are_told_to_whoever_answers(
+    rights: Rights, said: str | None
+) -> None:
     """Some cannot be held to them, and none can be without being told."""
     text = prompt(rights=rights)
     assert ("# What you may do here" in text) is (said is not None)
@@ -47,7 +52,9 @@ def test_the_tools_of_the_policy_are_told_to_whoever_answers(rights: Rights, sai
 
 
 def test_everything_stands_in_its_order() -> None:
-    """Role, task, history, this step, the person's note, and at the end how to answer, with the schema's fields."""
+    """Role, task, history, this step, the person's note, and at the end how to answer, with the
+    schema's fields.
+    """
     text = prompt(params={"depth": 2}, extra="Only phase 1.", note="Mind the tests.")
     places = [
         text.index(words)
@@ -80,8 +87,17 @@ def test_what_is_absent_has_no_heading() -> None:
 
 
 def test_the_prompt_itself_is_no_answer() -> None:
-    """A program that merely echoes its prompt, earlier answers quoted in it included, has answered nothing."""
-    steps = [{"seq": 1, "role": "coder", "content": '```json\n{"status": "done"}\n```', "meta": {"status": "done"}}]
+    """A program that merely echoes its prompt, earlier answers quoted in it included, has answered
+    nothing.
+    """
+    steps = [
+        {
+            "seq": 1,
+            "role": "coder",
+            "content": '```json\n{"status": "done"}\n```',
+            "meta": {"status": "done"},
+        }
+    ]
     text = prompt(steps=steps, role=role_spec("reviewer"))
     assert '{"status": "done"}' in text
     assert isinstance(extract(text, checker(role_spec().schema)), Unfit)
@@ -90,7 +106,9 @@ def test_the_prompt_itself_is_no_answer() -> None:
 
 
 def test_a_repair_tells_the_problem_and_the_format_again() -> None:
-    """With memory: the problem and the fields. Without: the whole prompt and the agent's own answer, too."""
+    """With memory: the problem and the fields. Without: the whole prompt and the agent's own
+    answer, too.
+    """
     wording = repair_wording("status: is missing\nfiles: is no list", role_spec())
     assert "- status: is missing\n- files: is no list" in wording
     assert "- `status`" in wording

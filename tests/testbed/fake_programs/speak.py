@@ -1,6 +1,8 @@
-"""What the stand-ins for coding programs have in common: they note how they were called, and print what the test wants.
+"""What the stand-ins for coding programs have in common: they note how they were called, and print
+what the test wants.
 
-A stand-in reads its part from the file that PLAY names: JSON with what to print, where, and how to end.
+A stand-in reads its part from the file that PLAY names: JSON with what to print, where, and how to
+end.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from typing import Any
 def play(name: str, prompt: str, session: str | None) -> dict[str, Any]:
     """Note the call and return the part."""
     part: dict[str, Any] = json.loads(Path(os.environ["PLAY"]).read_text())
-    call = {"name": name, "argv": sys.argv[1:], "prompt": prompt, "session": session, "cwd": str(Path.cwd())}
+    call = {
+        "name": name,
+        "argv": sys.argv[1:],
+        "prompt": prompt,
+        "session": session,
+        "cwd": str(Path.cwd()),
+    }
     with Path(os.environ["CALLS"]).open("a") as calls:
         calls.write(json.dumps(call) + "\n")
     if session is not None and session in part.get("gone", []):

@@ -32,9 +32,17 @@ DOUBLE = source(
     return {"success": first != 13, "message": f"twice {first}", "data": {"double": first + second}}
 """,
     description="Doubles a number.",
-    parameters={"type": "object", "properties": {"n": {"type": "integer", "description": "The number."}}, "required": ["n"]},
+    parameters={
+        "type": "object",
+        "properties": {"n": {"type": "integer", "description": "The number."}},
+        "required": ["n"],
+    },
 )
-FOREVER = source("forever", '\n    yield {"null": {"sleep_s": 600}}\n    return {"success": True}\n', parameters={})
+FOREVER = source(
+    "forever",
+    '\n    yield {"null": {"sleep_s": 600}}\n    return {"success": True}\n',
+    parameters={},
+)
 RAW = source(
     "raw",
     """
@@ -52,7 +60,11 @@ ASKS = source(
     policy={"ask": {}},
     parameters={},
 )
-RUN = source("run", '\n    yield {"null": {"value": 1}}\n    return {"success": True, "message": "the flow called run"}\n', parameters={})
+RUN = source(
+    "run",
+    '\n    yield {"null": {"value": 1}}\n    return {"success": True, "message": "the flow called run"}\n',
+    parameters={},
+)
 FLOWS = (DOUBLE, FOREVER, RAW, ASKS, RUN)
 
 
@@ -85,7 +97,9 @@ def with_token(engine: Engine) -> AsyncClient:
 def http_server(engine: Engine) -> Iterator[str]:
     """A server on a free port of loopback; yields its address."""
     command = [sys.executable, "-m", "uncaged_cli", "mcp", "--http", "0"]
-    with subprocess.Popen(command, env=environment(engine), stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, env=environment(engine), stderr=subprocess.PIPE, text=True
+    ) as server:
         assert server.stderr is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/mcp", server.stderr.readline())
         assert found is not None
@@ -103,15 +117,24 @@ def http_url(filled: Engine) -> Iterator[str]:
 
 
 @pytest.fixture(params=["stdio", "http", "legacy"])
-def talk(request: pytest.FixtureRequest, filled: Engine) -> Iterator[Callable[[Callable[[Client], Awaitable[T]]], T]]:
-    """Connects the library's client, lets a function talk, and returns what came of it; over both transports, and as older clients do."""
+def talk(
+    request: pytest.FixtureRequest, filled: Engine
+) -> Iterator[Callable[[Callable[[Client], Awaitable[T]]], T]]:
+    """Connects the library's client, lets a function talk, and returns what came of it; over both
+    transports, and as older clients do.
+    """
 
     def run(target: StdioServerParameters | str, talk: Callable[[Client], Awaitable[T]]) -> T:
         async def connected() -> T:
             if isinstance(target, str):
-                async with with_token(filled) as http, Client(streamable_http_client(target, http_client=http)) as client:
+                async with (
+                    with_token(filled) as http,
+                    Client(streamable_http_client(target, http_client=http)) as client,
+                ):
                     return await talk(client)
-            async with Client(target, mode="legacy" if request.param == "legacy" else "auto") as client:
+            async with Client(
+                target, mode="legacy" if request.param == "legacy" else "auto"
+            ) as client:
                 return await talk(client)
 
         return anyio.run(connected)
@@ -120,5 +143,7 @@ def talk(request: pytest.FixtureRequest, filled: Engine) -> Iterator[Callable[[C
         with http_server(filled) as url:
             yield lambda talk: run(url, talk)
     else:
-        command = StdioServerParameters(command=sys.executable, args=["-m", "uncaged_cli", "mcp"], env=environment(filled))
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "uncaged_cli", "mcp"], env=environment(filled)
+        )
         yield lambda talk: run(command, talk)

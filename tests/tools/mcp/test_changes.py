@@ -1,4 +1,6 @@
-"""Clients hear that the list of tools is another one, each as its version of the protocol has it."""
+"""Clients hear that the list of tools is another one, each as its version of the protocol has
+it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ PATIENCE_S = 20
 
 
 def stdio(engine: Engine) -> StdioServerParameters:
-    return StdioServerParameters(command=sys.executable, args=["-m", "uncaged_cli", "mcp"], env=environment(engine))
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "uncaged_cli", "mcp"], env=environment(engine)
+    )
 
 
 async def names(client: Client) -> set[str]:
@@ -39,7 +43,9 @@ async def heard_by_listening(client: Client, engine: Engine) -> None:
             await anyio.to_thread.run_sync(granted, engine.store, NEW)
             await anext(events)
             assert "brand-new" in await names(client)
-            await anyio.to_thread.run_sync(lambda: engine.registry.set_enabled("brand-new", enabled=False))
+            await anyio.to_thread.run_sync(
+                lambda: engine.registry.set_enabled("brand-new", enabled=False)
+            )
             await anext(events)
             assert "brand-new" not in await names(client)
 
@@ -50,7 +56,10 @@ def test_who_listens_is_told(filled: Engine, transport: str) -> None:
 
     async def talk(target: StdioServerParameters | str) -> None:
         if isinstance(target, str):
-            async with with_token(filled) as http, Client(streamable_http_client(target, http_client=http)) as client:
+            async with (
+                with_token(filled) as http,
+                Client(streamable_http_client(target, http_client=http)) as client,
+            ):
                 await heard_by_listening(client, filled)
             return
         async with Client(target) as client:

@@ -1,4 +1,6 @@
-"""Clients of MCP over HTTP that are killed in the middle of a call: the call ends, and the server goes on without a traceback."""
+"""Clients of MCP over HTTP that are killed in the middle of a call: the call ends, and the server
+goes on without a traceback.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ VERSIONS = {
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_killed_client_ends_its_call(filled: Engine, version: str) -> None:
-    """SIGKILL in the middle of a call: the thread that the call started is killed, and the server prints nothing about it."""
+    """SIGKILL in the middle of a call: the thread that the call started is killed, and the server
+    prints nothing about it.
+    """
     with started([sys.executable, "-m", "uncaged_cli", "mcp", "--http", "0"], filled) as server:
         assert server.stderr is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/mcp", server.stderr.readline())
@@ -71,7 +75,9 @@ def test_a_killed_client_ends_its_call(filled: Engine, version: str) -> None:
         with started(words, filled) as caller:
             assert caller.stdout is not None
             assert caller.stdout.readline()
-            while not (threads := [thread for thread in filled.threads() if thread.status == "running"]):
+            while not (
+                threads := [thread for thread in filled.threads() if thread.status == "running"]
+            ):
                 assert caller.poll() is None
             caller.kill()
         assert settle(filled, threads[0].thread_id)["status"] == "killed"
@@ -83,7 +89,9 @@ def test_a_killed_client_ends_its_call(filled: Engine, version: str) -> None:
 @contextmanager
 def started(words: list[str], engine: Engine) -> Iterator[subprocess.Popen[str]]:
     """A process that is over when this is left, whatever went wrong."""
-    with subprocess.Popen(words, env=environment(engine), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, env=environment(engine), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:

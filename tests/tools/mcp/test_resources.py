@@ -11,7 +11,14 @@ from mcp_types import TextResourceContents
 from testbed.bundles import place
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine, ThreadView
-from uncaged_tools.mcp.resources import MOST_CHARACTERS, PAGE, PREFIX, list_threads, read_thread, thread_json
+from uncaged_tools.mcp.resources import (
+    MOST_CHARACTERS,
+    PAGE,
+    PREFIX,
+    list_threads,
+    read_thread,
+    thread_json,
+)
 
 
 def test_threads_come_in_pages(engine: Engine) -> None:
@@ -31,7 +38,9 @@ def test_threads_come_in_pages(engine: Engine) -> None:
 def test_a_long_thread_keeps_its_last_records(engine: Engine) -> None:
     """What is left out is counted."""
     view = engine.thread(place(engine.store).thread)
-    records: list[dict[str, Any]] = [{"seq": number, "outcome": "x" * 100_000} for number in range(1, 101)]
+    records: list[dict[str, Any]] = [
+        {"seq": number, "outcome": "x" * 100_000} for number in range(1, 101)
+    ]
     long = ThreadView(summary=view.summary, start=view.start, records=records, end=None)
     text = thread_json(long)
     document = json.loads(text)
@@ -42,7 +51,9 @@ def test_a_long_thread_keeps_its_last_records(engine: Engine) -> None:
     assert "leftOut" not in json.loads(thread_json(view))
 
 
-@pytest.mark.parametrize("uri", ["file:///etc/passwd", f"{PREFIX}nonsense", f"{PREFIX}../../x", PREFIX])
+@pytest.mark.parametrize(
+    "uri", ["file:///etc/passwd", f"{PREFIX}nonsense", f"{PREFIX}../../x", PREFIX]
+)
 def test_what_is_no_thread_is_refused(engine: Engine, uri: str) -> None:
     """An error of the protocol that says what there is."""
     place(engine.store, number=1)

@@ -1,4 +1,6 @@
-"""Flows and threads through the library's own client, over standard input and output and over HTTP."""
+"""Flows and threads through the library's own client, over standard input and output and over
+HTTP.
+"""
 
 from __future__ import annotations
 
@@ -39,38 +41,70 @@ class Ear:
 
 
 async def listed(client: Client) -> None:
-    """Every enabled flow is a tool, and four are about threads; a flow whose name is taken gets a number."""
+    """Every enabled flow is a tool, and four are about threads; a flow whose name is taken gets a
+    number.
+    """
     named = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(named) == ["asks", "double", "forever", "raw", "run_2", "run", "status", "answer", "fork"]
+    assert list(named) == [
+        "asks",
+        "double",
+        "forever",
+        "raw",
+        "run_2",
+        "run",
+        "status",
+        "answer",
+        "fork",
+    ]
     assert named["double"].description == "Doubles a number."
-    assert named["double"].input_schema["properties"] == {"n": {"type": "integer", "description": "The number."}}
+    assert named["double"].input_schema["properties"] == {
+        "n": {"type": "integer", "description": "The number."}
+    }
     assert named["status"].annotations is not None
     assert named["status"].annotations.read_only_hint
 
 
 async def called(client: Client) -> str:
-    """A call gives a structured result and tells each step in order; a failure, wrong arguments and no such tool are told apart."""
+    """A call gives a structured result and tells each step in order; a failure, wrong arguments and
+    no such tool are told apart.
+    """
     ear = Ear()
     done = await client.call_tool("double", {"n": 21}, progress_callback=ear)
     found: Any = done.structured_content
-    assert (done.is_error, found["status"], found["success"], found["data"]) == (False, "completed", True, {"double": 42})
+    assert (done.is_error, found["status"], found["success"], found["data"]) == (
+        False,
+        "completed",
+        True,
+        {"double": 42},
+    )
     assert json.loads(text_of(done)) == found
     assert [progress for progress, _ in ear.told] == list(range(len(ear.told)))
-    steps = ["step 1: block 1 of 2: null", "step 1: done", "step 2: null", "step 2: done", "completed: twice 21"]
+    steps = [
+        "step 1: block 1 of 2: null",
+        "step 1: done",
+        "step 2: null",
+        "step 2: done",
+        "completed: twice 21",
+    ]
     assert [message for _, message in ear.told] == [f"thread {found['threadId']} of double", *steps]
     assert text_of(await client.call_tool("raw", {})) == "word for word"
     assert "the flow called run" in text_of(await client.call_tool("run_2", {}))
     failed: Any = await client.call_tool("double", {"n": 13})
     assert (failed.is_error, failed.structured_content["success"]) == (True, False)
     wrong = await client.call_tool("double", {"m": 1})
-    assert (wrong.is_error, text_of(wrong)) == (True, "the tool double has no argument 'm'; it has: n")
+    assert (wrong.is_error, text_of(wrong)) == (
+        True,
+        "the tool double has no argument 'm'; it has: n",
+    )
     with pytest.raises(MCPError, match="there is no tool 'off'"):
         await client.call_tool("off", {})
     return str(found["threadId"])
 
 
 async def steered(client: Client, engine: Engine, thread: str) -> None:
-    """A thread is started, looked at, answered and forked; what does not fit is an error of the tool."""
+    """A thread is started, looked at, answered and forked; what does not fit is an error of the
+    tool.
+    """
 
     async def use(name: str, **arguments: object) -> Any:
         return await client.call_tool(name, arguments)
@@ -79,7 +113,10 @@ async def steered(client: Client, engine: Engine, thread: str) -> None:
     assert (asked.is_error, asked.structured_content["status"]) == (False, "waiting")
     waiting = asked.structured_content["threadId"]
     status = (await use("status", thread=waiting, records=1)).structured_content
-    assert (status["question"]["question"], status["question"]["schema"]) == ("Which number?", {"type": "integer"})
+    assert (status["question"]["question"], status["question"]["schema"]) == (
+        "Which number?",
+        {"type": "integer"},
+    )
     assert len(status["records"]) == 1
     misfit = await use("answer", thread=waiting, answer="x")
     assert misfit.is_error
@@ -90,7 +127,9 @@ async def steered(client: Client, engine: Engine, thread: str) -> None:
     assert forked["threadId"] != thread
     begun = (await use("run", flow="double", params={"n": 1}, wait=False)).structured_content
     assert begun["status"] == "running"
-    assert (await anyio.to_thread.run_sync(settle, engine, begun["threadId"]))["status"] == "completed"
+    assert (await anyio.to_thread.run_sync(settle, engine, begun["threadId"]))[
+        "status"
+    ] == "completed"
     nonsense = await use("fork", thread=thread, at=-1)
     assert nonsense.is_error
     assert "at: -1 is less than the minimum" in text_of(nonsense)
@@ -99,7 +138,9 @@ async def steered(client: Client, engine: Engine, thread: str) -> None:
 async def read(client: Client, engine: Engine, thread: str) -> None:
     """Threads are resources, newest first, each a JSON document."""
     found = (await client.list_resources()).resources
-    assert [one.uri.rpartition("/")[2] for one in found] == [one.thread_id for one in engine.threads()]
+    assert [one.uri.rpartition("/")[2] for one in found] == [
+        one.thread_id for one in engine.threads()
+    ]
     [content] = (await client.read_resource(f"uncaged-workflow://threads/{thread}")).contents
     assert isinstance(content, TextResourceContents)
     document = json.loads(content.text)

@@ -21,7 +21,11 @@ INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
 }
 
 
@@ -29,7 +33,9 @@ def ask(url: str, **headers: str) -> int:
     """The status of a first request with these headers."""
     parts = urlsplit(url)
     usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    with closing(http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)) as connection:
+    with closing(
+        http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    ) as connection:
         connection.request("POST", parts.path, json.dumps(INITIALIZE), {**usual, **headers})
         with connection.getresponse() as response:
             return response.status
@@ -37,11 +43,21 @@ def ask(url: str, **headers: str) -> int:
 
 @pytest.mark.slow
 def test_only_who_has_the_token_calls_tools_over_http(filled: Engine, http_url: str) -> None:
-    """Another user of the machine, a web page, and a page of another port of localhost are refused; the token alone opens."""
+    """Another user of the machine, a web page, and a page of another port of localhost are refused;
+    the token alone opens.
+    """
     token = authorization(filled)
     port = urlsplit(http_url).port
     assert ask(http_url, Authorization=token) == 200
-    assert ask(http_url, Authorization=token, Origin=f"http://localhost:{port}", Host=f"localhost:{port}") == 200
+    assert (
+        ask(
+            http_url,
+            Authorization=token,
+            Origin=f"http://localhost:{port}",
+            Host=f"localhost:{port}",
+        )
+        == 200
+    )
     assert ask(http_url) == 401
     assert ask(http_url, Authorization="Bearer " + "x" * 43) == 401
     assert ask(http_url, Authorization=token, Host="evil.example") == 421
@@ -52,16 +68,45 @@ def test_only_who_has_the_token_calls_tools_over_http(filled: Engine, http_url: 
 
 def test_a_port_that_is_taken_is_told(engine: Engine) -> None:
     """Before anything is served."""
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match="choose another, or 0 for a free one"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(UsageError, match="choose another, or 0 for a free one"),
+    ):
         serve_http(make_server(engine), taken.getsockname()[1], "x", lambda _: None)
 
 
 @pytest.mark.parametrize(
     ("client", "document"),
     [
-        ("claude", {"mcpServers": {"uncaged-workflow": {"command": "/bin/x", "args": ["mcp"], "env": {"A": "1"}}}}),
-        ("cursor", {"mcpServers": {"uncaged-workflow": {"command": "/bin/x", "args": ["mcp"], "env": {"A": "1"}}}}),
-        ("vscode", {"servers": {"uncaged-workflow": {"type": "stdio", "command": "/bin/x", "args": ["mcp"], "env": {"A": "1"}}}}),
+        (
+            "claude",
+            {
+                "mcpServers": {
+                    "uncaged-workflow": {"command": "/bin/x", "args": ["mcp"], "env": {"A": "1"}}
+                }
+            },
+        ),
+        (
+            "cursor",
+            {
+                "mcpServers": {
+                    "uncaged-workflow": {"command": "/bin/x", "args": ["mcp"], "env": {"A": "1"}}
+                }
+            },
+        ),
+        (
+            "vscode",
+            {
+                "servers": {
+                    "uncaged-workflow": {
+                        "type": "stdio",
+                        "command": "/bin/x",
+                        "args": ["mcp"],
+                        "env": {"A": "1"},
+                    }
+                }
+            },
+        ),
     ],
 )
 def test_a_snippet_is_what_the_clients_file_wants(client: str, document: object) -> None:
@@ -77,8 +122,14 @@ def test_a_snippet_is_what_the_clients_file_wants(client: str, document: object)
         ("vscode", "Bearer ${input:uncaged-workflow}"),
     ],
 )
-def test_a_snippet_for_a_running_server_names_the_token_and_does_not_hold_it(client: str, token: str) -> None:
-    """The client's file may be in a repository: the token comes from a variable, or from its person."""
-    servers = snippet(CLIENTS[client], ["/bin/x"], {}, "http://127.0.0.1:1/mcp")[CLIENTS[client].key]
+def test_a_snippet_for_a_running_server_names_the_token_and_does_not_hold_it(
+    client: str, token: str
+) -> None:
+    """The client's file may be in a repository: the token comes from a variable, or from its
+    person.
+    """
+    servers = snippet(CLIENTS[client], ["/bin/x"], {}, "http://127.0.0.1:1/mcp")[
+        CLIENTS[client].key
+    ]
     entry = {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": token}}
     assert servers == {"uncaged-workflow": entry}

@@ -1,4 +1,6 @@
-"""A block flow becomes one file: its descriptor, the carried driver, its blocks as they came, and what it may do inferred from them."""
+"""A block flow becomes one file: its descriptor, the carried driver, its blocks as they came, and
+what it may do inferred from them.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,17 @@ def build_block(flow: BlockFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
     """Return the bundle of a block flow, validated."""
     descriptor = describe(flow, kind="block", policy=policy_of(flow))
     constants = {"steps": flow.steps, "variables": flow.variables, "expressions": flow.expressions}
-    rest = "".join(f"{name} = {write_literal(value, used=len(name) + 3)}\n" for name, value in constants.items())
+    rest = "".join(
+        f"{name} = {write_literal(value, used=len(name) + 3)}\n"
+        for name, value in constants.items()
+    )
     rest += (
         "\n\ndef run(input, options):\n"
         "    return (yield from drive_blocks(input, steps=steps, variables=variables, expressions=expressions))\n"
     )
-    source = write_driven(_HEAD.format(name=flow.name), descriptor, carried_block.__name__, ["drive_blocks"], rest)
+    source = write_driven(
+        _HEAD.format(name=flow.name), descriptor, carried_block.__name__, ["drive_blocks"], rest
+    )
     return check_built(source, flow.name, known_effects)
 
 
@@ -49,7 +56,9 @@ def policy_of(flow: BlockFlow) -> dict[str, object]:
         match kind:
             case "apiCall":
                 _allow_host(policy.setdefault("http", {}), config["url"])
-                _allow_secrets(policy["http"], number, config, given if isinstance(given, dict) else {})
+                _allow_secrets(
+                    policy["http"], number, config, given if isinstance(given, dict) else {}
+                )
             case "webScraping":
                 _allow_host(policy.setdefault("fetch", {}), config["url"])
                 if config.get("enableSummarization") is True:
@@ -59,7 +68,11 @@ def policy_of(flow: BlockFlow) -> dict[str, object]:
                 for tool in config.get("tools") or []:
                     _allow(policy.setdefault("flow", {}), "names", tool["flow"])
             case "flow":
-                _allow(policy.setdefault("flow", {}), "names", None if "${" in config["flow"] else config["flow"])
+                _allow(
+                    policy.setdefault("flow", {}),
+                    "names",
+                    None if "${" in config["flow"] else config["flow"],
+                )
             case _:
                 continue
     for limits in policy.values():
@@ -85,8 +98,12 @@ def _allow(limits: dict[str, Any], key: str, value: str | None) -> None:
         limits[key].append(value)
 
 
-def _allow_secrets(limits: dict[str, Any], number: str, config: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Bind the secrets of a block to its host; without one the file itself has to say where they may go."""
+def _allow_secrets(
+    limits: dict[str, Any], number: str, config: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Bind the secrets of a block to its host; without one the file itself has to say where they
+    may go.
+    """
     place = place_of(config["url"])
     for name in dict.fromkeys(_SECRET.findall(json.dumps(config))):
         if place is None and name not in given:
@@ -100,7 +117,9 @@ def _allow_secrets(limits: dict[str, Any], number: str, config: Mapping[str, Any
 
 
 def place_of(url: str) -> str | None:
-    """Return the host of an address, with its port where one is named; None if a variable stands in it."""
+    """Return the host of an address, with its port where one is named; None if a variable stands in
+    it.
+    """
     scheme, _, rest = url.strip().partition("://")
     place = re.split(r"[/?#]", rest)[0].rpartition("@")[2]
     return None if not place or "${" in scheme + place else place.lower()
@@ -125,7 +144,9 @@ def block_flow_of(bundle: Bundle) -> BlockFlow | None:
     found: dict[str, Any] = {}
     for node in ast.parse(text).body:
         match node:
-            case ast.Assign(targets=[ast.Name(id="steps" | "variables" | "expressions" as name)], value=value):
+            case ast.Assign(
+                targets=[ast.Name(id="steps" | "variables" | "expressions" as name)], value=value
+            ):
                 found[name] = ast.literal_eval(value)
             case _:
                 continue
@@ -154,7 +175,9 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def export_block_flow(flow: BlockFlow, *, active: bool) -> tuple[str, list[str]]:
-    """Return the JSON of a block flow without its credentials, and the places that have to be filled in."""
+    """Return the JSON of a block flow without its credentials, and the places that have to be
+    filled in.
+    """
     steps, places = mask_steps(flow.steps)
     document: dict[str, object] = {
         "name": flow.display_name or flow.name,

@@ -1,7 +1,8 @@
-"""A block flow's JSON is read block by block: what runs is known, what does nothing is told, and what is wrong has its place.
+"""A block flow's JSON is read block by block: what runs is known, what does nothing is told, and
+what is wrong has its place.
 
-AnythingLLM's agent flows are taken as they are. Beyond them a flow may have a `policy`, typed variables with a `category`, and the blocks
-`condition`, `forEach`, `code` and `flow`.
+AnythingLLM's agent flows are taken as they are. Beyond them a flow may have a `policy`, typed
+variables with a `category`, and the blocks `condition`, `forEach`, `code` and `flow`.
 """
 
 from __future__ import annotations
@@ -27,15 +28,41 @@ BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "start": (frozenset(), frozenset({"variables"})),
     "apiCall": (
         frozenset({"url"}),
-        frozenset({"method", "headers", "bodyType", "body", "formData", "responseVariable", "retry", "timeout_s"}),
+        frozenset(
+            {
+                "method",
+                "headers",
+                "bodyType",
+                "body",
+                "formData",
+                "responseVariable",
+                "retry",
+                "timeout_s",
+            }
+        ),
     ),
-    "llmInstruction": (frozenset({"instruction"}), frozenset({"model", "tools", "resultVariable", "retry", "timeout_s"})),
+    "llmInstruction": (
+        frozenset({"instruction"}),
+        frozenset({"model", "tools", "resultVariable", "retry", "timeout_s"}),
+    ),
     "webScraping": (
         frozenset({"url"}),
-        frozenset({"captureAs", "querySelector", "enableSummarization", "resultVariable", "retry", "timeout_s"}),
+        frozenset(
+            {
+                "captureAs",
+                "querySelector",
+                "enableSummarization",
+                "resultVariable",
+                "retry",
+                "timeout_s",
+            }
+        ),
     ),
     "condition": (frozenset({"expression", "then"}), frozenset({"else", "resultVariable"})),
-    "forEach": (frozenset({"list", "steps"}), frozenset({"itemVariable", "indexVariable", "limit", "resultVariable"})),
+    "forEach": (
+        frozenset({"list", "steps"}),
+        frozenset({"itemVariable", "indexVariable", "limit", "resultVariable"}),
+    ),
     "code": (frozenset({"expression"}), frozenset({"resultVariable"})),
     "flow": (frozenset({"flow"}), frozenset({"prompt", "params", "resultVariable"})),
 }
@@ -50,15 +77,31 @@ MOST_BLOCKS = 1000
 MOST_ITEMS = 1000
 DEEPEST = 8
 
-_TOP_KEYS = frozenset({"name", "description", "active", "steps", "policy", "examples", "source", "displayName", "uuid", "grammarPatterns"})
-_VARIABLE_KEYS = frozenset({"name", "value", "description", "type", "category", "required", "hidden"})
+_TOP_KEYS = frozenset(
+    {
+        "name",
+        "description",
+        "active",
+        "steps",
+        "policy",
+        "examples",
+        "source",
+        "displayName",
+        "uuid",
+        "grammarPatterns",
+    }
+)
+_VARIABLE_KEYS = frozenset(
+    {"name", "value", "description", "type", "category", "required", "hidden"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockFlow(RecipeFlow):
     """Blocks that run one after the other.
 
-    variables: what they start with. expressions: the trees of all expressions, by their text. active: False has it disabled when it is
+    variables: what they start with. expressions: the trees of all expressions, by their text.
+    active: False has it disabled when it is
     added. policy: what the file asks for by itself, over what its blocks need.
     """
 
@@ -70,8 +113,12 @@ class BlockFlow(RecipeFlow):
 
 
 def is_block_flow(raw: object) -> bool:
-    """Whether JSON data is meant as a block flow: it has steps, or AnythingLLM's wrapping around them."""
-    return isinstance(raw, dict) and ("steps" in raw or (isinstance(raw.get("config"), dict) and "steps" in raw["config"]))
+    """Whether JSON data is meant as a block flow: it has steps, or AnythingLLM's wrapping around
+    them.
+    """
+    return isinstance(raw, dict) and (
+        "steps" in raw or (isinstance(raw.get("config"), dict) and "steps" in raw["config"])
+    )
 
 
 def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
@@ -87,19 +134,30 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
     fields = {**raw, **inner} if isinstance(inner, dict) and "steps" in inner else dict(raw)
     reader = Reader()
     display_name = shapes.text(fields.get("name", name), (*top, "name"))
-    notes = [f"the key {key!r} of the flow is not known and does nothing" for key in fields if key not in _TOP_KEYS | {"config"}]
+    notes = [
+        f"the key {key!r} of the flow is not known and does nothing"
+        for key in fields
+        if key not in _TOP_KEYS | {"config"}
+    ]
     steps = reader.steps(shapes.required(fields, "steps", top), (*top, "steps"), "")
     variables, parameters = read_variables(steps, (*top, "steps", 0, "config", "variables"))
     masks = find_masks(steps)
     notes += reader.notes
-    notes += [f"{place} was left out when the flow was exported: fill it in, and add the file again" for place in masks]
+    notes += [
+        f"{place} was left out when the flow was exported: fill it in, and add the file again"
+        for place in masks
+    ]
     notes += find_warnings(steps, declared_variables(steps))
     policy = shapes.mapping(fields.get("policy", {}), (*top, "policy"))
     hosts.check_policy(policy, (*top, "policy"))
     examples = check_examples(fields.get("examples", []), (*top, "examples"))
     patterns = shapes.texts(fields.get("grammarPatterns", []), (*top, "grammarPatterns"))
     for index, pattern in enumerate(patterns):
-        check_pattern(pattern, list(shapes.mapping(parameters["properties"], top)), (*top, "grammarPatterns", index))
+        check_pattern(
+            pattern,
+            list(shapes.mapping(parameters["properties"], top)),
+            (*top, "grammarPatterns", index),
+        )
     return BlockFlow(
         name=name,
         description=shapes.text(fields.get("description") or display_name, (*top, "description")),
@@ -135,14 +193,19 @@ class Reader:
             raise ShapeError(path, f"a flow has at most {MOST_BLOCKS:,} blocks")
         if depth > DEEPEST:
             raise ShapeError(path, f"blocks stand inside one another {DEEPEST} levels deep at most")
-        return [self._block(item, (*path, index), f"{before}{index + 1}", depth) for index, item in enumerate(raw)]
+        return [
+            self._block(item, (*path, index), f"{before}{index + 1}", depth)
+            for index, item in enumerate(raw)
+        ]
 
     def _block(self, raw: object, path: Path, number: str, depth: int) -> dict[str, object]:
         fields = shapes.mapping(raw, path)
         kind = fields.get("type")
         if not isinstance(kind, str) or kind not in BLOCKS:
             what = "is missing" if kind is None else f"{shapes.shown(kind)} is no type of block"
-            raise ShapeError((*path, "type"), f"{what} (block {number}); known: {', '.join(BLOCKS)}")
+            raise ShapeError(
+                (*path, "type"), f"{what} (block {number}); known: {', '.join(BLOCKS)}"
+            )
         if "config" not in fields:
             raise ShapeError((*path, "config"), f"is missing; block {number} ({kind}) needs one")
         here = (*path, "config")
@@ -151,9 +214,13 @@ class Reader:
         for key in sorted(needed - set(config)):
             raise ShapeError((*here, key), f"is missing; block {number} ({kind}) needs it")
         strange = [key for key in config if key not in needed | possible | EVERY_BLOCK]
-        self.notes += [f"block {number} ({kind}): {key!r} is not known and does nothing" for key in strange]
+        self.notes += [
+            f"block {number} ({kind}): {key!r} is not known and does nothing" for key in strange
+        ]
         if kind == "start" and number != "1":
-            raise ShapeError(path, f"block {number} is a start block; there is one, and it is the first")
+            raise ShapeError(
+                path, f"block {number} is a start block; there is one, and it is the first"
+            )
         self._check(kind, config, here)
         checked = dict(config)
         for key in INNER.get(kind, ()):
@@ -163,7 +230,16 @@ class Reader:
 
     def _check(self, kind: str, config: Mapping[str, object], path: Path) -> None:
         """The values of one block."""
-        for key in ("responseVariable", "resultVariable", "itemVariable", "indexVariable", "url", "prompt", "flow", "model"):
+        for key in (
+            "responseVariable",
+            "resultVariable",
+            "itemVariable",
+            "indexVariable",
+            "url",
+            "prompt",
+            "flow",
+            "model",
+        ):
             if config.get(key) is not None:
                 shapes.text(config[key], (*path, key))
         shapes.truth(config.get("directOutput") or False, (*path, "directOutput"))
@@ -173,7 +249,9 @@ class Reader:
             case "apiCall":
                 self._check_call(config, path)
             case "webScraping":
-                capture = shapes.one_of(*CAPTURES)(config.get("captureAs") or "text", (*path, "captureAs"))
+                capture = shapes.one_of(*CAPTURES)(
+                    config.get("captureAs") or "text", (*path, "captureAs")
+                )
                 if capture == "querySelector" and not config.get("querySelector"):
                     raise ShapeError((*path, "querySelector"), "is missing; captureAs asks for it")
                 shapes.text(config.get("querySelector") or "", (*path, "querySelector"))
@@ -189,12 +267,19 @@ class Reader:
             case _:
                 pass
         address = config.get("url")
-        if isinstance(address, str) and address.strip() and (flaw := hosts.flaw_in_address(address)):
+        if (
+            isinstance(address, str)
+            and address.strip()
+            and (flaw := hosts.flaw_in_address(address))
+        ):
             raise ShapeError((*path, "url"), flaw)
 
     def _check_loop(self, config: Mapping[str, object], path: Path) -> None:
         if not isinstance(config["list"], str | list):
-            raise ShapeError((*path, "list"), f"must be a list or a text such as ${{items}}, not {shapes.shown(config['list'])}")
+            raise ShapeError(
+                (*path, "list"),
+                f"must be a list or a text such as ${{items}}, not {shapes.shown(config['list'])}",
+            )
         limit = shapes.whole(config.get("limit", 1), (*path, "limit"))
         if not 1 <= limit <= MOST_ITEMS:
             raise ShapeError((*path, "limit"), f"must be from 1 to {MOST_ITEMS:,}, not {limit}")
@@ -202,22 +287,33 @@ class Reader:
     def _check_tools(self, config: Mapping[str, object], path: Path) -> None:
         listed = config.get("tools") or []
         if not isinstance(listed, list):
-            raise ShapeError((*path, "tools"), f'must be a list of {{"flow", "description"}}, not {shapes.shown(listed)}')
+            raise ShapeError(
+                (*path, "tools"),
+                f'must be a list of {{"flow", "description"}}, not {shapes.shown(listed)}',
+            )
         for index, item in enumerate(listed):
             entry = shapes.mapping(item, (*path, "tools", index))
             shapes.known_keys(entry, ("flow", "description"), (*path, "tools", index))
-            shapes.text(shapes.required(entry, "flow", (*path, "tools", index)), (*path, "tools", index, "flow"))
+            shapes.text(
+                shapes.required(entry, "flow", (*path, "tools", index)),
+                (*path, "tools", index, "flow"),
+            )
             shapes.text(entry.get("description", ""), (*path, "tools", index, "description"))
 
     def _check_call(self, config: Mapping[str, object], path: Path) -> None:
         method = shapes.text(config.get("method", "GET"), (*path, "method"))
         if method.upper() not in METHODS:
-            raise ShapeError((*path, "method"), f"{shapes.shown(method)} is not one of {', '.join(METHODS)}")
+            raise ShapeError(
+                (*path, "method"), f"{shapes.shown(method)} is not one of {', '.join(METHODS)}"
+            )
         shapes.one_of(*BODY_TYPES)(config.get("bodyType") or "json", (*path, "bodyType"))
         for key in ("headers", "formData"):
             listed = config.get(key) or []
             if not isinstance(listed, list):
-                raise ShapeError((*path, key), f'must be a list of {{"key", "value"}}, not {shapes.shown(listed)}')
+                raise ShapeError(
+                    (*path, key),
+                    f'must be a list of {{"key", "value"}}, not {shapes.shown(listed)}',
+                )
             for index, item in enumerate(listed):
                 entry = shapes.mapping(item, (*path, key, index))
                 shapes.text(entry.get("key", ""), (*path, key, index, "key"))
@@ -250,11 +346,18 @@ def read_variables(steps: list[Any], path: Path) -> tuple[dict[str, object], dic
             required.append(name)
             del values[name]
         described = shapes.text(fields.get("description") or "", (*here, "description"))
-        schema: dict[str, object] = {"type": kind, "description": described or f"Value for variable {name}"}
+        schema: dict[str, object] = {
+            "type": kind,
+            "description": described or f"Value for variable {name}",
+        }
         if values.get(name) not in (None, ""):
             schema["default"] = values[name]
         properties[name] = {**schema, FOR_PEOPLE: True} if category == "configuration" else schema
-    parameters: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
+    parameters: dict[str, object] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
     return values, {**parameters, "required": required} if required else parameters
 
 
@@ -274,7 +377,9 @@ def _kind_of(fields: Mapping[str, object], path: Path) -> tuple[str, str]:
 
 
 def _value(raw: object, kind: str, path: Path) -> object:
-    """A variable's own value in its type; one without a value is empty text, and null if it is typed."""
+    """A variable's own value in its type; one without a value is empty text, and null if it is
+    typed.
+    """
     if raw is None or raw == "":
         return "" if kind == "string" else None
     if kind == "string":

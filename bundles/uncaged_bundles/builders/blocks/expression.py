@@ -1,4 +1,5 @@
-"""An expression in a block is compiled when the flow is added, to nested lists that only compute; what it may not say has its column.
+"""An expression in a block is compiled when the flow is added, to nested lists that only compute;
+what it may not say has its column.
 
 The lists are read by ``carried.expression``, inside the sandbox.
 """
@@ -14,11 +15,28 @@ FUNCTIONS = (
     *("sum", "sorted", "reversed", "unique", "any", "all"),
 )
 METHODS = (
-    *("lower", "upper", "strip", "split", "splitlines", "startswith", "endswith", "join", "replace"),
+    *(
+        "lower",
+        "upper",
+        "strip",
+        "split",
+        "splitlines",
+        "startswith",
+        "endswith",
+        "join",
+        "replace",
+    ),
     *("get", "keys", "values", "items"),
 )
 LONGEST_TEXT = 2000
-_SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     **{ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
     **{ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"},
@@ -32,12 +50,16 @@ def compile_expression(text: str, path: Path) -> list[object]:
         ShapeError: it is none, or says something that a block may not; with the column.
     """
     if len(text) > LONGEST_TEXT:
-        raise ShapeError(path, f"has {len(text):,} characters; an expression has at most {LONGEST_TEXT:,}")
+        raise ShapeError(
+            path, f"has {len(text):,} characters; an expression has at most {LONGEST_TEXT:,}"
+        )
     try:
         tree = ast.parse(text.strip(), mode="eval")
         return Compiler(path).tree(tree.body)
     except SyntaxError as exc:
-        raise ShapeError(path, f"column {max(exc.offset or 1, 1)}: not an expression: {exc.msg}") from exc
+        raise ShapeError(
+            path, f"column {max(exc.offset or 1, 1)}: not an expression: {exc.msg}"
+        ) from exc
     except (ValueError, RecursionError, MemoryError) as exc:
         raise ShapeError(path, f"cannot be read: {exc or 'it is nested too deeply'}") from exc
 
@@ -57,11 +79,18 @@ class Compiler:
             case ast.Attribute(value=base, attr=key) if not key.startswith("__"):
                 return ["key", self.tree(base), key]
             case ast.Subscript(value=base, slice=ast.Slice(lower=lower, upper=upper, step=None)):
-                return ["slice", self.tree(base), *(self.tree(part) if part else ["const", None] for part in (lower, upper))]
+                return [
+                    "slice",
+                    self.tree(base),
+                    *(self.tree(part) if part else ["const", None] for part in (lower, upper)),
+                ]
             case ast.Subscript(value=base, slice=index):
                 return ["item", self.tree(base), self.tree(index)]
             case ast.BoolOp(op=op, values=values):
-                return ["and" if isinstance(op, ast.And) else "or", [self.tree(value) for value in values]]
+                return [
+                    "and" if isinstance(op, ast.And) else "or",
+                    [self.tree(value) for value in values],
+                ]
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return ["not", self.tree(operand)]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -69,18 +98,39 @@ class Compiler:
             case ast.BinOp(op=op, left=left, right=right) if type(op) in _SIGNS:
                 return ["op", _SIGNS[type(op)], self.tree(left), self.tree(right)]
             case ast.Compare(left=left, ops=ops, comparators=others):
-                links = [[_COMPARISONS[type(op)], self.tree(other)] for op, other in zip(ops, others, strict=True)]
+                links = [
+                    [_COMPARISONS[type(op)], self.tree(other)]
+                    for op, other in zip(ops, others, strict=True)
+                ]
                 return ["compare", self.tree(left), links]
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return ["if", self.tree(test), self.tree(body), self.tree(orelse)]
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return ["list", [self.tree(item) for item in items]]
             case ast.Dict(keys=keys, values=values) if None not in keys:
-                return ["dict", [[self.tree(key), self.tree(value)] for key, value in zip(keys, values, strict=True) if key]]
+                return [
+                    "dict",
+                    [
+                        [self.tree(key), self.tree(value)]
+                        for key, value in zip(keys, values, strict=True)
+                        if key
+                    ],
+                ]
             case ast.JoinedStr(values=values):
                 return ["text", [self._part(value) for value in values]]
-            case ast.ListComp(elt=element, generators=[ast.comprehension(target=ast.Name(id=name), iter=items, ifs=ifs, is_async=0)]):
-                return ["each", self.tree(element), name, self.tree(items), [self.tree(condition) for condition in ifs]]
+            case ast.ListComp(
+                elt=element,
+                generators=[
+                    ast.comprehension(target=ast.Name(id=name), iter=items, ifs=ifs, is_async=0)
+                ],
+            ):
+                return [
+                    "each",
+                    self.tree(element),
+                    name,
+                    self.tree(items),
+                    [self.tree(condition) for condition in ifs],
+                ]
             case ast.Call(keywords=[]):
                 return self._call(node)
         raise self._refused(node, f"{ast.unparse(node)!r} is not possible here")
@@ -98,11 +148,15 @@ class Compiler:
         match node.func:
             case ast.Name(id=name):
                 if name not in FUNCTIONS:
-                    raise self._refused(node, f"there is no function {name!r}; there are: {', '.join(FUNCTIONS)}")
+                    raise self._refused(
+                        node, f"there is no function {name!r}; there are: {', '.join(FUNCTIONS)}"
+                    )
                 return ["call", name, given]
             case ast.Attribute(value=base, attr=name):
                 if name not in METHODS:
-                    raise self._refused(node, f"there is no method {name!r}; there are: {', '.join(METHODS)}")
+                    raise self._refused(
+                        node, f"there is no method {name!r}; there are: {', '.join(METHODS)}"
+                    )
                 return ["method", self.tree(base), name, given]
         raise self._refused(node, f"{ast.unparse(node.func)!r} cannot be called")
 

@@ -1,4 +1,6 @@
-"""What leaves this machine with an exported block flow holds no credential: each that could be one is a mark that says what to fill in."""
+"""What leaves this machine with an exported block flow holds no credential: each that could be one
+is a mark that says what to fill in.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,21 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 from .nesting import INNER
 
 MARK = "<fill in>"
-_OPEN_HEADERS = frozenset({"accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "content-type", "user-agent"})
-_SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|signature|\bsig\b|session|cookie|bearer|private", re.IGNORECASE)
+_OPEN_HEADERS = frozenset(
+    {
+        "accept",
+        "accept-charset",
+        "accept-encoding",
+        "accept-language",
+        "cache-control",
+        "content-type",
+        "user-agent",
+    }
+)
+_SECRET_NAME = re.compile(
+    r"key|token|secret|passw|pwd|auth|credential|signature|\bsig\b|session|cookie|bearer|private",
+    re.IGNORECASE,
+)
 _SECRET_TEXT = re.compile(
     r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bxox[abprs]-[\w-]{8,}|\bAKIA[0-9A-Z]{12,}"
     r"|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bAIza[\w-]{20,}|(?<=\bBearer )(?!secret:)[^\s\"'${}]{6,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}",
@@ -25,12 +40,18 @@ Tell = Callable[[str], None]
 def mask_steps(steps: list[Any]) -> tuple[list[Any], list[str]]:
     """Return the blocks with every credential masked, and what was masked, by its place."""
     places: list[str] = []
-    return [_block(step, f"block {number}", places.append) for number, step in enumerate(steps, 1)], places
+    return [
+        _block(step, f"block {number}", places.append) for number, step in enumerate(steps, 1)
+    ], places
 
 
 def find_masks(steps: list[Any]) -> list[str]:
     """Return the places in which a mask stands."""
-    return [place for number, step in enumerate(steps, 1) for place in _marks(step.get("config"), f"block {number} ({step.get('type')})")]
+    return [
+        place
+        for number, step in enumerate(steps, 1)
+        for place in _marks(step.get("config"), f"block {number} ({step.get('type')})")
+    ]
 
 
 def _marks(value: object, place: str) -> Iterator[str]:
@@ -43,7 +64,10 @@ def _marks(value: object, place: str) -> Iterator[str]:
             yield f"{place}: the variable {name!r}"
         case dict():
             for key, item in value.items():
-                yield from _marks(item, place if key in ("headers", "formData", "variables") else f"{place}, {key}")
+                yield from _marks(
+                    item,
+                    place if key in ("headers", "formData", "variables") else f"{place}, {key}",
+                )
         case list():
             for item in value:
                 yield from _marks(item, place)
@@ -57,7 +81,9 @@ def _block(step: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
     where = f"{place} ({kind})"
     for key, value in config.items():
         if key in INNER.get(kind, ()):
-            config[key] = [_block(inner, f"{place}.{number}", tell) for number, inner in enumerate(value, 1)]
+            config[key] = [
+                _block(inner, f"{place}.{number}", tell) for number, inner in enumerate(value, 1)
+            ]
         elif key == "headers" and isinstance(value, list):
             config[key] = [_pair(item, "key", where, tell, _is_header) for item in value]
         elif key == "formData" and isinstance(value, list):
@@ -69,7 +95,9 @@ def _block(step: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
     return {**step, "config": config}
 
 
-def _pair(item: Any, name_key: str, place: str, tell: Tell, is_secret: Callable[[str], bool]) -> Any:
+def _pair(
+    item: Any, name_key: str, place: str, tell: Tell, is_secret: Callable[[str], bool]
+) -> Any:
     if not isinstance(item, dict):
         return item
     name, value = str(item.get(name_key, "")), item.get("value")
@@ -80,7 +108,9 @@ def _pair(item: Any, name_key: str, place: str, tell: Tell, is_secret: Callable[
 
 
 def is_credential(name: str, text: str) -> bool:
-    """Return whether *text* holds a credential: by its form, or by the name of its field; ``${…}`` and ``secret:NAME`` are none."""
+    """Return whether *text* holds a credential: by its form, or by the name of its field; ``${…}``
+    and ``secret:NAME`` are none.
+    """
     return _SECRET_TEXT.search(text) is not None or (_is_secret(name) and _is_literal(text))
 
 
@@ -113,10 +143,17 @@ def _deep(value: Any, place: str, tell: Tell, name: str = "") -> Any:
 
 
 def _text(text: str) -> str:
-    """Mask what looks like a credential anywhere in a text: in an address, in a field of JSON, or by its form."""
+    """Mask what looks like a credential anywhere in a text: in an address, in a field of JSON, or
+    by its form.
+    """
     if "://" in text:
         text = _address(text)
-    text = _FIELD.sub(lambda found: f"{found[1]}{MARK}{found[4]}" if _hides(found["name"], found["value"]) else found[0], text)
+    text = _FIELD.sub(
+        lambda found: (
+            f"{found[1]}{MARK}{found[4]}" if _hides(found["name"], found["value"]) else found[0]
+        ),
+        text,
+    )
     return _SECRET_TEXT.sub(MARK, text)
 
 
@@ -135,5 +172,13 @@ def _address(text: str) -> str:
     query = parts.query
     for name, value in parse_qsl(query, keep_blank_values=False):
         if _hides(name, value):
-            query = re.sub(rf"(?<![^&;]){re.escape(name)}=[^&;]*", lambda _, name=name: f"{name}={quote(MARK, safe='')}", query)  # type: ignore[misc]
-    return text if (place, query) == (parts.netloc, parts.query) else urlunsplit(parts._replace(netloc=place, query=query))
+            query = re.sub(
+                rf"(?<![^&;]){re.escape(name)}=[^&;]*",
+                lambda _, name=name: f"{name}={quote(MARK, safe='')}",  # type: ignore[misc]
+                query,
+            )
+    return (
+        text
+        if (place, query) == (parts.netloc, parts.query)
+        else urlunsplit(parts._replace(netloc=place, query=query))
+    )

@@ -1,4 +1,6 @@
-"""Which blocks hold others, and under which keys, is said here once for all who walk through a flow."""
+"""Which blocks hold others, and under which keys, is said here once for all who walk through a
+flow.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 INNER: Mapping[str, tuple[str, ...]] = {"condition": ("then", "else"), "forEach": ("steps",)}
-"""The keys with blocks, by the type of the block that holds them; under the same key of another block stands what its author likes."""
+"""The keys with blocks, by the type of the block that holds them; under the same key of another
+block stands what its author likes.
+"""
 
 
 def every_block(steps: list[Any], before: str = "") -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -19,7 +19,8 @@ NOT_FILLED = frozenset({*SETTERS, "variables", "expression", "description", "nam
 
 
 def find_warnings(steps: list[Any], variables: Collection[str]) -> list[str]:
-    """Return a sentence for each placeholder without a variable and each credential that stands in the file as text.
+    """Return a sentence for each placeholder without a variable and each credential that stands in
+    the file as text.
 
     Args:
         variables: those that the start block declares.
@@ -49,14 +50,19 @@ def _set_by(steps: list[Any]) -> Iterator[str]:
 
 
 def _texts(steps: list[Any], before: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each text that is filled from variables: its block, the name of its field (empty outside lists of fields), the text."""
+    """Yield each text that is filled from variables: its block, the name of its field (empty
+    outside lists of fields), the text.
+    """
     for number, step in enumerate(steps, 1):
         inner = INNER.get(step["type"], ())
         for key, value in step["config"].items():
             if key in inner:
                 yield from _texts(value, f"{before}{number}.")
             elif key not in NOT_FILLED:
-                yield from ((f"{before}{number} ({step['type']})", name, text) for name, text in _leaves(value, ""))
+                yield from (
+                    (f"{before}{number} ({step['type']})", name, text)
+                    for name, text in _leaves(value, "")
+                )
 
 
 def _leaves(value: object, name: str) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,9 @@
-"""What a bundle's constants come to is what they are in the author's modules; anything that changes them later is found out here.
+"""What a bundle's constants come to is what they are in the author's modules; anything that changes
+them later is found out here.
 
-A table that decorators fill, a list that another module appends to: their text alone would be carried, and the bundle would decide
-otherwise than the definition without a word. So the text is executed once, definitions only, and the values are compared.
+A table that decorators fill, a list that another module appends to: their text alone would be
+carried, and the bundle would decide otherwise than the definition without a word. So the text is
+executed once, definitions only, and the values are compared.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def check_alike(source: bytes, bindings: Iterable[Binding]) -> None:
     try:
         exec(compile(source, "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - the author's own definitions, which have run already
     except NameError as exc:
-        raise BundleError(f"the carried definitions do not load by themselves: {exc}; does a module import one that imports it?") from exc
+        raise BundleError(
+            f"the carried definitions do not load by themselves: {exc}; does a module import one that imports it?"
+        ) from exc
     for binding in bindings:
         there, here = vars(sys.modules[binding.module])[binding.name], namespace[binding.name]
         if not alike(there, here):
@@ -46,7 +50,9 @@ def check_alike(source: bytes, bindings: Iterable[Binding]) -> None:
 
 
 def alike(there: object, here: object, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Return whether two values made from the same text hold the same plain data, attributes included; the rest counts by its kind."""
+    """Return whether two values made from the same text hold the same plain data, attributes
+    included; the rest counts by its kind.
+    """
     pair = (id(there), id(here))
     if pair in seen:  # data that contains itself
         return True
@@ -61,7 +67,9 @@ def alike(there: object, here: object, seen: frozenset[tuple[int, int]] = frozen
         case (dict(), dict()):
             return alike([*there.items()], [*here.items()], inner)
         case (list() | tuple(), list() | tuple()):
-            return len(there) == len(here) and all(alike(a, b, inner) for a, b in zip(there, here, strict=True))
+            return len(there) == len(here) and all(
+                alike(a, b, inner) for a, b in zip(there, here, strict=True)
+            )
     return alike(_attributes(there), _attributes(here), inner)
 
 
@@ -70,9 +78,15 @@ def _plain(values: Iterable[object]) -> set[object]:
 
 
 def _attributes(value: object) -> list[tuple[str, object]]:
-    """Return what an object, a class or a function holds by name, without what Python itself puts there."""
+    """Return what an object, a class or a function holds by name, without what Python itself puts
+    there.
+    """
     if isinstance(value, ModuleType):
         return []
     if is_dataclass(value) and not isinstance(value, type):
         return [(part.name, getattr(value, part.name)) for part in fields(value)]
-    return [(name, item) for name, item in getattr(value, "__dict__", {}).items() if not name.startswith("_")]
+    return [
+        (name, item)
+        for name, item in getattr(value, "__dict__", {}).items()
+        if not name.startswith("_")
+    ]

@@ -1,6 +1,8 @@
-"""Functions arrive in a bundle word for word, with every helper, constant, class and import that they name, wherever the author keeps it.
+"""Functions arrive in a bundle word for word, with every helper, constant, class and import that
+they name, wherever the author keeps it.
 
-What cannot be carried (a third party's code, a name that is bound twice, a module as a whole) is an error that names it and its place.
+What cannot be carried (a third party's code, a name that is bound twice, a module as a whole) is an
+error that names it and its place.
 """
 
 from __future__ import annotations
@@ -22,7 +24,19 @@ from .stateless import check_stateless
 _CARRIED = "uncaged_bundles.carried."
 """Where the modules are that are made to be carried."""
 _OURS = frozenset(
-    f"uncaged_{name}" for name in ("bundles", "engine", "models", "effects", "agents", "repair", "tools", "roles", "templates", "cli")
+    f"uncaged_{name}"
+    for name in (
+        "bundles",
+        "engine",
+        "models",
+        "effects",
+        "agents",
+        "repair",
+        "tools",
+        "roles",
+        "templates",
+        "cli",
+    )
 )
 _SHARED = frozenset({"uncaged_roles", "uncaged_templates"})
 """Those of our packages whose code a bundle may carry."""
@@ -34,7 +48,9 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a name in the bundle stands for, and where that is. module: where the value is found under that name; empty for an import."""
+    """What a name in the bundle stands for, and where that is. module: where the value is found
+    under that name; empty for an import.
+    """
 
     identity: tuple[object, ...]
     place: str
@@ -45,15 +61,20 @@ class Origin:
 class Carrier:
     """Collects the code of one bundle.
 
-    reserved: names that the bundle binds itself. trusted: whether any standard module may be imported.
+    reserved: names that the bundle binds itself. trusted: whether any standard module may be
+    imported.
     """
 
     reserved: Sequence[str]
     trusted: bool = False
     _starts: list[str] = field(default_factory=list)
     _sources: dict[str, Source] = field(default_factory=dict)
-    _code: dict[str, dict[int, list[str]]] = field(default_factory=dict)  # lines of a module, by the statement that they come from
-    _leads_to: dict[str, dict[int, list[str]]] = field(default_factory=dict)  # modules that a module imports from, by statement
+    _code: dict[str, dict[int, list[str]]] = field(
+        default_factory=dict
+    )  # lines of a module, by the statement that they come from
+    _leads_to: dict[str, dict[int, list[str]]] = field(
+        default_factory=dict
+    )  # modules that a module imports from, by statement
     _origins: dict[str, Origin] = field(default_factory=dict)
     _builtins: dict[str, str] = field(default_factory=dict)  # where each is meant first
     _imports: dict[Import, None] = field(default_factory=dict)
@@ -69,7 +90,9 @@ class Carrier:
         self._take(source, name, source.path)
 
     def imports(self) -> tuple[Import, ...]:
-        """Return what must be imported; annotations stay unevaluated if one of the author's modules has them so."""
+        """Return what must be imported; annotations stay unevaluated if one of the author's modules
+        has them so.
+        """
         postponed = any(self._sources[module].postpones_annotations for module in self._code)
         return (*([POSTPONED] if postponed else []), *self._imports)
 
@@ -80,14 +103,17 @@ class Carrier:
                 yield Binding(name=name, module=origin.module, place=origin.place)
 
     def code(self) -> Iterator[tuple[str, str]]:
-        """Yield (module, text of a statement): imported modules before those that import from them, each in its own order.
+        """Yield (module, text of a statement): imported modules before those that import from them,
+        each in its own order.
 
         Raises:
             BundleError: a built-in name would change its meaning.
         """
         for name, place in self._builtins.items():
             if name in self._origins:
-                raise BundleError(f"{place} means the built-in {name!r}, but {self._origins[name].place} defines another; rename that")
+                raise BundleError(
+                    f"{place} means the built-in {name!r}, but {self._origins[name].place} defines another; rename that"
+                )
         for module in self._ordered():
             for _, texts in sorted(self._code.get(module, {}).items()):
                 for text in texts:
@@ -95,7 +121,11 @@ class Carrier:
 
     def _take(self, source: Source, name: str, place: str) -> None:
         found = source.bindings.get(name, ())
-        imports = [(statement, node, alias) for statement in found for node, alias in _imports_of(statement, name)]
+        imports = [
+            (statement, node, alias)
+            for statement in found
+            for node, alias in _imports_of(statement, name)
+        ]
         if not found:
             self._take_builtin(source, name, place)
         elif len(imports) == len(found):
@@ -103,15 +133,23 @@ class Carrier:
                 self._take_import(source, statement, node, alias)
         elif len(found) > 1:
             places = " and ".join(source.place(statement.nodes[0].lineno) for statement in found)
-            raise BundleError(f"{place}: {name!r} is bound more than once, at {places}; give it one definition")
+            raise BundleError(
+                f"{place}: {name!r} is bound more than once, at {places}; give it one definition"
+            )
         else:
             self._take_statement(source, found[0], name, place)
 
     def _take_builtin(self, source: Source, name: str, place: str) -> None:
         if name.startswith("__"):
-            raise BundleError(f"{place}: {name!r} belongs to the file that it stands in, and means nothing in a bundle")
+            raise BundleError(
+                f"{place}: {name!r} belongs to the file that it stands in, and means nothing in a bundle"
+            )
         if not hasattr(builtins, name):
-            hint = "import it by name, not by '*'" if source.imports_star else "it is defined nowhere in that file"
+            hint = (
+                "import it by name, not by '*'"
+                if source.imports_star
+                else "it is defined nowhere in that file"
+            )
             raise BundleError(f"{place}: {name!r} cannot be carried; {hint}")
         self._builtins.setdefault(name, place)
 
@@ -119,23 +157,36 @@ class Carrier:
         code = self._code.setdefault(source.name, {})
         if statement.index in code:
             return
-        if source.name.partition(".")[0] in _OURS - _SHARED and not source.name.startswith(_CARRIED):
+        if source.name.partition(".")[0] in _OURS - _SHARED and not source.name.startswith(
+            _CARRIED
+        ):
             raise BundleError(
                 f"{place}: {name!r} is part of {source.name}; from uncaged_bundles, a bundle carries END, START and View alone"
             )
         for node in statement.nodes:
             if not isinstance(node, _PLAIN) and type(node).__name__ != "TypeAlias":
                 word = type(node).__name__.lower()
-                raise BundleError(f"{place}: {name!r} is bound inside {word!r} at {source.place(node.lineno)}; define it on its own")
+                raise BundleError(
+                    f"{place}: {name!r} is bound inside {word!r} at {source.place(node.lineno)}; define it on its own"
+                )
         check_stateless(statement, source)
         code[statement.index] = [statement.text]
         for bound in statement.binds:
-            self._claim(bound, Origin((source.name, statement.index), source.place(statement.nodes[0].lineno), source.name))
+            self._claim(
+                bound,
+                Origin(
+                    (source.name, statement.index),
+                    source.place(statement.nodes[0].lineno),
+                    source.name,
+                ),
+            )
         self._check_inner_imports(source, statement)
         for needed in statement.needs:
             self._take(source, needed, source.place(statement.line_of(needed)))
 
-    def _take_import(self, source: Source, statement: Statement, node: ImportNode, alias: ast.alias) -> None:
+    def _take_import(
+        self, source: Source, statement: Statement, node: ImportNode, alias: ast.alias
+    ) -> None:
         place = source.place(node.lineno)
         entry = Import.of(node, alias)
         if entry.level == 0 and is_standard(entry.module):
@@ -149,8 +200,12 @@ class Carrier:
             )
         target = self._source(_absolute(source, entry, place), place)
         if entry.name not in target.bindings and f"{target.name}.{entry.name}" in sys.modules:
-            raise BundleError(f"{place}: {entry.name!r} is a module, and none is carried as a whole; import from it the names that you use")
-        self._leads_to.setdefault(source.name, {}).setdefault(statement.index, []).append(target.name)
+            raise BundleError(
+                f"{place}: {entry.name!r} is a module, and none is carried as a whole; import from it the names that you use"
+            )
+        self._leads_to.setdefault(source.name, {}).setdefault(statement.index, []).append(
+            target.name
+        )
         self._take(target, entry.name, place)
         if entry.bound != entry.name:
             self._claim(entry.bound, Origin(("alias", target.name, entry.name), place))
@@ -163,26 +218,39 @@ class Carrier:
                 place = source.place(node.lineno)
                 for entry in (Import.of(node, alias) for alias in node.names):
                     if entry.level or not is_standard(entry.module):
-                        raise BundleError(f"{place}: an import inside a function is not carried; move it to the top of the file")
+                        raise BundleError(
+                            f"{place}: an import inside a function is not carried; move it to the top of the file"
+                        )
                     check_allowed(entry, place, trusted=self.trusted)
 
     def _source(self, name: str, place: str) -> Source:
         if name not in self._sources:
             module = sys.modules.get(name)
             if module is None:
-                raise BundleError(f"{place}: the module {name!r} is not loaded, so nothing can be carried from it")
+                raise BundleError(
+                    f"{place}: the module {name!r} is not loaded, so nothing can be carried from it"
+                )
             mine = {start.partition(".")[0] for start in self._starts}
-            if is_installed(getattr(module, "__file__", None) or "") and name.partition(".")[0] not in mine | _OURS:
-                raise BundleError(f"{place}: {name!r} is an installed package, not part of your code; a bundle cannot carry it")
+            if (
+                is_installed(getattr(module, "__file__", None) or "")
+                and name.partition(".")[0] not in mine | _OURS
+            ):
+                raise BundleError(
+                    f"{place}: {name!r} is an installed package, not part of your code; a bundle cannot carry it"
+                )
             self._sources[name] = read_source(module)
         return self._sources[name]
 
     def _claim(self, name: str, origin: Origin) -> None:
         if name in self.reserved:
-            raise BundleError(f"{origin.place}: {name!r} is a name that every bundle uses itself; rename yours")
+            raise BundleError(
+                f"{origin.place}: {name!r} is a name that every bundle uses itself; rename yours"
+            )
         known = self._origins.setdefault(name, origin)
         if known.identity != origin.identity:
-            raise BundleError(f"two things are named {name!r}, at {known.place} and at {origin.place}; a bundle is one file: rename one")
+            raise BundleError(
+                f"two things are named {name!r}, at {known.place} and at {origin.place}; a bundle is one file: rename one"
+            )
 
     def _ordered(self) -> list[str]:
         """Return the modules in the order in which Python would have finished importing them."""
@@ -203,11 +271,21 @@ class Carrier:
 
 
 def _imports_of(statement: Statement, name: str) -> Iterator[tuple[ImportNode, ast.alias]]:
-    """Yield the imports that bind *name*, those for type checkers included: annotations are carried too."""
+    """Yield the imports that bind *name*, those for type checkers included: annotations are carried
+    too.
+    """
     for node in statement.nodes:
-        for part in node.body if isinstance(node, ast.If) and not node.orelse and "TYPE_CHECKING" in ast.dump(node.test) else (node,):
+        for part in (
+            node.body
+            if isinstance(node, ast.If)
+            and not node.orelse
+            and "TYPE_CHECKING" in ast.dump(node.test)
+            else (node,)
+        ):
             if isinstance(part, ImportNode):
-                yield from ((part, alias) for alias in part.names if Import.of(part, alias).bound == name)
+                yield from (
+                    (part, alias) for alias in part.names if Import.of(part, alias).bound == name
+                )
 
 
 def _absolute(source: Source, entry: Import, place: str) -> str:

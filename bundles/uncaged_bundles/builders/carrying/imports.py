@@ -1,4 +1,6 @@
-"""A bundle's import lines are sorted and stand once each, and whatever is not in the pure part of the standard library is refused."""
+"""A bundle's import lines are sorted and stand once each, and whatever is not in the pure part of
+the standard library is refused.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from uncaged_bundles.validation.modules import advice
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Import:
-    """One name that an import binds. name: empty for ``import module``. level: the dots before the module."""
+    """One name that an import binds. name: empty for ``import module``. level: the dots before the
+    module.
+    """
 
     level: int
     module: str
@@ -40,7 +44,9 @@ class Import:
 
 
 def is_standard(module: str) -> bool:
-    """Return whether *module* is the standard library's, and not a file of the author's with such a name."""
+    """Return whether *module* is the standard library's, and not a file of the author's with such a
+    name.
+    """
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return False
@@ -64,7 +70,9 @@ def check_allowed(entry: Import, place: str, *, trusted: bool) -> None:
 
 
 def write_imports(entries: Iterable[Import]) -> list[str]:
-    """Return the import lines: what Python wants first, whole modules, then names, each in alphabetical order."""
+    """Return the import lines: what Python wants first, whole modules, then names, each in
+    alphabetical order.
+    """
     names: dict[str, list[str]] = {}
     lines = []
     for entry in sorted(set(entries)):
@@ -73,5 +81,13 @@ def write_imports(entries: Iterable[Import]) -> list[str]:
         else:
             lines.append(f"import {entry.spelling}")
     future = names.pop("__future__", [])
-    first = [f"from __future__ import {', '.join(future)}", *([""] if lines or names else [])] if future else []
-    return [*first, *lines, *(f"from {module} import {', '.join(spellings)}" for module, spellings in names.items())]
+    first = (
+        [f"from __future__ import {', '.join(future)}", *([""] if lines or names else [])]
+        if future
+        else []
+    )
+    return [
+        *first,
+        *lines,
+        *(f"from {module} import {', '.join(spellings)}" for module, spellings in names.items()),
+    ]

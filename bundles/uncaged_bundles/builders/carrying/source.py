@@ -1,4 +1,6 @@
-"""A module's source is a list of top-level statements, each with its text, the names that it binds and those that it needs."""
+"""A module's source is a list of top-level statements, each with its text, the names that it binds
+and those that it needs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Statement:
 
     def line_of(self, name: str) -> int:
         """Return the line where *name* is used first, or the statement's own."""
-        lines = [node.lineno for node in self.walk() if isinstance(node, ast.Name) and node.id == name]
+        lines = [
+            node.lineno for node in self.walk() if isinstance(node, ast.Name) and node.id == name
+        ]
         return min(lines, default=self.nodes[0].lineno)
 
     def walk(self) -> Iterator[ast.AST]:
@@ -68,7 +72,8 @@ def read_source(module: ModuleType) -> Source:
     """Read the source of a loaded module.
 
     Raises:
-        BundleError: there is no source text (compiled code, a prompt), or it is no longer the text that was loaded.
+        BundleError: there is no source text (compiled code, a prompt), or it is no longer the text
+            that was loaded.
     """
     name = module.__name__
     try:
@@ -76,9 +81,13 @@ def read_source(module: ModuleType) -> Source:
             text = file.read()
         tree = ast.parse(text)
     except (OSError, TypeError) as exc:
-        raise BundleError(f"the module {name!r} has no source text to carry; define what the moderator names in a file") from exc
+        raise BundleError(
+            f"the module {name!r} has no source text to carry; define what the moderator names in a file"
+        ) from exc
     except SyntaxError as exc:
-        raise BundleError(f"{module.__file__}:{exc.lineno}: {exc.msg}; the file has changed since it was loaded") from exc
+        raise BundleError(
+            f"{module.__file__}:{exc.lineno}: {exc.msg}; the file has changed since it was loaded"
+        ) from exc
     statements = tuple(_statements(tree, text.split("\n")))
     bindings: dict[str, tuple[Statement, ...]] = {}
     for statement in statements:
@@ -86,7 +95,9 @@ def read_source(module: ModuleType) -> Source:
             bindings[bound] = (*bindings.get(bound, ()), statement)
     package = module.__spec__.parent if module.__spec__ else module.__package__
     path = _shown(module.__file__ or name)
-    return Source(name=name, path=path, package=package or "", statements=statements, bindings=bindings)
+    return Source(
+        name=name, path=path, package=package or "", statements=statements, bindings=bindings
+    )
 
 
 def _shown(path: str) -> str:
@@ -97,12 +108,25 @@ def _shown(path: str) -> str:
 
 def _statements(tree: ast.Module, lines: list[str]) -> Iterator[Statement]:
     for index, nodes in enumerate(_by_line(tree.body)):
-        first = min([nodes[0].lineno, *(decorator.lineno for decorator in getattr(nodes[0], "decorator_list", ()))])
+        first = min(
+            [
+                nodes[0].lineno,
+                *(decorator.lineno for decorator in getattr(nodes[0], "decorator_list", ())),
+            ]
+        )
         last = nodes[-1].end_lineno
         binds, needs = _names("\n".join(lines[first - 1 : last]))
-        while first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("#!"):
+        while (
+            first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("#!")
+        ):
             first -= 1
-        yield Statement(index=index, nodes=nodes, text="\n".join(lines[first - 1 : last]), binds=binds, needs=needs)
+        yield Statement(
+            index=index,
+            nodes=nodes,
+            text="\n".join(lines[first - 1 : last]),
+            binds=binds,
+            needs=needs,
+        )
 
 
 def _by_line(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ...]]:
@@ -117,13 +141,25 @@ def _by_line(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ...]]:
 
 
 def _names(code: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names that *code*, a top-level statement, binds, and those that it takes from outside."""
+    """Return the names that *code*, a top-level statement, binds, and those that it takes from
+    outside.
+    """
     top = symtable.symtable(code, "<statement>", "exec")
-    binds = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    binds = {
+        symbol.get_name()
+        for symbol in top.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
     needs = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
     pending = top.get_children()
     while pending:
         table = pending.pop()
         pending.extend(table.get_children())
-        needs |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
-    return tuple(sorted(binds)), tuple(sorted(name for name in needs - binds if not name.startswith(".")))
+        needs |= {
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_global() and symbol.is_referenced()
+        }
+    return tuple(sorted(binds)), tuple(
+        sorted(name for name in needs - binds if not name.startswith("."))
+    )

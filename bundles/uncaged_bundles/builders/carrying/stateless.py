@@ -1,4 +1,6 @@
-"""A carried statement keeps nothing between calls, so that a function's answer depends on what it is given alone."""
+"""A carried statement keeps nothing between calls, so that a function's answer depends on what it
+is given alone.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,15 @@ from .source import Source, Statement
 
 
 def check_stateless(statement: Statement, source: Source) -> None:
-    """Refuse ``global`` and defaults that are computed or can change; both live on from one call to the next."""
+    """Refuse ``global`` and defaults that are computed or can change; both live on from one call to
+    the next.
+    """
     for node in statement.walk():
         if isinstance(node, ast.Global):
             names = ", ".join(map(repr, node.names))
-            raise BundleError(f"{source.place(node.lineno)}: 'global' for {names}: nothing is kept between calls; derive it from ctx.steps")
+            raise BundleError(
+                f"{source.place(node.lineno)}: 'global' for {names}: nothing is kept between calls; derive it from ctx.steps"
+            )
     for arguments in _outer_arguments(statement):
         for argument, default in _defaults(arguments):
             if not _is_constant(default):
@@ -31,15 +37,25 @@ def _outer_arguments(statement: Statement) -> Iterator[ast.arguments]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.args
         elif isinstance(node, ast.ClassDef):
-            yield from (member.args for member in node.body if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef))
+            yield from (
+                member.args
+                for member in node.body
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef)
+            )
         else:
             yield from (part.args for part in ast.walk(node) if isinstance(part, ast.Lambda))
 
 
 def _defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
     positional = [*arguments.posonlyargs, *arguments.args]
-    yield from zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    yield from ((argument, default) for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default)
+    yield from zip(
+        positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True
+    )
+    yield from (
+        (argument, default)
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default
+    )
 
 
 def _is_constant(node: ast.expr) -> bool:

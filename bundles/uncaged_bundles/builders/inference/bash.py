@@ -1,4 +1,5 @@
-"""Inference for bash: the parameters that a script reads (``getopts``, ``$1``, ``$PARAM_NAME``) and the programs that it starts.
+"""Inference for bash: the parameters that a script reads (``getopts``, ``$1``, ``$PARAM_NAME``) and
+the programs that it starts.
 
 The syntax tree is tree-sitter's; a script with syntax errors gives what can be recognised of it.
 """
@@ -24,7 +25,21 @@ _BUILTIN_WORDS = """
     unalias unset until wait while . : [ [[ ]] ] { } !
 """
 BUILTINS = frozenset(_BUILTIN_WORDS.split())
-CARRIERS = frozenset({"sudo", "env", "nohup", "nice", "xargs", "command", "exec", "time", "timeout", "stdbuf", "builtin"})
+CARRIERS = frozenset(
+    {
+        "sudo",
+        "env",
+        "nohup",
+        "nice",
+        "xargs",
+        "command",
+        "exec",
+        "time",
+        "timeout",
+        "stdbuf",
+        "builtin",
+    }
+)
 """Commands whose first plain argument is the name of another command."""
 SHELLS = frozenset({"bash", "sh", "dash"})
 FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -36,7 +51,9 @@ _OPTIONAL_SIGNS = (":-", "-", ":=", "=")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion:
-    """One ``$name`` or ``${name:-default}``. variable: the one that it is assigned to, if it is the whole value."""
+    """One ``$name`` or ``${name:-default}``. variable: the one that it is assigned to, if it is the
+    whole value.
+    """
 
     name: str
     sign: str
@@ -57,27 +74,44 @@ def parameters(text: str) -> list[Guess]:
         found[guess.name] = guess
     if not any(guess.flag for guess in found.values()):
         places: dict[int, Guess] = {}
-        for expansion in sorted(outside, key=lambda one: not one.variable):  # an assignment names a place best
+        for expansion in sorted(
+            outside, key=lambda one: not one.variable
+        ):  # an assignment names a place best
             if expansion.name.isdecimal() and (place := int(expansion.name)) > 0:
-                places.setdefault(place, _guess(expansion.variable.lower() or f"argument{place}", expansion, place))
-        for place in range(1, max(places, default=0) + 1):  # a place between two that are read has to be filled, too
+                places.setdefault(
+                    place,
+                    _guess(expansion.variable.lower() or f"argument{place}", expansion, place),
+                )
+        for place in range(
+            1, max(places, default=0) + 1
+        ):  # a place between two that are read has to be filled, too
             guess = places.get(place) or Guess(name=f"argument{place}", required=True, place=place)
             found.setdefault(guess.name, guess)
     return list(found.values())
 
 
 def reads_all_arguments(text: str) -> bool:
-    """Return whether the script takes its arguments as a list: ``$@``, ``$*`` or ``shift``, outside its functions."""
+    """Return whether the script takes its arguments as a list: ``$@``, ``$*`` or ``shift``, outside
+    its functions.
+    """
     if any(expansion.name in ("@", "*") for expansion in _expansions(text, in_functions=False)):
         return True
     return any(name == "shift" for name, _ in _commands(text, in_functions=False))
 
 
 def commands(text: str) -> set[str]:
-    """Return the programs that the script seems to start; its own functions and bash's own commands are none."""
-    defined = (node.child_by_field_name("name") for node in _nodes(text) if node.type == "function_definition")
+    """Return the programs that the script seems to start; its own functions and bash's own commands
+    are none.
+    """
+    defined = (
+        node.child_by_field_name("name")
+        for node in _nodes(text)
+        if node.type == "function_definition"
+    )
     functions = {_text(node) for node in defined if node is not None}
-    started = {program for name, arguments in _commands(text) for program in _started(name, arguments)}
+    started = {
+        program for name, arguments in _commands(text) for program in _started(name, arguments)
+    }
     return started - BUILTINS - functions
 
 
@@ -99,7 +133,12 @@ def _started(name: str, arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _is_option(word: str) -> bool:
-    return word.startswith("-") or word[:1].isdigit() or word == "{}" or _ASSIGNMENT.match(word) is not None
+    return (
+        word.startswith("-")
+        or word[:1].isdigit()
+        or word == "{}"
+        or _ASSIGNMENT.match(word) is not None
+    )
 
 
 def _guess(name: str, expansion: Expansion, place: int | None = None) -> Guess:
@@ -111,35 +150,53 @@ def _guess(name: str, expansion: Expansion, place: int | None = None) -> Guess:
         default = {"true": True, "false": False}.get(word, default)
         if default == "" and place is None:
             default = None
-    return Guess(name=name, kind=kind_of(name, default), required=not optional, default=default, place=place)
+    return Guess(
+        name=name, kind=kind_of(name, default), required=not optional, default=default, place=place
+    )
 
 
 def _options(text: str) -> Iterator[Guess]:
-    """Yield the options of ``getopts``, named after the variable that each one's branch sets first."""
+    """Yield the options of ``getopts``, named after the variable that each one's branch sets
+    first.
+    """
     named: dict[str, str] = {}
     for node in _nodes(text):
         value = node.child_by_field_name("value") if node.type == "case_item" else None
-        variable = next((child for child in _below([node]) if child.type == "variable_assignment"), None) if value else None
+        variable = (
+            next((child for child in _below([node]) if child.type == "variable_assignment"), None)
+            if value
+            else None
+        )
         if value is not None and variable is not None:
             named.setdefault(_text(value), _text(variable).partition("=")[0].lower())
     for name, arguments in _commands(text):
         if name == "getopts" and arguments:
             for letter, colon in re.findall(r"([A-Za-z0-9])(:?)", arguments[0].lstrip(":")):
                 option = named.get(letter, letter)
-                yield Guess(name=option, kind=kind_of(option) if colon else "boolean", flag=f"-{letter}", switch=not colon)
+                yield Guess(
+                    name=option,
+                    kind=kind_of(option) if colon else "boolean",
+                    flag=f"-{letter}",
+                    switch=not colon,
+                )
 
 
 def _expansions(text: str, *, in_functions: bool) -> Iterator[Expansion]:
     for node in _nodes(text, in_functions=in_functions):
         if node.type not in ("simple_expansion", "expansion"):
             continue
-        place = next((n for n, child in enumerate(node.children) if child.type.endswith("variable_name")), None)
+        place = next(
+            (n for n, child in enumerate(node.children) if child.type.endswith("variable_name")),
+            None,
+        )
         if place is None:
             continue
         rest = node.children[place + 1 :]
         sign = _text(rest[0]) if rest and rest[0].type != "}" else ""
         default = b"".join(child.text or b"" for child in rest[1:] if child.type != "}").decode()
-        yield Expansion(name=_text(node.children[place]), sign=sign, default=default, variable=_assigned(node))
+        yield Expansion(
+            name=_text(node.children[place]), sign=sign, default=default, variable=_assigned(node)
+        )
 
 
 def _assigned(node: Node) -> str:
@@ -162,7 +219,9 @@ def _commands(text: str, *, in_functions: bool = True) -> Iterator[tuple[str, tu
 
 
 def _nodes(text: str, *, in_functions: bool = True) -> Iterator[Node]:
-    """Yield the nodes of a script in order, those of scripts inside it included: ``sh -c '…'`` and a shell's here document."""
+    """Yield the nodes of a script in order, those of scripts inside it included: ``sh -c '…'`` and
+    a shell's here document.
+    """
     left_out = {"heredoc_body"} if in_functions else {"heredoc_body", "function_definition"}
     pending = [text]
     while pending:
@@ -181,18 +240,26 @@ def _inner_scripts(node: Node) -> Iterator[str]:
                 yield words[words.index("-c") + 1]
         case "redirected_statement":
             command = node.child_by_field_name("body")
-            name = command.child_by_field_name("name") if command is not None and command.type == "command" else None
+            name = (
+                command.child_by_field_name("name")
+                if command is not None and command.type == "command"
+                else None
+            )
             for redirect in (child for child in node.children if child.type == "heredoc_redirect"):
                 parts = {child.type: _text(child) for child in redirect.children}
                 body = parts.get("heredoc_body", "")
                 if name is not None and _plain(name).rpartition("/")[2] in SHELLS:
                     yield body
                 elif not parts.get("heredoc_start", "").startswith(("'", '"', "\\")):
-                    yield 'echo "' + body.replace('"', " ") + '"'  # bash expands it like text in double quotes
+                    yield (
+                        'echo "' + body.replace('"', " ") + '"'
+                    )  # bash expands it like text in double quotes
 
 
 def _below(nodes: Iterable[Node], into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
-    """Yield nodes in the order of the text, each before its children. into: says whether the children follow."""
+    """Yield nodes in the order of the text, each before its children. into: says whether the
+    children follow.
+    """
     stack = list(nodes)
     while stack:
         node = stack.pop()

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Guess:
     """A parameter that a script seems to take.
 
-    flag: it stands behind this word on the command line. switch: the flag alone says yes. place: its place there, from 1, without a flag.
+    flag: it stands behind this word on the command line. switch: the flag alone says yes. place:
+    its place there, from 1, without a flag.
     Neither: it is read from the environment.
     """
 
@@ -25,7 +26,12 @@ class Guess:
 
     def fields(self) -> dict[str, object]:
         """The parameter as a recipe has it."""
-        fields: dict[str, object] = {"name": self.name, "type": self.kind, "required": self.required, "description": self.description}
+        fields: dict[str, object] = {
+            "name": self.name,
+            "type": self.kind,
+            "required": self.required,
+            "description": self.description,
+        }
         if self.default is not None:
             fields["default"] = self.default
         if self.allowed:

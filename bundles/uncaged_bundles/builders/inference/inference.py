@@ -1,7 +1,8 @@
-"""Inference of a script's parameters, command line and programs from its text, for a person to confirm.
+"""Inference of a script's parameters, command line and programs from its text, for a person to
+confirm.
 
-Nothing is run: ``param()`` in PowerShell, ``argparse``, ``click`` and ``sys.argv`` in Python, ``getopts``, ``$1`` and ``$PARAM_NAME`` in
-bash.
+Nothing is run: ``param()`` in PowerShell, ``argparse``, ``click`` and ``sys.argv`` in Python,
+``getopts``, ``$1`` and ``$PARAM_NAME`` in bash.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ _READERS = {
     "python": infer_python.parameters,
     "powershell": infer_powershell.parameters,
 }
-_COMMANDS = {"bash": infer_bash.commands, "python": infer_python.commands, "powershell": infer_powershell.commands}
+_COMMANDS = {
+    "bash": infer_bash.commands,
+    "python": infer_python.commands,
+    "powershell": infer_powershell.commands,
+}
 
 _SAY = "list script.arguments, which say what stands on the command line"
 
@@ -40,7 +45,9 @@ class Inferred:
 def infer_parameters(language: str, text: str) -> Inferred:
     """Return the parameters that a script seems to take."""
     guesses = _READERS[language](text)
-    return Inferred(parameters=tuple(guess.fields() for guess in guesses), arguments=_command_line(guesses))
+    return Inferred(
+        parameters=tuple(guess.fields() for guess in guesses), arguments=_command_line(guesses)
+    )
 
 
 def infer_commands(language: str, text: str) -> tuple[str, ...]:
@@ -48,10 +55,13 @@ def infer_commands(language: str, text: str) -> tuple[str, ...]:
     return tuple(sorted(_COMMANDS[language](text)))
 
 
-def infer_arguments(language: str, text: str, parameters: Mapping[str, object]) -> tuple[object, ...]:
+def infer_arguments(
+    language: str, text: str, parameters: Mapping[str, object]
+) -> tuple[object, ...]:
     """Return the command line that hands declared parameters to a script.
 
-    An option gets the parameter of its name. The n-th place gets the parameter that the script's own variable names, else the n-th one.
+    An option gets the parameter of its name. The n-th place gets the parameter that the script's
+    own variable names, else the n-th one.
 
     Raises:
         BundleError: a place that the script needs has no parameter, or could have two.
@@ -60,9 +70,19 @@ def infer_arguments(language: str, text: str, parameters: Mapping[str, object]) 
     declared = [str(name) for name in properties] if isinstance(properties, Mapping) else []
     guesses = _READERS[language](text)
     named = {name.lower(): name for name in declared}
-    options = [replace(guess, name=named[guess.name.lower()]) for guess in guesses if guess.flag and guess.name.lower() in named]
-    from_environment = {guess.name.lower() for guess in guesses if not guess.flag and guess.place is None}
-    unread = [name for name in declared if name.lower() not in from_environment | {option.name.lower() for option in options}]
+    options = [
+        replace(guess, name=named[guess.name.lower()])
+        for guess in guesses
+        if guess.flag and guess.name.lower() in named
+    ]
+    from_environment = {
+        guess.name.lower() for guess in guesses if not guess.flag and guess.place is None
+    }
+    unread = [
+        name
+        for name in declared
+        if name.lower() not in from_environment | {option.name.lower() for option in options}
+    ]
     places = {guess.place: guess for guess in guesses if guess.place is not None}
     bound = _bind_places(places, declared, unread)
     if language == "bash" and infer_bash.reads_all_arguments(text):
@@ -71,7 +91,9 @@ def infer_arguments(language: str, text: str, parameters: Mapping[str, object]) 
     return (*_command_line(options), *({"param": name} for name in bound))
 
 
-def _bind_places(places: Mapping[int, Guess], declared: Sequence[str], unread: Sequence[str]) -> list[str]:
+def _bind_places(
+    places: Mapping[int, Guess], declared: Sequence[str], unread: Sequence[str]
+) -> list[str]:
     """Return the parameter of each place, place 1 first."""
     named = {name.lower(): name for name in declared}
     bound: list[str] = []
@@ -83,9 +105,13 @@ def _bind_places(places: Mapping[int, Guess], declared: Sequence[str], unread: S
         if name is None and not guess.required:
             return bound
         if name is None:
-            raise BundleError(f"the script reads ${place}, and there is no parameter for it; declare one, or list script.arguments")
+            raise BundleError(
+                f"the script reads ${place}, and there is no parameter for it; declare one, or list script.arguments"
+            )
         if name in bound:
-            raise BundleError(f"the script reads ${place}, and its parameter would be {name!r}, as that of a place before it; {_SAY}")
+            raise BundleError(
+                f"the script reads ${place}, and its parameter would be {name!r}, as that of a place before it; {_SAY}"
+            )
         if guess.name.lower() not in named and by_order_unread not in (by_order, None):
             raise BundleError(
                 f"the script reads ${place}, which may be {by_order!r} (by the order of the parameters) or {by_order_unread!r} "
@@ -96,16 +122,28 @@ def _bind_places(places: Mapping[int, Guess], declared: Sequence[str], unread: S
 
 
 def _refuse_gaps(bound: Sequence[str], parameters: Mapping[str, object]) -> None:
-    """Refuse a parameter that may be absent before one that is given: the places after it would move."""
+    """Refuse a parameter that may be absent before one that is given: the places after it would
+    move.
+    """
     properties, required = parameters.get("properties", {}), parameters.get("required", [])
     for name, after in pairwise(bound):
         schema = properties.get(name) if isinstance(properties, Mapping) else None
-        if name not in (required if isinstance(required, list) else []) and not (isinstance(schema, Mapping) and "default" in schema):
-            raise BundleError(f"the parameter {name!r} may be absent and stands before {after!r} on the command line; give it a default")
+        if name not in (required if isinstance(required, list) else []) and not (
+            isinstance(schema, Mapping) and "default" in schema
+        ):
+            raise BundleError(
+                f"the parameter {name!r} may be absent and stands before {after!r} on the command line; give it a default"
+            )
 
 
 def _command_line(guesses: Sequence[Guess]) -> tuple[object, ...]:
     """Flags first, then what has a place of its own."""
-    flags = [{"param": guess.name, "flag": guess.flag, **({"switch": True} if guess.switch else {})} for guess in guesses if guess.flag]
-    placed = sorted((guess for guess in guesses if guess.place is not None), key=lambda guess: guess.place or 0)
+    flags = [
+        {"param": guess.name, "flag": guess.flag, **({"switch": True} if guess.switch else {})}
+        for guess in guesses
+        if guess.flag
+    ]
+    placed = sorted(
+        (guess for guess in guesses if guess.place is not None), key=lambda guess: guess.place or 0
+    )
     return (*flags, *({"param": guess.name} for guess in placed))

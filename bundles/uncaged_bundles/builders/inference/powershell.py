@@ -1,4 +1,6 @@
-"""What a PowerShell script takes and needs, by its text: the ``param()`` block and the names of cmdlets."""
+"""What a PowerShell script takes and needs, by its text: the ``param()`` block and the names of
+cmdlets.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,23 @@ from collections.abc import Iterator
 from .guess import Guess, kind_of
 
 _CMDLET = re.compile(r"(?<![\w$.-])([A-Z][A-Za-z]+-[A-Z][A-Za-z0-9]+)\b")
-_TYPES = {"int": "number", "int32": "number", "int64": "number", "long": "number", "double": "number", "float": "number"}
+_TYPES = {
+    "int": "number",
+    "int32": "number",
+    "int64": "number",
+    "long": "number",
+    "double": "number",
+    "float": "number",
+}
 _TYPES |= {"bool": "boolean", "switch": "boolean", "string": "string"}
 
 
 def parameters(text: str) -> list[Guess]:
     """Return what the script's own ``param()`` declares."""
     code = _without_comments(text)
-    found = re.search(r"(?:^|\n)\s*(?:\[CmdletBinding\([^)]*\)\]\s*)?param\s*\(", code, re.IGNORECASE)
+    found = re.search(
+        r"(?:^|\n)\s*(?:\[CmdletBinding\([^)]*\)\]\s*)?param\s*\(", code, re.IGNORECASE
+    )
     if found is None:
         return []
     return [guess for part in _parts(code[found.end() :]) if (guess := _declared(part)) is not None]
@@ -29,7 +40,9 @@ def commands(text: str) -> set[str]:
 
 
 def _without_comments(text: str) -> str:
-    return re.sub(r"(^|\s)#.*$", r"\1", re.sub(r"<#.*?#>", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    return re.sub(
+        r"(^|\s)#.*$", r"\1", re.sub(r"<#.*?#>", "", text, flags=re.DOTALL), flags=re.MULTILINE
+    )
 
 
 def _blanked(code: str) -> str:

@@ -1,4 +1,6 @@
-"""What a Python script takes and needs, by its syntax tree: ``argparse``, ``click``, ``sys.argv``, ``PARAM_NAME``, and what it starts."""
+"""What a Python script takes and needs, by its syntax tree: ``argparse``, ``click``, ``sys.argv``,
+``PARAM_NAME``, and what it starts.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,27 @@ from collections.abc import Iterator
 from . import bash as infer_bash
 from .guess import Guess, kind_of
 
-_KINDS = {"int": "number", "float": "number", "bool": "boolean", "str": "string", "Path": "path", "INT": "number", "FLOAT": "number"}
-_STARTERS = frozenset({"run", "Popen", "call", "check_call", "check_output", "execvp", "execv", "create_subprocess_exec"})
+_KINDS = {
+    "int": "number",
+    "float": "number",
+    "bool": "boolean",
+    "str": "string",
+    "Path": "path",
+    "INT": "number",
+    "FLOAT": "number",
+}
+_STARTERS = frozenset(
+    {
+        "run",
+        "Popen",
+        "call",
+        "check_call",
+        "check_output",
+        "execvp",
+        "execv",
+        "create_subprocess_exec",
+    }
+)
 _SHELLS = frozenset({"system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"})
 
 
@@ -49,7 +70,11 @@ def commands(text: str) -> set[str]:
             first = first.elts[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 found.add(first.value.rpartition("/")[2])
-        elif call.name in _SHELLS | _STARTERS and isinstance(first, ast.Constant) and isinstance(first.value, str):
+        elif (
+            call.name in _SHELLS | _STARTERS
+            and isinstance(first, ast.Constant)
+            and isinstance(first.value, str)
+        ):
             found |= infer_bash.commands(first.value) | ({"sh"} if call.name in _SHELLS else set())
     return found - {"python", "python3"}
 
@@ -62,7 +87,11 @@ class _Call:
         self.name = name
 
     def texts(self) -> list[str]:
-        return [str(arg.value) for arg in self.node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        return [
+            str(arg.value)
+            for arg in self.node.args
+            if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+        ]
 
     def keyword(self, name: str) -> ast.expr | None:
         return next((keyword.value for keyword in self.node.keywords if keyword.arg == name), None)
@@ -85,7 +114,13 @@ def _parse(text: str) -> ast.Module | None:
 def _calls(tree: ast.Module) -> Iterator[_Call]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+            name = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else node.func.id
+                if isinstance(node.func, ast.Name)
+                else ""
+            )
             yield _Call(node, name)
 
 
@@ -96,12 +131,18 @@ def _declared(call: _Call, place: int) -> Guess | None:
         return None
     flag = max(flags, key=len, default="")
     dest = call.constant("dest")
-    named = next((word for word in words if not word.startswith("-")), "") if call.name != "add_argument" or not flags else ""
+    named = (
+        next((word for word in words if not word.startswith("-")), "")
+        if call.name != "add_argument" or not flags
+        else ""
+    )
     name = dest if isinstance(dest, str) else named or flag.lstrip("-")
     switch = call.constant("action") == "store_true" or call.constant("is_flag") is True
     default, choices = call.constant("default"), call.constant("choices")
     shown = default if isinstance(default, str | int | float | bool) else None
-    required = call.constant("required") is True or (not flags and call.constant("nargs") not in ("?", "*") and shown is None)
+    required = call.constant("required") is True or (
+        not flags and call.constant("nargs") not in ("?", "*") and shown is None
+    )
     description = call.constant("help")
     kind = "boolean" if switch else _kind(call.keyword("type"), name, shown)
     return Guess(
@@ -119,7 +160,11 @@ def _declared(call: _Call, place: int) -> Guess | None:
 
 def _kind(node: ast.expr | None, name: str, default: object) -> str:
     match node:
-        case ast.Name(id=word) | ast.Attribute(attr=word) | ast.Call(func=ast.Name(id=word) | ast.Attribute(attr=word)):
+        case (
+            ast.Name(id=word)
+            | ast.Attribute(attr=word)
+            | ast.Call(func=ast.Name(id=word) | ast.Attribute(attr=word))
+        ):
             return _KINDS.get(word, kind_of(name, default))
         case _:
             return kind_of(name, default)
@@ -131,9 +176,13 @@ def _read_directly(tree: ast.Module) -> tuple[list[str], set[int]]:
     places: set[int] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(text)) if text.startswith("PARAM_") and text[6:].isidentifier():
+            case ast.Constant(value=str(text)) if (
+                text.startswith("PARAM_") and text[6:].isidentifier()
+            ):
                 names[text[6:].lower()] = None
-            case ast.Subscript(value=ast.Attribute(attr="argv"), slice=ast.Constant(value=int(place))) if place > 0:
+            case ast.Subscript(
+                value=ast.Attribute(attr="argv"), slice=ast.Constant(value=int(place))
+            ) if place > 0:
                 places.add(place)
             case _:
                 pass

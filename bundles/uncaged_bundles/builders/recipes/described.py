@@ -11,7 +11,9 @@ from uncaged_bundles.names import parse_flow_name
 from .flows import RecipeFlow
 
 
-def describe(flow: RecipeFlow, *, kind: str, policy: Mapping[str, object], **more: object) -> dict[str, object]:
+def describe(
+    flow: RecipeFlow, *, kind: str, policy: Mapping[str, object], **more: object
+) -> dict[str, object]:
     """Return the descriptor of a flow that was made from a recipe."""
     try:
         parse_flow_name(flow.name)

@@ -1,4 +1,6 @@
-"""A flow that is no role workflow is one of these three before it is built, be it read from a recipe, a script file or a bundle."""
+"""A flow that is no role workflow is one of these three before it is built, be it read from a
+recipe, a script file or a bundle.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,10 @@ from dataclasses import dataclass
 class RecipeFlow:
     """What all have.
 
-    parameters: JSON Schema. patterns: sentences that mean this flow; aliases: those of them that are one person's own words.
-    examples: mappings with ``sentence``, perhaps ``params`` and ``success``. source: where it comes from.
+    parameters: JSON Schema. patterns: sentences that mean this flow; aliases: those of them that
+    are one person's own words.
+    examples: mappings with ``sentence``, perhaps ``params`` and ``success``. source: where it comes
+    from.
     notes: what was assumed while it was read; for the person who adds it.
     """
 
@@ -30,8 +34,10 @@ class RecipeFlow:
 class ScriptFlow(RecipeFlow):
     """One script of the operating system.
 
-    form: what it prints: text, json, objects or table. arguments: its command line, see ``carried.script.drive_script``.
-    repeat: it may be run a second time when a crash leaves open whether it ran. policy: the limits of its script effect.
+    form: what it prints: text, json, objects or table. arguments: its command line, see
+    ``carried.script.drive_script``.
+    repeat: it may be run a second time when a crash leaves open whether it ran. policy: the limits
+    of its script effect.
     """
 
     language: str
@@ -44,7 +50,9 @@ class ScriptFlow(RecipeFlow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFlow(RecipeFlow):
-    """A Python script, ``async def execute(api, params)``. policy: None to have it inferred from the steps that the script names."""
+    """A Python script, ``async def execute(api, params)``. policy: None to have it inferred from
+    the steps that the script names.
+    """
 
     script: str
     policy: Mapping[str, object] | None = None

@@ -1,6 +1,8 @@
-"""A sentence pattern that passes here can be read by whoever matches sentences later, and names only parameters that the flow has.
+"""A sentence pattern that passes here can be read by whoever matches sentences later, and names
+only parameters that the flow has.
 
-``(list | show) (the)? files in $(path:wildcard)``: words, choices, optional ones, and parameters. ``$(name:wildcard)`` takes any words,
+``(list | show) (the)? files in $(path:wildcard)``: words, choices, optional ones, and parameters.
+``$(name:wildcard)`` takes any words,
 ``$(name:number)`` a number; a ``?`` behind one makes it optional.
 """
 
@@ -14,16 +16,24 @@ from uncaged_bundles.shapes import Path, ShapeError
 MAX_CHARACTERS = 1000
 MAX_DEPTH = 16
 KINDS = ("wildcard", "number", "word", "string", "path")
-_TOKEN = re.compile(r"(?P<space>\s+)|(?P<capture>\$\((?P<inner>[^()]*)\)\??)|(?P<mark>\)\?|[()|])|(?P<word>[^\s()|$?]+)")
+_TOKEN = re.compile(
+    r"(?P<space>\s+)|(?P<capture>\$\((?P<inner>[^()]*)\)\??)|(?P<mark>\)\?|[()|])|(?P<word>[^\s()|$?]+)"
+)
 _CAPTURE = re.compile(r"\$\(\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(?::\s*([A-Za-z]+)\s*)?\)\??")
 
 
 def check_pattern(pattern: str, parameters: Collection[str], path: Path) -> None:
-    """Refuse a pattern that cannot be read, is empty, or names what is no parameter; the message has the column."""
+    """Refuse a pattern that cannot be read, is empty, or names what is no parameter; the message
+    has the column.
+    """
     if len(pattern) > MAX_CHARACTERS:
-        raise ShapeError(path, f"has {len(pattern)} characters; a pattern has at most {MAX_CHARACTERS}")
+        raise ShapeError(
+            path, f"has {len(pattern)} characters; a pattern has at most {MAX_CHARACTERS}"
+        )
     known = {name.lower() for name in parameters}
-    filled = [False]  # one for each open group: whether something stands in it that cannot be missing
+    filled = [
+        False
+    ]  # one for each open group: whether something stands in it that cannot be missing
     for column, kind, text in _tokens(pattern, path):
         if kind == "capture":
             _check_capture(text, known, path, column)
@@ -36,14 +46,21 @@ def check_pattern(pattern: str, parameters: Collection[str], path: Path) -> None
     if len(filled) > 1:
         raise ShapeError(path, f"{len(filled) - 1} '(' without a ')'")
     if not filled[0]:
-        raise ShapeError(path, "matches nothing: at least one word or parameter must stand in it that is not optional")
+        raise ShapeError(
+            path,
+            "matches nothing: at least one word or parameter must stand in it that is not optional",
+        )
 
 
 def _open_or_close(mark: str, filled: list[bool]) -> str | None:
     """Take in one mark; returns what is wrong with it."""
     if mark == "(":
         filled.append(False)
-        return f"groups stand in one another at most {MAX_DEPTH} deep" if len(filled) > MAX_DEPTH else None
+        return (
+            f"groups stand in one another at most {MAX_DEPTH} deep"
+            if len(filled) > MAX_DEPTH
+            else None
+        )
     if not filled[-1] and (mark == "|" or len(filled) > 1):
         return f"nothing stands before this {mark[0]!r}"
     if mark == "|":
@@ -61,18 +78,34 @@ def _tokens(pattern: str, path: Path) -> Iterator[tuple[int, str, str]]:
     while place < len(pattern):
         found = _TOKEN.match(pattern, place)
         if found is None:
-            raise ShapeError(path, f"column {place + 1}: {pattern[place]!r} has no meaning here; optional is written (word)?")
+            raise ShapeError(
+                path,
+                f"column {place + 1}: {pattern[place]!r} has no meaning here; optional is written (word)?",
+            )
         if not found["space"]:
-            yield place + 1, "capture" if found["capture"] else "word" if found["word"] else "mark", found.group()
+            yield (
+                place + 1,
+                "capture" if found["capture"] else "word" if found["word"] else "mark",
+                found.group(),
+            )
         place = found.end()
 
 
 def _check_capture(text: str, known: Collection[str], path: Path, column: int) -> None:
     found = _CAPTURE.fullmatch(text)
     if found is None:
-        raise ShapeError(path, f"column {column}: {text} is no parameter; write $(name:wildcard) or $(name:number)")
+        raise ShapeError(
+            path,
+            f"column {column}: {text} is no parameter; write $(name:wildcard) or $(name:number)",
+        )
     name, kind = found[1], found[2] or "wildcard"
     if kind not in KINDS:
-        raise ShapeError(path, f"column {column}: {kind!r} is no kind of parameter; there are: {', '.join(KINDS)}")
+        raise ShapeError(
+            path,
+            f"column {column}: {kind!r} is no kind of parameter; there are: {', '.join(KINDS)}",
+        )
     if name.lower() not in known:
-        raise ShapeError(path, f"column {column}: there is no parameter {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+        raise ShapeError(
+            path,
+            f"column {column}: there is no parameter {name!r}; there are: {', '.join(sorted(known)) or 'none'}",
+        )

@@ -1,6 +1,8 @@
-"""A recipe's parameters become a JSON Schema, and each rule that cannot hold is refused by itself, with its place.
+"""A recipe's parameters become a JSON Schema, and each rule that cannot hold is refused by itself,
+with its place.
 
-A path is text with ``"format": "path"``; ``"pathMustExist": True`` beside it is checked when a thread starts.
+A path is text with ``"format": "path"``; ``"pathMustExist": True`` beside it is checked when a
+thread starts.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from uncaged_bundles.values import convert, is_a, matches
 
 TYPES = ("string", "number", "integer", "boolean", "path", "array", "object")
 RULES = frozenset({"pattern", "allowedValues", "pathMustExist"})
-KEYS = frozenset({"name", "type", "required", "description", "default", "validation", "valueOptions"})
+KEYS = frozenset(
+    {"name", "type", "required", "description", "default", "validation", "valueOptions"}
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,59}")
 
 
@@ -25,7 +29,10 @@ def write_schema(raw: object, path: Path) -> dict[str, object]:
         ShapeError: with the dotted path of what is wrong.
     """
     if isinstance(raw, dict):
-        raw = [{"name": name, **shapes.mapping(value, (*path, name))} for name, value in shapes.mapping(raw, path).items()]
+        raw = [
+            {"name": name, **shapes.mapping(value, (*path, name))}
+            for name, value in shapes.mapping(raw, path).items()
+        ]
     if not isinstance(raw, list):
         raise ShapeError(path, f"must be a list of parameters, not {shapes.shown(raw)}")
     properties: dict[str, object] = {}
@@ -36,9 +43,16 @@ def write_schema(raw: object, path: Path) -> dict[str, object]:
         shapes.known_keys(fields, KEYS, here)
         name = _name(shapes.required(fields, "name", here), properties, (*here, "name"))
         properties[name] = write_property(fields, here)
-        if shapes.truth(fields.get("required", False), (*here, "required")) and "default" not in fields:
+        if (
+            shapes.truth(fields.get("required", False), (*here, "required"))
+            and "default" not in fields
+        ):
             required.append(name)
-    schema: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
     return {**schema, "required": required} if required else schema
 
 
@@ -55,7 +69,9 @@ def write_property(fields: Mapping[str, object], path: Path) -> dict[str, object
         schema["description"] = description
     if shapes.truth(rules.get("pathMustExist", False), (*path, "validation", "pathMustExist")):
         if kind != "path":
-            raise ShapeError((*path, "validation", "pathMustExist"), f"is for paths; this parameter is a {kind}")
+            raise ShapeError(
+                (*path, "validation", "pathMustExist"), f"is for paths; this parameter is a {kind}"
+            )
         schema["pathMustExist"] = True
     if "pattern" in rules:
         schema["pattern"] = _pattern(rules["pattern"], kind, (*path, "validation", "pattern"))
@@ -63,19 +79,27 @@ def write_property(fields: Mapping[str, object], path: Path) -> dict[str, object
     if allowed is not None:
         schema["enum"] = _allowed(allowed, kind, (*path, "validation", "allowedValues"))
     if fields.get("default") is not None:
-        schema["default"] = _default(convert(fields["default"], kind), kind, schema, (*path, "default"))
+        schema["default"] = _default(
+            convert(fields["default"], kind), kind, schema, (*path, "default")
+        )
     return schema
 
 
 def _name(value: object, known: Mapping[str, object], path: Path) -> str:
     name = shapes.text(value, path)
     if not _NAME.fullmatch(name):
-        raise ShapeError(path, f"{shapes.shown(name)} is no name; it starts with a letter and has at most 60 letters, digits, '-' and '_'")
+        raise ShapeError(
+            path,
+            f"{shapes.shown(name)} is no name; it starts with a letter and has at most 60 letters, digits, '-' and '_'",
+        )
     for other in known:
         if other == name:
             raise ShapeError(path, f"the parameter {name!r} stands twice")
         if other.lower() == name.lower():
-            raise ShapeError(path, f"{name!r} and {other!r} differ only in case, and names are found in any case; rename one")
+            raise ShapeError(
+                path,
+                f"{name!r} and {other!r} differ only in case, and names are found in any case; rename one",
+            )
     return name
 
 
@@ -105,7 +129,10 @@ def _default(value: object, kind: str, schema: Mapping[str, object], path: Path)
         raise ShapeError(path, f"{shapes.shown(value)} is no {kind}")
     allowed = schema.get("enum")
     if isinstance(allowed, Sequence) and value not in allowed:
-        raise ShapeError(path, f"{shapes.shown(value)} is not among the allowed values {', '.join(map(str, allowed))}")
+        raise ShapeError(
+            path,
+            f"{shapes.shown(value)} is not among the allowed values {', '.join(map(str, allowed))}",
+        )
     pattern = schema.get("pattern")
     if isinstance(pattern, str) and not matches(pattern, str(value)):
         raise ShapeError(path, f"{shapes.shown(value)} does not match the pattern {pattern!r}")
@@ -119,7 +146,10 @@ def fields_of(name: str, schema: Mapping[str, object], *, required: bool) -> dic
         "allowedValues": schema.get("enum"),
         "pathMustExist": schema.get("pathMustExist"),
     }
-    fields: dict[str, object] = {"name": name, "type": "path" if schema.get("format") == "path" else schema.get("type", "string")}
+    fields: dict[str, object] = {
+        "name": name,
+        "type": "path" if schema.get("format") == "path" else schema.get("type", "string"),
+    }
     fields["required"] = required
     fields["description"] = schema.get("description", "")
     if "default" in schema:
@@ -133,4 +163,8 @@ def list_fields(schema: Mapping[str, object]) -> list[dict[str, object]]:
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not isinstance(required, list):
         return []
-    return [fields_of(name, part, required=name in required) for name, part in properties.items() if isinstance(part, Mapping)]
+    return [
+        fields_of(name, part, required=name in required)
+        for name, part in properties.items()
+        if isinstance(part, Mapping)
+    ]

@@ -1,7 +1,8 @@
-"""A recipe's JSON is read without surprises: each of its four shapes becomes a flow to build, and what is wrong has its dotted path.
+"""A recipe's JSON is read without surprises: each of its four shapes becomes a flow to build, and
+what is wrong has its dotted path.
 
-A script flow has ``actionName``, and ``script`` as a mapping; a task flow ``name``, and ``script`` as text; a web flow also a ``scope``;
-a block flow has ``steps``.
+A script flow has ``actionName``, and ``script`` as a mapping; a task flow ``name``, and ``script``
+as text; a web flow also a ``scope``; a block flow has ``steps``.
 """
 
 from __future__ import annotations
@@ -30,10 +31,33 @@ LANGUAGES = ("bash", "python", "powershell")
 FORMATS = ("text", "json", "objects", "table")
 
 _SCRIPT_KEYS = frozenset(
-    {"version", "actionName", "description", "displayName", "parameters", "script", "grammarPatterns", "sandbox", "source", "examples"}
+    {
+        "version",
+        "actionName",
+        "description",
+        "displayName",
+        "parameters",
+        "script",
+        "grammarPatterns",
+        "sandbox",
+        "source",
+        "examples",
+    }
 )
 _TASK_KEYS = frozenset(
-    {"version", "name", "description", "displayName", "parameters", "script", "grammarPatterns", "source", "examples", "policy", "language"}
+    {
+        "version",
+        "name",
+        "description",
+        "displayName",
+        "parameters",
+        "script",
+        "grammarPatterns",
+        "source",
+        "examples",
+        "policy",
+        "language",
+    }
 )
 _WEB_KEYS = (_TASK_KEYS - {"policy"}) | {"scope"}
 _BODY_KEYS = frozenset({"language", "body", "expectedOutputFormat", "arguments", "repeat"})
@@ -57,7 +81,9 @@ def load_json(data: bytes) -> object:
     if len(data) > MAX_RECIPE_BYTES:
         raise BundleError(f"has {len(data):,} bytes; a recipe has at most {MAX_RECIPE_BYTES:,}")
     try:
-        found: object = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        found: object = json.loads(
+            data.decode("utf-8-sig"), object_pairs_hook=_unique, parse_constant=_refuse_constant
+        )
     except UnicodeDecodeError as exc:
         raise BundleError(f"byte {exc.start} is not UTF-8; save the file as UTF-8") from exc
     except json.JSONDecodeError as exc:
@@ -73,15 +99,21 @@ def parse_recipe(raw: object) -> RecipeFlow:
     top: Path = ("recipe",)
     fields = shapes.mapping(raw, top)
     if is_block_flow(fields):
-        return parse_block_flow(fields, safe_name(shapes.text(shapes.required(fields, "name", top), (*top, "name"))))
+        return parse_block_flow(
+            fields, safe_name(shapes.text(shapes.required(fields, "name", top), (*top, "name")))
+        )
     version = fields.get("version", 1)
     if "actionName" not in fields and "name" not in fields:
-        raise ShapeError(top, "is no recipe: a script flow has 'actionName', a task or web flow has 'name'")
+        raise ShapeError(
+            top, "is no recipe: a script flow has 'actionName', a task or web flow has 'name'"
+        )
     if "scope" in fields:
         shapes.known_keys(fields, _WEB_KEYS, top)
         return _web(fields, top)
     if version != 1:
-        raise ShapeError((*top, "version"), f"{shapes.shown(version)} is not known here; the only version is 1")
+        raise ShapeError(
+            (*top, "version"), f"{shapes.shown(version)} is not known here; the only version is 1"
+        )
     if "actionName" in fields:
         shapes.known_keys(fields, _SCRIPT_KEYS, top)
         return _script(fields, top)
@@ -90,12 +122,16 @@ def parse_recipe(raw: object) -> RecipeFlow:
 
 
 def safe_name(text: str) -> str:
-    """Return the flow name for what a recipe calls itself: ``listFiles`` is ``list-files``; text without a letter is refused."""
+    """Return the flow name for what a recipe calls itself: ``listFiles`` is ``list-files``; text
+    without a letter is refused.
+    """
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1-\2", text)
     name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].strip("-")
     name = re.sub(r"^[^a-z]+", "", name)
     if not name:
-        raise BundleError(f"{shapes.shown(text)} gives no flow name; name the flow with letters a to z")
+        raise BundleError(
+            f"{shapes.shown(text)} gives no flow name; name the flow with letters a to z"
+        )
     return name
 
 
@@ -103,11 +139,15 @@ def _script(fields: Mapping[str, object], top: Path) -> ScriptFlow:
     script_path = (*top, "script")
     script = shapes.mapping(shapes.required(fields, "script", top), script_path)
     shapes.known_keys(script, _BODY_KEYS, script_path)
-    language = shapes.one_of(*LANGUAGES)(script.get("language", "powershell"), (*script_path, "language"))
+    language = shapes.one_of(*LANGUAGES)(
+        script.get("language", "powershell"), (*script_path, "language")
+    )
     body = script_text(shapes.required(script, "body", script_path), (*script_path, "body"))
     parameters = write_schema(fields.get("parameters", []), (*top, "parameters"))
     patterns, aliases, examples = _patterns(fields, parameters, top)
-    policy, notes = read_sandbox(fields.get("sandbox"), language, body, parameters, (*top, "sandbox"))
+    policy, notes = read_sandbox(
+        fields.get("sandbox"), language, body, parameters, (*top, "sandbox")
+    )
     arguments = script.get("arguments")
     return ScriptFlow(
         **_identity(fields, "actionName", top),
@@ -118,7 +158,9 @@ def _script(fields: Mapping[str, object], top: Path) -> ScriptFlow:
         notes=notes,
         language=language,
         body=body,
-        form=shapes.one_of(*FORMATS)(script.get("expectedOutputFormat", "text"), (*script_path, "expectedOutputFormat")),
+        form=shapes.one_of(*FORMATS)(
+            script.get("expectedOutputFormat", "text"), (*script_path, "expectedOutputFormat")
+        ),
         arguments=infer_arguments(language, body, parameters)
         if arguments is None
         else _arguments(arguments, parameters, (*script_path, "arguments")),
@@ -171,7 +213,9 @@ def _identity(fields: Mapping[str, object], key: str, top: Path) -> dict[str, An
         raise ShapeError((*top, key), f"{shapes.shown(given)} is no name")
     return {
         "name": safe_name(given),
-        "description": shapes.text(shapes.required(fields, "description", top), (*top, "description")),
+        "description": shapes.text(
+            shapes.required(fields, "description", top), (*top, "description")
+        ),
         "display_name": shapes.text(fields.get("displayName", given), (*top, "displayName")),
         "source": _source(fields.get("source"), (*top, "source")),
     }
@@ -184,7 +228,10 @@ def _source(raw: object, path: Path) -> str:
     if isinstance(raw, str):
         return raw
     fields = shapes.mapping(raw, path)
-    return ", ".join(f"{key} {shapes.text(fields[key], (*path, key))}".removeprefix("type ") for key in sorted(fields, key="type".__ne__))
+    return ", ".join(
+        f"{key} {shapes.text(fields[key], (*path, key))}".removeprefix("type ")
+        for key in sorted(fields, key="type".__ne__)
+    )
 
 
 def _patterns(
@@ -205,8 +252,15 @@ def _patterns(
         patterns.append(pattern)
         if shapes.truth(entry.get("isAlias", False), (*path, "isAlias")):
             aliases.append(pattern)
-        examples += [{"sentence": text} for text in shapes.texts(entry.get("examples", []), (*path, "examples"))]
-    return tuple(patterns), tuple(aliases), (*examples, *check_examples(fields.get("examples", []), (*top, "examples")))
+        examples += [
+            {"sentence": text}
+            for text in shapes.texts(entry.get("examples", []), (*path, "examples"))
+        ]
+    return (
+        tuple(patterns),
+        tuple(aliases),
+        (*examples, *check_examples(fields.get("examples", []), (*top, "examples"))),
+    )
 
 
 def _arguments(raw: object, parameters: Mapping[str, object], path: Path) -> tuple[object, ...]:
@@ -234,7 +288,10 @@ def script_text(value: object, path: Path) -> str:
     if (size := len(text.encode())) > MAX_SCRIPT_BYTES:
         raise ShapeError(path, f"has {size:,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}")
     if "\0" in text:
-        raise ShapeError(path, f"line {text[: text.index(chr(0))].count(chr(10)) + 1}: a NUL character is no text")
+        raise ShapeError(
+            path,
+            f"line {text[: text.index(chr(0))].count(chr(10)) + 1}: a NUL character is no text",
+        )
     return text.replace("\r\n", "\n")
 
 

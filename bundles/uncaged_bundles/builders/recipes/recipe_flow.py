@@ -1,4 +1,6 @@
-"""Whatever a flow was made from, a recipe or a script file, the same flow gives the same bundle, and a bundle gives its flow back."""
+"""Whatever a flow was made from, a recipe or a script file, the same flow gives the same bundle,
+and a bundle gives its flow back.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ LANGUAGE_OF_SUFFIX = {".sh": "bash", ".bash": "bash", ".py": "python", ".ps1": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A bundle, and what the person who adds it should know. active: False if it says of itself that it is disabled."""
+    """A bundle, and what the person who adds it should know. active: False if it says of itself
+    that it is disabled.
+    """
 
     source: bytes
     notes: tuple[str, ...]
@@ -41,21 +45,30 @@ def build_flow(flow: RecipeFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
     """Return the bundle of a flow; BundleError says what is wrong with it."""
     match flow:
         case ScriptFlow():
-            return Built(source=build_script(flow, known_effects), notes=(*flow.notes, *_notes_on_script(flow)))
+            return Built(
+                source=build_script(flow, known_effects),
+                notes=(*flow.notes, *_notes_on_script(flow)),
+            )
         case TaskFlow():
-            return Built(source=build_task(flow, known_effects), notes=(*flow.notes, *_notes_on_task(flow)))
+            return Built(
+                source=build_task(flow, known_effects), notes=(*flow.notes, *_notes_on_task(flow))
+            )
         case ForeignFlow():
             note = f"it is kept, but {flow.language} is not run here; see 'uncaged-workflow edit {flow.name} --script FILE.py'"
             return Built(source=build_foreign(flow, known_effects), notes=(*flow.notes, note))
         case BlockFlow():
-            return Built(source=build_block(flow, known_effects), notes=flow.notes, active=flow.active)
+            return Built(
+                source=build_block(flow, known_effects), notes=flow.notes, active=flow.active
+            )
         case RecipeFlow():
             raise BundleError(f"{flow.name}: this is no kind of flow")
     assert_never(flow)
 
 
 def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
-    """Return the flow that a script file is: a task, if it has ``async def execute``, else a script of the operating system."""
+    """Return the flow that a script file is: a task, if it has ``async def execute``, else a script
+    of the operating system.
+    """
     text = script_text(text, (name,))
     language = LANGUAGE_OF_SUFFIX[suffix]
     described = f"The {'task ' if is_task(language, text) else ''}script {name}{suffix}."
@@ -67,7 +80,12 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
     }
     if is_task(language, text):
         guessed = [guess.fields() for guess in infer_task.parameters(text)]
-        return TaskFlow(**shared, parameters=write_schema(guessed, (name,)), script=text, notes=(_told(guessed),))
+        return TaskFlow(
+            **shared,
+            parameters=write_schema(guessed, (name,)),
+            script=text,
+            notes=(_told(guessed),),
+        )
     inferred = infer_parameters(language, text)
     commands = list(infer_commands(language, text))
     notes = [_told(inferred.parameters)]
@@ -88,11 +106,15 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
 
 
 def _told(parameters: Sequence[Mapping[str, object]]) -> str:
-    return f"parameters, by its text: {', '.join(str(part['name']) for part in parameters) or 'none'}"
+    return (
+        f"parameters, by its text: {', '.join(str(part['name']) for part in parameters) or 'none'}"
+    )
 
 
 def flow_of(bundle: Bundle) -> RecipeFlow | None:
-    """Return the flow that a bundle was built from; None for a bundle that no recipe or script file made."""
+    """Return the flow that a bundle was built from; None for a bundle that no recipe or script file
+    made.
+    """
     if bundle.descriptor.kind == "block":
         return block_flow_of(bundle)
     descriptor, text = bundle.descriptor, bundle.source.decode()
@@ -120,10 +142,19 @@ def flow_of(bundle: Bundle) -> RecipeFlow | None:
             policy=descriptor.policy.limits.get("script", {}),
         )
     if "unsupported" in raw and isinstance(kept, dict):
-        fields: dict[str, Any] = {"kind": descriptor.kind, "language": kept["language"], "text": kept["text"], "scope": kept.get("scope")}
+        fields: dict[str, Any] = {
+            "kind": descriptor.kind,
+            "language": kept["language"],
+            "text": kept["text"],
+            "scope": kept.get("scope"),
+        }
         return ForeignFlow(**shared, **fields)
     task = script_in(text) if descriptor.kind == "task" else None
-    return None if task is None else TaskFlow(**shared, script=task, policy=dict(descriptor.policy.limits))
+    return (
+        None
+        if task is None
+        else TaskFlow(**shared, script=task, policy=dict(descriptor.policy.limits))
+    )
 
 
 def is_task(language: str, text: str) -> bool:
@@ -134,33 +165,57 @@ def is_task(language: str, text: str) -> bool:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "execute" for node in tree.body)
+    return any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "execute"
+        for node in tree.body
+    )
 
 
 def _notes_on_script(flow: ScriptFlow) -> list[str]:
     commands = flow.policy.get("executables")
     able = [name for name in commands if name in PROGRAMMABLE] if isinstance(commands, list) else []
-    return [*_unread(flow), *(f"{name} runs whatever program it is given: it can do more than its name says" for name in able)]
+    return [
+        *_unread(flow),
+        *(
+            f"{name} runs whatever program it is given: it can do more than its name says"
+            for name in able
+        ),
+    ]
 
 
 def _unread(flow: ScriptFlow) -> list[str]:
     properties = flow.parameters.get("properties", {})
     handed_over = {str(part.get("param")) for part in flow.arguments if isinstance(part, dict)}
-    names = [name for name in properties if name not in handed_over] if isinstance(properties, Mapping) else []
+    names = (
+        [name for name in properties if name not in handed_over]
+        if isinstance(properties, Mapping)
+        else []
+    )
     unread = [name for name in names if f"PARAM_{variable_of(name)}" not in flow.body]
-    return [f"the script never reads the parameter {name!r} (as PARAM_{variable_of(name)})" for name in unread]
+    return [
+        f"the script never reads the parameter {name!r} (as PARAM_{variable_of(name)})"
+        for name in unread
+    ]
 
 
 def _notes_on_task(flow: TaskFlow) -> list[str]:
     tree = check_script(flow.script, flow.name)
-    notes = [f"the script never reads the parameter {name!r}" for name in unused_parameters(tree, flow.parameters)]
+    notes = [
+        f"the script never reads the parameter {name!r}"
+        for name in unused_parameters(tree, flow.parameters)
+    ]
     if flow.policy is None:
-        notes += [f"what the script's {kind} steps go to is computed, so the policy names nothing" for kind in open_kinds(tree)]
+        notes += [
+            f"what the script's {kind} steps go to is computed, so the policy names nothing"
+            for kind in open_kinds(tree)
+        ]
     return notes
 
 
 def variable_of(name: str) -> str:
-    """Return a parameter's name as an environment variable has it, without the ``PARAM_`` before it."""
+    """Return a parameter's name as an environment variable has it, without the ``PARAM_`` before
+    it.
+    """
     return "".join(character if character.isalnum() else "_" for character in name.upper())
 
 
@@ -176,7 +231,9 @@ def _constants(text: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for node in ast.parse(text).body:
         match node:
-            case ast.Assign(targets=[ast.Name(id="script" | "arguments" | "kept" as name)], value=value):
+            case ast.Assign(
+                targets=[ast.Name(id="script" | "arguments" | "kept" as name)], value=value
+            ):
                 try:
                     found[name] = ast.literal_eval(value)
                 except ValueError:

@@ -1,4 +1,6 @@
-"""What a recipe's sandbox allows becomes the limits of the script effect, and what it leaves unsaid is inferred and told."""
+"""What a recipe's sandbox allows becomes the limits of the script effect, and what it leaves unsaid
+is inferred and told.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from ..inference.inference import infer_commands
 LONGEST_S = 24 * 3600.0
 COMMAND_KEYS = ("allowedCmdlets", "allowedCommands")
 SANDBOX_KEYS = frozenset(
-    {*COMMAND_KEYS, "allowedPaths", "writePaths", "allowedModules", "maxExecutionTime", "networkAccess", "allowedDomains", "environment"}
+    {
+        *COMMAND_KEYS,
+        "allowedPaths",
+        "writePaths",
+        "allowedModules",
+        "maxExecutionTime",
+        "networkAccess",
+        "allowedDomains",
+        "environment",
+    }
     | {"privateNetwork", "tolerate"}
 )
 
@@ -23,7 +34,9 @@ SANDBOX_KEYS = frozenset(
 def read_sandbox(
     raw: object, language: str, body: str, parameters: Mapping[str, object], path: Path
 ) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return the limits of the script effect that a recipe's sandbox asks for, and what was inferred because it does not say."""
+    """Return the limits of the script effect that a recipe's sandbox asks for, and what was
+    inferred because it does not say.
+    """
     sandbox = shapes.mapping(raw or {}, path)
     shapes.known_keys(sandbox, SANDBOX_KEYS, path)
     named = [key for key in COMMAND_KEYS if key in sandbox]
@@ -34,21 +47,32 @@ def read_sandbox(
         commands = list(needed)
         notes = (f"the script seems to need the commands {', '.join(needed)}; they are asked for",)
     elif lacking := [name for name in needed if name not in commands]:
-        notes = (f"the script seems to need {', '.join(lacking)}, which the sandbox does not allow; see allowedCommands",)
+        notes = (
+            f"the script seems to need {', '.join(lacking)}, which the sandbox does not allow; see allowedCommands",
+        )
     policy: dict[str, object] = {"executables": list(dict.fromkeys(commands))} if commands else {}
     if "allowedPaths" not in sandbox and (paths := path_parameters(parameters)):
         policy["read"] = paths
-    for key, limit in (("allowedPaths", "read"), ("writePaths", "write"), ("allowedModules", "modules"), ("environment", "environment")):
+    for key, limit in (
+        ("allowedPaths", "read"),
+        ("writePaths", "write"),
+        ("allowedModules", "modules"),
+        ("environment", "environment"),
+    ):
         values = shapes.texts(sandbox.get(key, []), (*path, key))
         if values:
-            policy[limit] = [portable_path(value) for value in values] if limit in ("read", "write") else values
+            policy[limit] = (
+                [portable_path(value) for value in values] if limit in ("read", "write") else values
+            )
     policy |= _network(sandbox, path)
     if "tolerate" in sandbox:
         policy["tolerate"] = tolerated(sandbox["tolerate"], (*path, "tolerate"))
     if "maxExecutionTime" in sandbox:
         limit_s = shapes.positive(sandbox["maxExecutionTime"], (*path, "maxExecutionTime"))
         if limit_s > LONGEST_S:
-            raise ShapeError((*path, "maxExecutionTime"), f"is in seconds, and at most {LONGEST_S:.0f} of them")
+            raise ShapeError(
+                (*path, "maxExecutionTime"), f"is in seconds, and at most {LONGEST_S:.0f} of them"
+            )
         policy["timeout_s"] = limit_s
     return policy, notes
 
@@ -70,11 +94,17 @@ def path_parameters(parameters: Mapping[str, object]) -> list[str]:
     """Return what lets a script read whatever its path parameters name."""
     properties = parameters.get("properties", {})
     named = properties.items() if isinstance(properties, Mapping) else ()
-    return [f"param:{name}" for name, part in named if isinstance(part, Mapping) and part.get("format") == "path"]
+    return [
+        f"param:{name}"
+        for name, part in named
+        if isinstance(part, Mapping) and part.get("format") == "path"
+    ]
 
 
 def portable_path(text: str) -> str:
-    """Return a path as this system writes it: ``$env:USERPROFILE\\Documents\\*`` is ``$HOME/Documents``."""
+    """Return a path as this system writes it: ``$env:USERPROFILE\\Documents\\*`` is
+    ``$HOME/Documents``.
+    """
     if "$env:" in text.lower() or "\\" in text:
         text = re.sub(r"\$env:", "$", text, flags=re.IGNORECASE).replace("\\", "/")
         text = re.sub(r"\$USERPROFILE\b", "$HOME", text).replace("$TEMP", "$TMPDIR")

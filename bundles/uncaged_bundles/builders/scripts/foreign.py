@@ -1,4 +1,6 @@
-"""A flow in a language that is not run here is kept whole, so that nothing is lost, and says at every turn what would make it run."""
+"""A flow in a language that is not run here is kept whole, so that nothing is lost, and says at
+every turn what would make it run.
+"""
 
 from __future__ import annotations
 

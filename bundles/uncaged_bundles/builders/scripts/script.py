@@ -1,4 +1,6 @@
-"""A script flow becomes one file: its descriptor, the script word for word, and the driver that hands it the parameters of a run."""
+"""A script flow becomes one file: its descriptor, the script word for word, and the driver that
+hands it the parameters of a run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _HEAD = "# The script flow {name!r}, as uncaged-workflow built it: change it wit
 
 
 def build_script(flow: ScriptFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
-    """Return the bundle of a script flow, validated; a Python script that does not parse is refused."""
+    """Return the bundle of a script flow, validated; a Python script that does not parse is
+    refused.
+    """
     if flow.language == "python":
         parse_script(flow.body, flow.name)
     descriptor = describe(flow, kind="script", policy={"script": dict(flow.policy)})
@@ -29,5 +33,7 @@ def build_script(flow: ScriptFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -
         "def run(input, options):\n"
         f'    return (yield from drive_script(input, name="{flow.name}", script=script, arguments=arguments, form="{flow.form}"))\n'
     )
-    source = write_driven(_HEAD.format(name=flow.name), descriptor, carried_script.__name__, ["drive_script"], rest)
+    source = write_driven(
+        _HEAD.format(name=flow.name), descriptor, carried_script.__name__, ["drive_script"], rest
+    )
     return check_built(source, flow.name, known_effects)

@@ -1,4 +1,6 @@
-"""A task flow becomes one file: its descriptor, the carried driver, and the author's script word for word between two comments."""
+"""A task flow becomes one file: its descriptor, the carried driver, and the author's script word
+for word between two comments.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,20 @@ def build_task(flow: TaskFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> by
     """
     text = flow.script.rstrip("\n")
     if BEGIN in text or END in text:
-        raise BundleError(f"{flow.name}: the line {BEGIN!r} or {END!r} stands in the script; take it out")
+        raise BundleError(
+            f"{flow.name}: the line {BEGIN!r} or {END!r} stands in the script; take it out"
+        )
     tree = check_script(text, flow.name)
     policy = infer_policy(tree) if flow.policy is None else flow.policy
     descriptor = describe(flow, kind="task", policy=policy)
     rest = f'{BEGIN}\n\n{text}\n\n{END}\n\n\ndef run(input, options):\n    return (yield from drive_task(execute, input, "{flow.name}"))\n'
-    source = write_driven(_HEAD.format(name=flow.name), descriptor, carried_task.__name__, ["drive_task", "print"], rest)
+    source = write_driven(
+        _HEAD.format(name=flow.name),
+        descriptor,
+        carried_task.__name__,
+        ["drive_task", "print"],
+        rest,
+    )
     return check_built(source, flow.name, known_effects)
 
 

@@ -1,4 +1,5 @@
-"""A task script that passes here has the right signature, reaches for nothing but its api, and is told of parameters that it forgets.
+"""A task script that passes here has the right signature, reaches for nothing but its api, and is
+told of parameters that it forgets.
 
 The rules are a bundle's own; line and column are the script's.
 """
@@ -18,17 +19,28 @@ from uncaged_bundles.validation.purity import forbidden_import
 from uncaged_bundles.validation.reach import forbidden_reach
 
 EFFECTS = {
-    **{"call_action": "flow", "query_llm": "llm", "web_search": "search", "web_fetch": "fetch", "http": "http", "script": "script"},
+    **{
+        "call_action": "flow",
+        "query_llm": "llm",
+        "web_search": "search",
+        "web_fetch": "fetch",
+        "http": "http",
+        "script": "script",
+    },
     **{"ask": "ask", "sleep": "sleep", "now": "now", "gather": "all"},
 }
 """The effect behind each method of the api."""
 SIGNATURE = "async def execute(api, params)"
-_DRIVERS_OWN = frozenset(name for module in (carried, carried_task) for name in vars(module) if not name.startswith("__"))
+_DRIVERS_OWN = frozenset(
+    name for module in (carried, carried_task) for name in vars(module) if not name.startswith("__")
+)
 _TAKEN = (_DRIVERS_OWN | {"run", "descriptor", "EffectError"}) - {"print", "json"}
 
 
 def check_script(text: str, name: str) -> ast.Module:
-    """Return the script's tree; BundleError has the first rule that is broken, with line and column."""
+    """Return the script's tree; BundleError has the first rule that is broken, with line and
+    column.
+    """
     tree = parse_script(text, name)
     finding = (
         _flaw_in_signature(tree)
@@ -46,13 +58,17 @@ def parse_script(text: str, name: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as exc:
-        raise BundleError(f"{name}: line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}") from exc
+        raise BundleError(
+            f"{name}: line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}"
+        ) from exc
     except (ValueError, RecursionError, MemoryError) as exc:
         raise BundleError(f"{name}: line 1, column 1: the script cannot be read: {exc}") from exc
 
 
 def unused_parameters(tree: ast.Module, parameters: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the declared parameters that the script never names; none when it hands ``params`` on as a whole."""
+    """Return the declared parameters that the script never names; none when it hands ``params`` on
+    as a whole.
+    """
     declared = parameters.get("properties", {})
     used: set[str] = set()
     reached: set[ast.AST] = set()
@@ -64,19 +80,34 @@ def unused_parameters(tree: ast.Module, parameters: Mapping[str, object]) -> tup
                     used.add(attr)
                 elif attr != "get":
                     return ()
-            case ast.Subscript(value=ast.Name(id="params") as base, slice=ast.Constant(value=str(key))):
+            case ast.Subscript(
+                value=ast.Name(id="params") as base, slice=ast.Constant(value=str(key))
+            ):
                 reached.add(base)
                 used.add(key)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="params"), attr="get"), args=[ast.Constant(value=str(key)), *_]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="params"), attr="get"),
+                args=[ast.Constant(value=str(key)), *_],
+            ):
                 used.add(key)
             case _:
                 pass
-    whole = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "params" and node not in reached]
-    return () if whole or not isinstance(declared, Mapping) else tuple(name for name in declared if name not in used)
+    whole = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id == "params" and node not in reached
+    ]
+    return (
+        ()
+        if whole or not isinstance(declared, Mapping)
+        else tuple(name for name in declared if name not in used)
+    )
 
 
 def infer_policy(tree: ast.Module) -> dict[str, dict[str, object]]:
-    """Return what the script's own steps need: the effects that it names, with hosts, flows and models where they are written out."""
+    """Return what the script's own steps need: the effects that it names, with hosts, flows and
+    models where they are written out.
+    """
     policy: dict[str, dict[str, object]] = {}
     open_ended: set[str] = set()
     for call, method in _steps(tree):
@@ -97,8 +128,18 @@ def infer_policy(tree: ast.Module) -> dict[str, dict[str, object]]:
 
 
 def open_kinds(tree: ast.Module) -> tuple[str, ...]:
-    """Return the effects whose host or flow is computed, so that the inferred policy cannot name it."""
-    return tuple(sorted({EFFECTS[method] for call, method in _steps(tree) if method in _KEYED and _named(call, method) is None}))
+    """Return the effects whose host or flow is computed, so that the inferred policy cannot name
+    it.
+    """
+    return tuple(
+        sorted(
+            {
+                EFFECTS[method]
+                for call, method in _steps(tree)
+                if method in _KEYED and _named(call, method) is None
+            }
+        )
+    )
 
 
 _KEYED = {"call_action": (0, "flow"), "web_fetch": (0, "url"), "http": (1, "url")}
@@ -106,7 +147,11 @@ _KEYED = {"call_action": (0, "flow"), "web_fetch": (0, "url"), "http": (1, "url"
 
 def _steps(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in EFFECTS:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in EFFECTS
+        ):
             base = node.func.value
             if isinstance(base, ast.Name) and base.id == "api":
                 yield node, node.func.attr
@@ -144,17 +189,33 @@ def _beginning(node: ast.expr | None) -> tuple[str, bool]:
 
 
 def _flaw_in_signature(tree: ast.Module) -> Finding | None:
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "execute"]
+    found = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "execute"
+    ]
     if not found:
-        return Finding(line=1, column=0, message=f"there is no function 'execute'; a task script has {SIGNATURE}: …")
+        return Finding(
+            line=1,
+            column=0,
+            message=f"there is no function 'execute'; a task script has {SIGNATURE}: …",
+        )
     if len(found) > 1:
         return Finding.at(found[1], "'execute' is defined a second time; there is one")
     execute = found[0]
     if isinstance(execute, ast.FunctionDef):
         return Finding.at(execute, f"'execute' is not async; write {SIGNATURE}: …")
     names = [argument.arg for argument in (*execute.args.posonlyargs, *execute.args.args)]
-    if names != ["api", "params"] or execute.args.kwonlyargs or execute.args.vararg or execute.args.kwarg:
-        return Finding.at(execute, f"'execute' takes ({ast.unparse(execute.args)}); it takes exactly (api, params)")
+    if (
+        names != ["api", "params"]
+        or execute.args.kwonlyargs
+        or execute.args.vararg
+        or execute.args.kwarg
+    ):
+        return Finding.at(
+            execute,
+            f"'execute' takes ({ast.unparse(execute.args)}); it takes exactly (api, params)",
+        )
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(execute)):
         return Finding.at(execute, "'execute' yields; a task script awaits its steps instead")
     return None
@@ -166,23 +227,46 @@ def _clashes(tree: ast.Module) -> Iterator[Finding]:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound: list[tuple[str, ast.stmt | ast.expr]] = [(statement.name, statement)]
         else:
-            bound = [(node.id, node) for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+            bound = [
+                (node.id, node)
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            ]
         for name, node in bound:
             if name in _TAKEN | {"print"}:
-                yield Finding.at(node, f"{name!r} is the name of a part of the driver; rename yours")
+                yield Finding.at(
+                    node, f"{name!r} is the name of a part of the driver; rename yours"
+                )
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     for part in ast.walk(tree):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in _TAKEN - own:
-            yield Finding.at(part, f"{part.id!r} belongs to the driver; a script has api, params and print")
+        if (
+            isinstance(part, ast.Name)
+            and isinstance(part.ctx, ast.Load)
+            and part.id in _TAKEN - own
+        ):
+            yield Finding.at(
+                part, f"{part.id!r} belongs to the driver; a script has api, params and print"
+            )
         elif isinstance(part, ast.Global):
-            yield Finding.at(part, "'global' hides what a helper works on; hand it over and return it")
+            yield Finding.at(
+                part, "'global' hides what a helper works on; hand it over and return it"
+            )
 
 
 def _strangers(tree: ast.Module) -> Iterator[Finding]:
     """Methods that the api does not have."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "api" and node.attr not in EFFECTS:
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "api"
+            and node.attr not in EFFECTS
+        ):
             yield Finding.at(node, f"the api has no {node.attr!r}; it has: {', '.join(EFFECTS)}")
 
 

@@ -1,4 +1,6 @@
-"""A bundle's parts stand below one another as a formatter would have them, so that a person can read it and compare two of them."""
+"""A bundle's parts stand below one another as a formatter would have them, so that a person can
+read it and compare two of them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _BLOCK = re.compile(r"^(?:def |class |async def |@)", re.MULTILINE)
 
 
 def spaced(statements: Sequence[str]) -> str:
-    """Join top-level statements: two empty lines around a function or a class, one before a comment, none between plain ones."""
+    """Join top-level statements: two empty lines around a function or a class, one before a
+    comment, none between plain ones.
+    """
     text = statements[0]
     for before, statement in pairwise(statements):
         wide = _BLOCK.search(before) or _BLOCK.search(statement)
@@ -23,7 +27,9 @@ def spaced(statements: Sequence[str]) -> str:
     return text
 
 
-def write_driven(head: str, descriptor: Mapping[str, object], module: str, names: Sequence[str], rest: str) -> bytes:
+def write_driven(
+    head: str, descriptor: Mapping[str, object], module: str, names: Sequence[str], rest: str
+) -> bytes:
     """Return the text of a bundle that is driven by our own code alone.
 
     Args:

@@ -1,7 +1,7 @@
 """Plain data becomes the same Python text everywhere, laid out so that a person can review it.
 
-Order is the data's own; only text, numbers, True, False, None, lists and mappings exist. Characters that hide text or turn it around
-are escaped.
+Order is the data's own; only text, numbers, True, False, None, lists and mappings exist. Characters
+that hide text or turn it around are escaped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from uncaged_bundles.errors import BundleError
 WIDTH = 120
 INDENT = "    "
 
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _BREAK_INSIDE = re.compile(r"\\n(?![\"'])")
 
@@ -30,20 +32,35 @@ def write_literal(value: object, *, indent: str = "", used: int = 0, path: str =
         BundleError: something in *value* is no plain data; the message has its dotted path.
     """
     inline = _inline(value, path)
-    if used + len(inline) + 1 <= WIDTH and not _BREAK_INSIDE.search(inline):  # 1: the comma that follows
+    if used + len(inline) + 1 <= WIDTH and not _BREAK_INSIDE.search(
+        inline
+    ):  # 1: the comma that follows
         return inline
     inner = indent + INDENT
     match value:
         case str():
-            return _block("(", (quote(piece) for piece in _pieces(value, WIDTH - len(inner))), ")", indent, comma="")
+            return _block(
+                "(",
+                (quote(piece) for piece in _pieces(value, WIDTH - len(inner))),
+                ")",
+                indent,
+                comma="",
+            )
         case Mapping() if value:
             heads = ((f"{quote(key)}: ", key) for key in value)
             entries = (
-                head + write_literal(value[key], indent=inner, used=len(inner + head), path=_joined(path, key)) for head, key in heads
+                head
+                + write_literal(
+                    value[key], indent=inner, used=len(inner + head), path=_joined(path, key)
+                )
+                for head, key in heads
             )
             return _block("{", entries, "}", indent)
         case list() | tuple() if value:
-            parts = (write_literal(item, indent=inner, used=len(inner), path=f"{path}[{index}]") for index, item in enumerate(value))
+            parts = (
+                write_literal(item, indent=inner, used=len(inner), path=f"{path}[{index}]")
+                for index, item in enumerate(value)
+            )
             return _block("[", parts, "]", indent)
         case _:
             return inline
@@ -73,10 +90,23 @@ def _inline(value: object, path: str) -> str:
         case str():
             return quote(value)
         case Mapping():
-            return "{" + ", ".join(f"{quote(_key(key, path))}: {_inline(value[key], _joined(path, key))}" for key in value) + "}"
+            return (
+                "{"
+                + ", ".join(
+                    f"{quote(_key(key, path))}: {_inline(value[key], _joined(path, key))}"
+                    for key in value
+                )
+                + "}"
+            )
         case list() | tuple():
-            return "[" + ", ".join(_inline(item, f"{path}[{index}]") for index, item in enumerate(value)) + "]"
-    raise BundleError(f"{path or 'the value'} is {value!r}; only text, finite numbers, True, False, None, lists and mappings can be frozen")
+            return (
+                "["
+                + ", ".join(_inline(item, f"{path}[{index}]") for index, item in enumerate(value))
+                + "]"
+            )
+    raise BundleError(
+        f"{path or 'the value'} is {value!r}; only text, finite numbers, True, False, None, lists and mappings can be frozen"
+    )
 
 
 def _key(key: object, path: str) -> str:
@@ -95,7 +125,9 @@ def _block(opening: str, parts: Iterable[str], closing: str, indent: str, comma:
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
-    """Cut *text* after line feeds, and longer lines between words, so that the pieces joined are *text* again."""
+    """Cut *text* after line feeds, and longer lines between words, so that the pieces joined are
+    *text* again.
+    """
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         rest: str = line
         while len(quote(rest)) > width and (cut := rest.rfind(" ", 1, width - 4) + 1):

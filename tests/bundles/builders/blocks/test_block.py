@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from uncaged_bundles.builders.blocks.block import block_flow_of, build_block, policy_of
-from uncaged_bundles.builders.blocks.block_flow import BLOCKS, CATEGORIES, TYPES, BlockFlow, parse_block_flow
+from uncaged_bundles.builders.blocks.block_flow import (
+    BLOCKS,
+    CATEGORIES,
+    TYPES,
+    BlockFlow,
+    parse_block_flow,
+)
 from uncaged_bundles.builders.blocks.expression import FUNCTIONS, METHODS
 from uncaged_bundles.builders.recipes.recipe import read_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of
@@ -18,13 +24,28 @@ from uncaged_bundles.errors import BundleError
 from uncaged_bundles.shapes import ShapeError
 from uncaged_bundles.validation.validate import read_bundle
 
-START = {"type": "start", "config": {"variables": [{"name": "query", "value": "", "description": "Search query to look up"}]}}
+START = {
+    "type": "start",
+    "config": {
+        "variables": [{"name": "query", "value": "", "description": "Search query to look up"}]
+    },
+}
 SEARCH = {
     "type": "apiCall",
-    "config": {"url": "https://api.search.example.com/search?q=${query}", "method": "GET", "responseVariable": "searchResults"},
+    "config": {
+        "url": "https://api.search.example.com/search?q=${query}",
+        "method": "GET",
+        "responseVariable": "searchResults",
+    },
 }
-READ = {"type": "webScraping", "config": {"url": "${searchResults.topResult.url}", "resultVariable": "pageContent"}}
-TELL = {"type": "llmInstruction", "config": {"instruction": "Summarize: ${pageContent}", "resultVariable": "summary"}}
+READ = {
+    "type": "webScraping",
+    "config": {"url": "${searchResults.topResult.url}", "resultVariable": "pageContent"},
+}
+TELL = {
+    "type": "llmInstruction",
+    "config": {"instruction": "Summarize: ${pageContent}", "resultVariable": "summary"},
+}
 WHOLE = [START, SEARCH, READ, TELL]
 
 
@@ -42,12 +63,23 @@ def block(kind: str, **config: object) -> dict[str, object]:
 
 def flow(*steps: object, **fields: object) -> BlockFlow:
     return parse_block_flow(
-        {"name": "Search and Summarize", "description": "Searches.", "active": True, "steps": list(steps), **fields}, "demo"
+        {
+            "name": "Search and Summarize",
+            "description": "Searches.",
+            "active": True,
+            "steps": list(steps),
+            **fields,
+        },
+        "demo",
     )
 
 
-def play(made: BlockFlow, *answers: object, **params: object) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Run the built bundle with these answers; returns the effects that it yielded, and its result."""
+def play(
+    made: BlockFlow, *answers: object, **params: object
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Run the built bundle with these answers; returns the effects that it yielded, and its
+    result.
+    """
     namespace: dict[str, Any] = {}
     exec(compile(build_block(made), "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
     run = namespace["run"]({"prompt": "", "params": params, "steps": []}, {})
@@ -61,7 +93,9 @@ def play(made: BlockFlow, *answers: object, **params: object) -> tuple[list[dict
         assert list(heard) == []
         result: dict[str, Any] = stop.value
     return [
-        {kind: {key: value for key, value in body.items() if key != "label"}} for effect in effects for kind, body in effect.items()
+        {kind: {key: value for key, value in body.items() if key != "label"}}
+        for effect in effects
+        for kind, body in effect.items()
     ], result
 
 
@@ -87,10 +121,20 @@ def test_the_documented_example_gives_the_documented_result() -> None:
     """Every block's result in order, all variables, no direct output."""
     found = {"topResult": {"url": "https://example.com/ai-benefits"}}
     effects, result = play(
-        flow(*WHOLE), ok(found), {"url": "x", "title": "", "text": "Artificial"}, {"text": "• a"}, query="artificial intelligence benefits"
+        flow(*WHOLE),
+        ok(found),
+        {"url": "x", "title": "", "text": "Artificial"},
+        {"text": "• a"},
+        query="artificial intelligence benefits",
     )
     assert effects == [
-        {"http": {"method": "GET", "url": "https://api.search.example.com/search?q=artificial%20intelligence%20benefits", "headers": {}}},
+        {
+            "http": {
+                "method": "GET",
+                "url": "https://api.search.example.com/search?q=artificial%20intelligence%20benefits",
+                "headers": {},
+            }
+        },
         {"fetch": {"url": "https://example.com/ai-benefits", "as": "markdown"}},
         {"llm": {"prompt": "Summarize: Artificial"}},
     ]
@@ -106,7 +150,12 @@ def test_the_documented_example_gives_the_documented_result() -> None:
                 {"success": True, "result": "Artificial"},
                 {"success": True, "result": "• a"},
             ],
-            "variables": {**query, "searchResults": found, "pageContent": "Artificial", "summary": "• a"},
+            "variables": {
+                **query,
+                "searchResults": found,
+                "pageContent": "Artificial",
+                "summary": "• a",
+            },
             "directOutput": None,
         },
     }
@@ -126,18 +175,25 @@ def test_a_bundle_is_deterministic_and_gives_its_flow_back() -> None:
 
 def test_json_is_read_as_it_comes() -> None:
     """By shape, in either of AnythingLLM's two forms; `active` is kept for who adds it."""
-    text = json.dumps({"name": "Search and Summarize", "description": "d", "active": False, "steps": WHOLE}).encode()
+    text = json.dumps(
+        {"name": "Search and Summarize", "description": "d", "active": False, "steps": WHOLE}
+    ).encode()
     read = read_recipe(text, "flow.json")
     assert isinstance(read, BlockFlow)
     assert (read.name, read.active) == ("search-and-summarize", False)
     built = build_flow(read)
     assert (built.active, built.notes) == (False, ())
-    wrapped = read_recipe(json.dumps({"name": "X y", "config": {"description": "d", "steps": WHOLE}}).encode(), "flow.json")
+    wrapped = read_recipe(
+        json.dumps({"name": "X y", "config": {"description": "d", "steps": WHOLE}}).encode(),
+        "flow.json",
+    )
     assert (wrapped.name, wrapped.description) == ("x-y", "d")
 
 
 def test_start_variables_become_parameters() -> None:
-    """With their description or a made-up one, their type, and whether they are needed; unnamed and hidden ones are none."""
+    """With their description or a made-up one, their type, and whether they are needed; unnamed and
+    hidden ones are none.
+    """
     variables = [
         {"name": "a", "value": "x", "description": "The A."},
         {"name": "b"},
@@ -157,7 +213,12 @@ def test_start_variables_become_parameters() -> None:
             "n": {"type": "integer", "description": "Value for variable n", "default": 10},
             "l": {"type": "array", "description": "Value for variable l", "default": [1]},
             "must": {"type": "string", "description": "Value for variable must"},
-            "key": {"type": "string", "description": "Value for variable key", "default": "k", "forPeople": True},
+            "key": {
+                "type": "string",
+                "description": "Value for variable key",
+                "default": "k",
+                "forPeople": True,
+            },
         },
         "additionalProperties": False,
         "required": ["must"],
@@ -167,7 +228,10 @@ def test_start_variables_become_parameters() -> None:
 
 def test_an_argument_wins_over_a_default_even_when_it_is_empty() -> None:
     """Default, then argument; an explicit empty one stays empty. Two runs share nothing."""
-    made = flow(block("start", variables=[{"name": "a", "value": "default"}]), block("code", expression="a", resultVariable="b"))
+    made = flow(
+        block("start", variables=[{"name": "a", "value": "default"}]),
+        block("code", expression="a", resultVariable="b"),
+    )
     assert play(made)[1]["data"]["variables"] == {"a": "default", "b": "default"}
     assert play(made, a="")[1]["data"]["variables"] == {"a": "", "b": ""}
     assert play(made, a="x")[1]["data"]["variables"] == {"a": "x", "b": "x"}
@@ -177,14 +241,24 @@ def test_an_argument_wins_over_a_default_even_when_it_is_empty() -> None:
 @pytest.mark.parametrize(
     ("config", "effect"),
     [
-        ({"method": "post", "body": '{"data": "${v}"}'}, {"method": "POST", "json": {"data": 'a"b'}}),
+        (
+            {"method": "post", "body": '{"data": "${v}"}'},
+            {"method": "POST", "json": {"data": 'a"b'}},
+        ),
         ({"method": "PUT", "body": {"x": ["${v}"]}}, {"method": "PUT", "json": {"x": ['a"b']}}),
-        ({"method": "PATCH", "bodyType": "text", "body": "<${v}>"}, {"method": "PATCH", "text": '<a"b>'}),
+        (
+            {"method": "PATCH", "bodyType": "text", "body": "<${v}>"},
+            {"method": "PATCH", "text": '<a"b>'},
+        ),
         (
             {
                 "method": "POST",
                 "bodyType": "form",
-                "formData": [{"key": "f", "value": "${v}"}, {"key": "g", "value": "1"}, {"key": "g", "value": "2"}],
+                "formData": [
+                    {"key": "f", "value": "${v}"},
+                    {"key": "g", "value": "1"},
+                    {"key": "g", "value": "2"},
+                ],
             },
             {"method": "POST", "form": {"f": 'a"b', "g": ["1", "2"]}},
         ),
@@ -192,15 +266,28 @@ def test_an_argument_wins_over_a_default_even_when_it_is_empty() -> None:
         ({"method": "DELETE", "body": '{"a": 1}'}, {"method": "DELETE", "json": {"a": 1}}),
         ({"method": "GET", "body": '{"a": 1}'}, {"method": "GET"}),
         (
-            {"headers": [{"key": "X-A", "value": "${v}"}, {"key": "", "value": "x"}], "retry": {"times": 2}, "timeout_s": 5},
+            {
+                "headers": [{"key": "X-A", "value": "${v}"}, {"key": "", "value": "x"}],
+                "retry": {"times": 2},
+                "timeout_s": 5,
+            },
             {"method": "GET", "headers": {"X-A": 'a"b'}, "retry": {"times": 2}, "timeout_s": 5},
         ),
     ],
 )
-def test_an_api_call_becomes_a_request(config: dict[str, object], effect: dict[str, object]) -> None:
-    """Method, headers as a list of pairs, and a body of three types; DELETE with one if it is given."""
-    made = flow(block("start", variables=[{"name": "v", "value": 'a"b'}]), block("apiCall", url="https://h.example/", **config))
-    assert play(made, ok(1))[0] == [{"http": {"url": "https://h.example/", "headers": {}, **effect}}]
+def test_an_api_call_becomes_a_request(
+    config: dict[str, object], effect: dict[str, object]
+) -> None:
+    """Method, headers as a list of pairs, and a body of three types; DELETE with one if it is
+    given.
+    """
+    made = flow(
+        block("start", variables=[{"name": "v", "value": 'a"b'}]),
+        block("apiCall", url="https://h.example/", **config),
+    )
+    assert play(made, ok(1))[0] == [
+        {"http": {"url": "https://h.example/", "headers": {}, **effect}}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -227,20 +314,36 @@ def test_the_answer_is_data_or_text(answer: dict[str, object], value: object) ->
             [{"status": 404, "text": "no such thing" * 100}],
             "(apiCall): HTTP 404: no such thingno",
         ),
-        (block("apiCall", url="https://h.example/"), [{"status": 500, "json": {"e": 1}}], '(apiCall): HTTP 500: {"e":1}'),
-        (block("apiCall", url="https://h.example/"), [EffectError(kind="connect", message="refused")], "(apiCall): refused"),
+        (
+            block("apiCall", url="https://h.example/"),
+            [{"status": 500, "json": {"e": 1}}],
+            '(apiCall): HTTP 500: {"e":1}',
+        ),
+        (
+            block("apiCall", url="https://h.example/"),
+            [EffectError(kind="connect", message="refused")],
+            "(apiCall): refused",
+        ),
         (
             block("apiCall", url="https://h.example/", headers=[{"key": "X", "value": "${bad}"}]),
             [],
             "(apiCall): the header 'X' has a line break",
         ),
-        (block("apiCall", url="https://h.example/", method="POST", body="{"), [], "(apiCall): the body is not JSON"),
+        (
+            block("apiCall", url="https://h.example/", method="POST", body="{"),
+            [],
+            "(apiCall): the body is not JSON",
+        ),
         (
             block("llmInstruction", instruction="x"),
             [EffectError(kind="model", message="overloaded")],
             "(llmInstruction): the LLM block failed: overloaded",
         ),
-        (block("llmInstruction", instruction="${empty}"), [], "(llmInstruction): the LLM block failed: its instruction is empty"),
+        (
+            block("llmInstruction", instruction="${empty}"),
+            [],
+            "(llmInstruction): the LLM block failed: its instruction is empty",
+        ),
         (block("webScraping", url="${empty}"), [], "(webScraping): there is no URL to read"),
         (
             block("webScraping", url="https://h.example/"),
@@ -252,13 +355,23 @@ def test_the_answer_is_data_or_text(answer: dict[str, object], value: object) ->
             [EffectError(kind="fetch", message="nothing matches")],
             "(webScraping): nothing matches",
         ),
-        (block("flow", flow="other"), [{"success": False, "message": "no", "data": None}], "(flow): the flow 'other' did not succeed: no"),
+        (
+            block("flow", flow="other"),
+            [{"success": False, "message": "no", "data": None}],
+            "(flow): the flow 'other' did not succeed: no",
+        ),
         (block("code", expression="1 / 0"), [], "(code): ZeroDivisionError"),
         (block("forEach", list="${bad}", steps=[]), [], "is no list"),
-        (block("forEach", list=[1, 2, 3], limit=2, steps=[]), [], "the list has 3 items, and the limit of this block is 2"),
+        (
+            block("forEach", list=[1, 2, 3], limit=2, steps=[]),
+            [],
+            "the list has 3 items, and the limit of this block is 2",
+        ),
     ],
 )
-def test_the_first_error_ends_the_flow_with_its_block(step: dict[str, object], answers: list[object], said: str) -> None:
+def test_the_first_error_ends_the_flow_with_its_block(
+    step: dict[str, object], answers: list[object], said: str
+) -> None:
     """Number, type and message of the block that failed reach the caller; nothing runs after it."""
     start = block("start", variables=[{"name": "bad", "value": "a\r\nX: y"}, {"name": "empty"}])
     _, result = play(flow(start, step, block("code", expression="1")), *answers)
@@ -267,27 +380,47 @@ def test_the_first_error_ends_the_flow_with_its_block(step: dict[str, object], a
     assert result["message"].startswith("block 2 (")
     assert len(results_of(result)) == 2
     failed = results_of(result)[1]
-    assert failed == {"success": False, "error": result["message"], "block": "2", "type": step["type"]}
+    assert failed == {
+        "success": False,
+        "error": result["message"],
+        "block": "2",
+        "type": step["type"],
+    }
     assert len(result["message"]) < 700
 
 
 @pytest.mark.parametrize("value", ["text", "", 0, None, False, {"a": 1}])
 def test_a_direct_output_ends_the_flow_with_the_raw_value(value: object) -> None:
     """Also one that is empty, 0 or null; what comes after it does not run."""
-    made = flow(block("apiCall", url="https://h.example/", directOutput=True, responseVariable="r"), block("code", expression="1 / 0"))
+    made = flow(
+        block("apiCall", url="https://h.example/", directOutput=True, responseVariable="r"),
+        block("code", expression="1 / 0"),
+    )
     _, result = play(made, ok(value))
-    assert (result["success"], result["direct"], result["data"]["directOutput"]) == (True, True, value)
+    assert (result["success"], result["direct"], result["data"]["directOutput"]) == (
+        True,
+        True,
+        value,
+    )
     assert results_of(result) == [{"success": True, "result": value}]
     assert result["data"]["variables"] == {"r": value}
 
 
 def test_a_condition_runs_one_of_its_sides() -> None:
     """Its value is that of the last block inside; blocks inside have numbers of their own."""
-    inner = block("condition", expression="n > 2", then=[block("code", expression="'big'", resultVariable="size")])
+    inner = block(
+        "condition",
+        expression="n > 2",
+        then=[block("code", expression="'big'", resultVariable="size")],
+    )
     made = flow(block("start", variables=[{"name": "n", "type": "integer", "value": 1}]), inner)
     assert play(made, n=3)[1]["data"]["variables"] == {"n": 3, "size": "big"}
     assert results_of(play(made)[1])[1] == {"success": True, "result": None}
-    failing = block("condition", expression="True", then=[block("code", expression="1"), block("code", expression="x")])
+    failing = block(
+        "condition",
+        expression="True",
+        then=[block("code", expression="1"), block("code", expression="x")],
+    )
     assert "block 1.2 (code): there is no variable 'x'" in play(flow(failing))[1]["message"]
 
 
@@ -295,7 +428,10 @@ def test_each_effect_says_which_block_it_is() -> None:
     """Number and count of the blocks, and the type; those inside have numbers of their own."""
     loop = block("forEach", list=[1, 2], steps=[block("llmInstruction", instruction="x")])
     made = flow(block("apiCall", url="https://h.example/"), loop, block("code", expression="1"))
-    assert labels(made, ok(1), "a") == ["block 1 of 3 (apiCall)", *["block 2.1 of 3 (llmInstruction)"] * 2]
+    assert labels(made, ok(1), "a") == [
+        "block 1 of 3 (apiCall)",
+        *["block 2.1 of 3 (llmInstruction)"] * 2,
+    ]
 
 
 def test_a_loop_runs_its_blocks_for_each_item() -> None:
@@ -303,20 +439,42 @@ def test_a_loop_runs_its_blocks_for_each_item() -> None:
     steps = [block("apiCall", url="https://h.example/${item.id}/${index}", resultVariable="got")]
     loop = block("forEach", list="${items}", steps=steps, resultVariable="all")
     effects, result = play(flow(loop), ok("a"), ok("b"), items=[{"id": 7}, {"id": 8}])
-    assert [effect["http"]["url"] for effect in effects] == ["https://h.example/7/0", "https://h.example/8/1"]
+    assert [effect["http"]["url"] for effect in effects] == [
+        "https://h.example/7/0",
+        "https://h.example/8/1",
+    ]
     assert result["data"]["variables"]["all"] == ["a", "b"]
     assert play(flow(loop), ok("a"), items='[{"id": 1}]')[1]["data"]["variables"]["all"] == ["a"]
-    direct = block("forEach", list=[1, 2], steps=[block("code", expression="item", directOutput=True)])
+    direct = block(
+        "forEach", list=[1, 2], steps=[block("code", expression="item", directOutput=True)]
+    )
     assert play(flow(direct, block("code", expression="1 / 0")))[1]["data"]["directOutput"] == 1
 
 
 def test_a_flow_is_called_with_values_of_their_own_type() -> None:
-    """A lone placeholder keeps its type; the data comes back, or the message where there is none."""
-    made = flow(block("flow", flow="other", params={"n": "${n}", "t": "n=${n}"}, prompt="do ${n}", resultVariable="r"))
+    """A lone placeholder keeps its type; the data comes back, or the message where there is
+    none.
+    """
+    made = flow(
+        block(
+            "flow",
+            flow="other",
+            params={"n": "${n}", "t": "n=${n}"},
+            prompt="do ${n}",
+            resultVariable="r",
+        )
+    )
     effects, result = play(made, {"success": True, "message": "m", "data": {"x": 1}}, n=5)
-    assert effects == [{"flow": {"name": "other", "params": {"n": 5, "t": "n=5"}, "prompt": "do 5"}}]
+    assert effects == [
+        {"flow": {"name": "other", "params": {"n": 5, "t": "n=5"}, "prompt": "do 5"}}
+    ]
     assert result["data"]["variables"]["r"] == {"x": 1}
-    assert play(made, {"success": True, "message": "m", "data": None}, n=5)[1]["data"]["variables"]["r"] == "m"
+    assert (
+        play(made, {"success": True, "message": "m", "data": None}, n=5)[1]["data"]["variables"][
+            "r"
+        ]
+        == "m"
+    )
 
 
 def test_a_page_is_captured_as_asked_and_summarised_when_it_is_too_long() -> None:
@@ -324,21 +482,44 @@ def test_a_page_is_captured_as_asked_and_summarised_when_it_is_too_long() -> Non
     for capture, effect in [
         ({}, {"as": "markdown"}),
         ({"captureAs": "html"}, {"as": "html"}),
-        ({"captureAs": "querySelector", "querySelector": "#${id}"}, {"as": "selector", "selector": "#main"}),
+        (
+            {"captureAs": "querySelector", "querySelector": "#${id}"},
+            {"as": "selector", "selector": "#main"},
+        ),
     ]:
         made = flow(block("webScraping", url="https://h.example/", **capture))
-        assert play(made, {"text": "x"}, id="main")[0] == [{"fetch": {"url": "https://h.example/", **effect}}]
+        assert play(made, {"text": "x"}, id="main")[0] == [
+            {"fetch": {"url": "https://h.example/", **effect}}
+        ]
 
 
 def test_a_page_that_is_too_long_is_summarised_in_parts() -> None:
-    """A long page is cut between paragraphs, each part summarised, and the summaries again while they are too long."""
+    """A long page is cut between paragraphs, each part summarised, and the summaries again while
+    they are too long.
+    """
     made = flow(block("webScraping", url="https://h.example/", enableSummarization=True))
     page = "\n\n".join(letter * 60_000 for letter in "abc")
-    effects, result = play(made, {"text": page}, {"text": "one"}, {"text": "two"}, {"text": "three"})
-    assert [effect["llm"]["input"].strip() for effect in effects[1:]] == [letter * 60_000 for letter in "abc"]
+    effects, result = play(
+        made, {"text": page}, {"text": "one"}, {"text": "two"}, {"text": "three"}
+    )
+    assert [effect["llm"]["input"].strip() for effect in effects[1:]] == [
+        letter * 60_000 for letter in "abc"
+    ]
     assert results_of(result)[0]["result"] == "one\n\ntwo\n\nthree"
-    effects, result = play(made, {"text": "x" * 150_000}, {"text": "y" * 90_000}, {"text": "z" * 20_000}, {"text": "a"}, {"text": "b"})
-    assert [len(effect["llm"]["input"]) for effect in effects[1:]] == [100_000, 50_000, 90_002, 20_000]
+    effects, result = play(
+        made,
+        {"text": "x" * 150_000},
+        {"text": "y" * 90_000},
+        {"text": "z" * 20_000},
+        {"text": "a"},
+        {"text": "b"},
+    )
+    assert [len(effect["llm"]["input"]) for effect in effects[1:]] == [
+        100_000,
+        50_000,
+        90_002,
+        20_000,
+    ]
     assert results_of(result)[0]["result"] == "a\n\nb"
     _, result = play(made, {"text": "x" * 150_000}, {"text": "y" * 90_000}, {"text": "z" * 90_000})
     assert "its summary is no shorter" in result["message"]
@@ -352,19 +533,58 @@ def test_a_page_that_is_too_long_is_summarised_in_parts() -> None:
             [block("apiCall", url="https://h.example/${qurey}")],
             "block 2 (apiCall): ${qurey} names no variable and would stay as it",
         ),
-        ([block("llmInstruction", instruction="do ${nothing.at.all}")], "${nothing.at.all} names no variable and would stay as it is"),
         (
-            [block("apiCall", url="https://h.example/", headers=[{"key": "Authorization", "value": "Bearer abcdef123"}])],
+            [block("llmInstruction", instruction="do ${nothing.at.all}")],
+            "${nothing.at.all} names no variable and would stay as it is",
+        ),
+        (
+            [
+                block(
+                    "apiCall",
+                    url="https://h.example/",
+                    headers=[{"key": "Authorization", "value": "Bearer abcdef123"}],
+                )
+            ],
             "block 2 (apiCall), 'Authorization' holds a credential as text",
         ),
-        ([block("apiCall", url="https://h.example/", method="POST", body={"apiKey": "abc"})], "'apiKey' holds a credential as text"),
-        ([block("apiCall", url="https://h.example/${query}", headers=[{"key": "Authorization", "value": "Bearer secret:KEY"}])], None),
-        ([block("code", expression="1", resultVariable="r"), block("llmInstruction", instruction="${r} ${query.x}")], None),
-        ([block("forEach", list="${query}", itemVariable="one", steps=[block("llmInstruction", instruction="${one} ${index}")])], None),
+        (
+            [block("apiCall", url="https://h.example/", method="POST", body={"apiKey": "abc"})],
+            "'apiKey' holds a credential as text",
+        ),
+        (
+            [
+                block(
+                    "apiCall",
+                    url="https://h.example/${query}",
+                    headers=[{"key": "Authorization", "value": "Bearer secret:KEY"}],
+                )
+            ],
+            None,
+        ),
+        (
+            [
+                block("code", expression="1", resultVariable="r"),
+                block("llmInstruction", instruction="${r} ${query.x}"),
+            ],
+            None,
+        ),
+        (
+            [
+                block(
+                    "forEach",
+                    list="${query}",
+                    itemVariable="one",
+                    steps=[block("llmInstruction", instruction="${one} ${index}")],
+                )
+            ],
+            None,
+        ),
     ],
 )
 def test_a_likely_slip_is_warned_of(steps: list[Any], warning: str | None) -> None:
-    """A placeholder without a variable and a credential in plain text are notes at `add`; what is right has none."""
+    """A placeholder without a variable and a credential in plain text are notes at `add`; what is
+    right has none.
+    """
     notes = flow(block("start", variables=[{"name": "query"}]), *steps).notes
     assert [warning in note for note in notes] == [True] if warning else notes == ()
 
@@ -376,7 +596,9 @@ def test_an_object_as_instruction_is_json() -> None:
 
 
 def test_a_model_may_choose_flows_before_it_answers() -> None:
-    """Each call's outcome, failures too, is the input of the next question; after ten calls it can only answer."""
+    """Each call's outcome, failures too, is the input of the next question; after ten calls it can
+    only answer.
+    """
     tools = [{"flow": "add-song", "description": "Adds a song."}, {"flow": "find-song"}]
     made = flow(block("llmInstruction", instruction="Add it.", tools=tools, resultVariable="r"))
     assert policy_of(made) == {"llm": {}, "flow": {"names": ["add-song", "find-song"]}}
@@ -398,8 +620,20 @@ def test_a_model_may_choose_flows_before_it_answers() -> None:
     assert "- add-song: Adds a song." in first["prompt"]
     assert first["schema"]["properties"]["flow"]["enum"] == ["add-song", "find-song", None]
     assert last["input"] == [
-        {"flow": "find-song", "arguments": {"title": "x"}, "success": True, "message": "found", "data": 7},
-        {"flow": "add-song", "arguments": {"id": 7}, "success": False, "message": "full", "data": None},
+        {
+            "flow": "find-song",
+            "arguments": {"title": "x"},
+            "success": True,
+            "message": "found",
+            "data": 7,
+        },
+        {
+            "flow": "add-song",
+            "arguments": {"id": 7},
+            "success": False,
+            "message": "full",
+            "data": None,
+        },
     ]
     endless = [answer for _ in range(10) for answer in ({"flow": "find-song"}, found)]
     effects, result = play(made, *endless, {"flow": "find-song", "answer": "enough"})
@@ -412,22 +646,48 @@ def test_a_model_may_choose_flows_before_it_answers() -> None:
     ("steps", "policy"),
     [
         (WHOLE, {"http": {"hosts": ["api.search.example.com"]}, "fetch": {}, "llm": {}}),
-        ([block("apiCall", url="http://127.0.0.1:8080/x")], {"http": {"hosts": ["127.0.0.1:8080"], "private": True}}),
-        ([block("apiCall", url="http://[::1]:80/")], {"http": {"hosts": ["[::1]:80"], "private": True}}),
-        ([block("apiCall", url="https://a.example/"), block("apiCall", url="${b}")], {"http": {}}),
-        ([block("apiCall", url="https://${h}.example/"), block("apiCall", url="https://a.example/")], {"http": {}}),
-        ([block("webScraping", url="https://a.example", enableSummarization=True)], {"fetch": {"hosts": ["a.example"]}, "llm": {}}),
         (
-            [block("apiCall", url="https://a.example/", headers=[{"key": "Authorization", "value": "Bearer secret:KEY"}])],
+            [block("apiCall", url="http://127.0.0.1:8080/x")],
+            {"http": {"hosts": ["127.0.0.1:8080"], "private": True}},
+        ),
+        (
+            [block("apiCall", url="http://[::1]:80/")],
+            {"http": {"hosts": ["[::1]:80"], "private": True}},
+        ),
+        ([block("apiCall", url="https://a.example/"), block("apiCall", url="${b}")], {"http": {}}),
+        (
+            [
+                block("apiCall", url="https://${h}.example/"),
+                block("apiCall", url="https://a.example/"),
+            ],
+            {"http": {}},
+        ),
+        (
+            [block("webScraping", url="https://a.example", enableSummarization=True)],
+            {"fetch": {"hosts": ["a.example"]}, "llm": {}},
+        ),
+        (
+            [
+                block(
+                    "apiCall",
+                    url="https://a.example/",
+                    headers=[{"key": "Authorization", "value": "Bearer secret:KEY"}],
+                )
+            ],
             {"http": {"hosts": ["a.example"], "secrets": {"KEY": ["a.example"]}}},
         ),
         ([block("flow", flow="x"), block("flow", flow="y")], {"flow": {"names": ["x", "y"]}}),
         ([block("flow", flow="x"), block("flow", flow="${y}")], {"flow": {}}),
-        ([block("condition", expression="1", then=[block("llmInstruction", instruction="x")])], {"llm": {}}),
+        (
+            [block("condition", expression="1", then=[block("llmInstruction", instruction="x")])],
+            {"llm": {}},
+        ),
         ([block("code", expression="1")], {}),
     ],
 )
-def test_the_policy_asks_for_what_the_blocks_need(steps: list[object], policy: dict[str, object]) -> None:
+def test_the_policy_asks_for_what_the_blocks_need(
+    steps: list[object], policy: dict[str, object]
+) -> None:
     """Hosts that are written out are named; once one is computed, any may be asked."""
     assert policy_of(flow(*steps)) == policy
 
@@ -438,7 +698,9 @@ def test_the_file_may_ask_for_more_and_a_secret_needs_a_host() -> None:
     assert policy_of(made)["fetch"] == {"private": True}
     assert policy_of(made)["http"] == {"hosts": ["api.search.example.com"], "timeout_s": 5}
     secret = block("apiCall", url="${u}", headers=[{"key": "K", "value": "secret:KEY"}])
-    with pytest.raises(BundleError, match=r"block 1 \(apiCall\) sends secret:KEY to a host that is not written out"):
+    with pytest.raises(
+        BundleError, match=r"block 1 \(apiCall\) sends secret:KEY to a host that is not written out"
+    ):
         build_block(flow(secret))
     build_block(flow(secret, policy={"http": {"secrets": {"KEY": ["a.example"]}}}))
 
@@ -452,25 +714,64 @@ def test_the_file_may_ask_for_more_and_a_secret_needs_a_host() -> None:
         ),
         ([{"config": {}}], "flow.steps[0].type: is missing (block 1)"),
         ([{"type": "start"}], "flow.steps[0].config: is missing; block 1 (start) needs one"),
-        ([START, block("apiCall")], "flow.steps[1].config.url: is missing; block 2 (apiCall) needs it"),
-        ([block("code", expression="1"), START], "flow.steps[1]: block 2 is a start block; there is one, and it is the first"),
-        ([block("start", variables=[{"name": "a"}, {"name": "a"}])], "variables[1].name: the variable 'a' stands twice"),
-        ([block("start", variables=[{"name": "a", "type": "integer", "value": "x"}])], "variables[0].value: 'x' is no integer"),
-        ([block("start", variables=[{"name": "a", "type": "date"}])], "variables[0].type: 'date' is not one of"),
+        (
+            [START, block("apiCall")],
+            "flow.steps[1].config.url: is missing; block 2 (apiCall) needs it",
+        ),
+        (
+            [block("code", expression="1"), START],
+            "flow.steps[1]: block 2 is a start block; there is one, and it is the first",
+        ),
+        (
+            [block("start", variables=[{"name": "a"}, {"name": "a"}])],
+            "variables[1].name: the variable 'a' stands twice",
+        ),
+        (
+            [block("start", variables=[{"name": "a", "type": "integer", "value": "x"}])],
+            "variables[0].value: 'x' is no integer",
+        ),
+        (
+            [block("start", variables=[{"name": "a", "type": "date"}])],
+            "variables[0].type: 'date' is not one of",
+        ),
         ([block("start", variables=[{"name": "a\0"}])], "is no name for a variable"),
         ([block("start", variables=[{"name": "a", "x": 1}])], "unknown key 'x'"),
         ([block("start", variables={"a": 1})], "must be a list of variables"),
-        ([block("apiCall", url="u", method="BREW")], "flow.steps[0].config.method: 'BREW' is not one of"),
-        ([block("apiCall", url="u", bodyType="xml")], "bodyType: 'xml' is not one of json, form, text"),
-        ([block("apiCall", url="u", headers={"a": "b"})], 'headers: must be a list of {"key", "value"}'),
+        (
+            [block("apiCall", url="u", method="BREW")],
+            "flow.steps[0].config.method: 'BREW' is not one of",
+        ),
+        (
+            [block("apiCall", url="u", bodyType="xml")],
+            "bodyType: 'xml' is not one of json, form, text",
+        ),
+        (
+            [block("apiCall", url="u", headers={"a": "b"})],
+            'headers: must be a list of {"key", "value"}',
+        ),
         ([block("apiCall", url=5)], "config.url: must be text"),
         ([block("webScraping", url="u", captureAs="querySelector")], "querySelector: is missing"),
         ([block("forEach", list=5, steps=[])], "config.list: must be a list"),
-        ([block("forEach", list=[], steps=[], limit=5000)], "config.limit: must be from 1 to 1,000"),
-        ([block("forEach", list=[], steps=[block("x")])], "flow.steps[0].config.steps[0].type: 'x' is no type of block (block 1.1)"),
-        ([block("code", expression="eval('1')")], "flow.steps[0].config.expression: column 1: there is no function 'eval'"),
-        ([block("llmInstruction", instruction="x", tools=["a"])], "config.tools[0]: must be a mapping"),
-        ([block("code", expression="1", directOutput="yes")], "directOutput: must be True or False"),
+        (
+            [block("forEach", list=[], steps=[], limit=5000)],
+            "config.limit: must be from 1 to 1,000",
+        ),
+        (
+            [block("forEach", list=[], steps=[block("x")])],
+            "flow.steps[0].config.steps[0].type: 'x' is no type of block (block 1.1)",
+        ),
+        (
+            [block("code", expression="eval('1')")],
+            "flow.steps[0].config.expression: column 1: there is no function 'eval'",
+        ),
+        (
+            [block("llmInstruction", instruction="x", tools=["a"])],
+            "config.tools[0]: must be a mapping",
+        ),
+        (
+            [block("code", expression="1", directOutput="yes")],
+            "directOutput: must be True or False",
+        ),
         ([], "flow.steps: is empty"),
         ("x", "flow.steps: must be a list of blocks"),
         ([block("code", expression="1")] * 1001, "at most 1,000 blocks"),

@@ -15,7 +15,9 @@ from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.errors import BundleError
 
 Load = Callable[..., Any]
-ROLE = Role(name="coder", description="d", system_prompt="s", extract_prompt="e", schema={"type": "object"})
+ROLE = Role(
+    name="coder", description="d", system_prompt="s", extract_prompt="e", schema={"type": "object"}
+)
 EMPTY = View({"threadId": "t", "start": {"prompt": "", "params": {}}, "steps": []})
 
 
@@ -95,7 +97,9 @@ def test_helpers_constants_classes_and_lambdas_come_along(load: Load) -> None:
 
 
 def test_imports_are_collected_sorted_and_stand_once(load: Load) -> None:
-    """Standard modules stay imports: whole modules first, names merged, and only those that are used."""
+    """Standard modules stay imports: whole modules first, names merged, and only those that are
+    used.
+    """
     flow = load(
         {
             "flow.py": """
@@ -118,7 +122,9 @@ def test_imports_are_collected_sorted_and_stand_once(load: Load) -> None:
             """,
         }
     )
-    lines = [line for line in build(flow.moderator).split("\n") if line.startswith(("import ", "from "))]
+    lines = [
+        line for line in build(flow.moderator).split("\n") if line.startswith(("import ", "from "))
+    ]
     assert lines == [
         "import collections.abc",
         "import json as js",
@@ -142,7 +148,9 @@ def test_a_package_with_relative_imports_and_re_exports(load: Load) -> None:
 
 
 def test_modules_come_in_the_order_of_their_imports(load: Load) -> None:
-    """A constant that is computed at load finds what it needs, however the moderator names things."""
+    """A constant that is computed at load finds what it needs, however the moderator names
+    things.
+    """
     flow = load(
         {
             "flow.py": "from second import B\nfrom first import A\n\ndef moderator(ctx):\n    return A if B else A\n",
@@ -192,8 +200,14 @@ def test_source_is_carried_word_for_word(load: Load) -> None:
 
 
 def test_the_first_line_of_a_program_is_no_comment(load: Load) -> None:
-    """The line that names an interpreter belongs to the file; the comment below it goes with the function."""
-    flow = load({"flow.py": "#!/usr/bin/env python\n# Always the same.\ndef moderator(ctx):\n    return 'coder'\n"})
+    """The line that names an interpreter belongs to the file; the comment below it goes with the
+    function.
+    """
+    flow = load(
+        {
+            "flow.py": "#!/usr/bin/env python\n# Always the same.\ndef moderator(ctx):\n    return 'coder'\n"
+        }
+    )
     text = build(flow.moderator)
     assert "\n# Always the same.\ndef moderator(ctx):\n" in text
     assert "#!" not in text
@@ -201,13 +215,19 @@ def test_the_first_line_of_a_program_is_no_comment(load: Load) -> None:
 
 def test_constants_stand_together_and_comments_apart(load: Load) -> None:
     """Layout follows the rules of a formatter, wherever the statements came from."""
-    flow = load({"flow.py": "A = 1\n\nB = 2\n\n# Why.\nC = 3\ndef moderator(ctx):\n    return A + B + C\n"})
+    flow = load(
+        {"flow.py": "A = 1\n\nB = 2\n\n# Why.\nC = 3\ndef moderator(ctx):\n    return A + B + C\n"}
+    )
     assert "\nA = 1\nB = 2\n\n# Why.\nC = 3\n\n\ndef moderator(ctx):\n" in build(flow.moderator)
 
 
-def test_a_file_named_like_a_standard_module_is_still_the_authors(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_named_like_a_standard_module_is_still_the_authors(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was imported counts, not what it is called."""
-    monkeypatch.delitem(sys.modules, "colorsys", raising=False)  # somebody may have imported the real one
+    monkeypatch.delitem(
+        sys.modules, "colorsys", raising=False
+    )  # somebody may have imported the real one
     flow = load(
         {
             "flow.py": "from colorsys import pick\n\ndef moderator(ctx):\n    return pick()\n",
@@ -221,7 +241,12 @@ def test_a_file_named_like_a_standard_module_is_still_the_authors(load: Load, mo
 
 def test_a_function_under_another_name_is_found(load: Load) -> None:
     """A lambda with a name at the top level is a function like any other; so is an imported one."""
-    flow = load({"flow.py": "choose = lambda ctx: 'coder'\nfrom rules import pick\n", "rules.py": "def pick(ctx):\n    return 'coder'\n"})
+    flow = load(
+        {
+            "flow.py": "choose = lambda ctx: 'coder'\nfrom rules import pick\n",
+            "rules.py": "def pick(ctx):\n    return 'coder'\n",
+        }
+    )
     assert "moderator=choose" in build(flow.choose)
     assert "moderator=pick" in build(flow.pick)
 
@@ -235,35 +260,62 @@ FILLED = {
         "ROUTES = []\ndef fill():\n    ROUTES.append('coder')\nfill()\n",
         r"'ROUTES' is \['coder'\], but its definition alone makes \[\]",
     ),
-    "inside": ("ROUTES = {'a': [set()]}\ndef fill():\n    ROUTES['a'][0].add(1)\nfill()\n", r"'ROUTES' is .*\{1\}"),
+    "inside": (
+        "ROUTES = {'a': [set()]}\ndef fill():\n    ROUTES['a'][0].add(1)\nfill()\n",
+        r"'ROUTES' is .*\{1\}",
+    ),
     "a field": (
         "from dataclasses import dataclass\n@dataclass\nclass Box:\n    size: int\n"
         "ROUTES = Box(1)\ndef fill():\n    ROUTES.size = 2\nfill()\n",
         r"'ROUTES' is Box\(size=2\), but its definition alone makes Box\(size=1\)",
     ),
-    "at the top level": ("ROUTES = {}\nROUTES['coder'] = 1\n", r"rules\.py:1: 'ROUTES' is \{'coder': 1\}, but .* makes \{\}"),
-    "a set": ("ROUTES = {1}\nROUTES.add(2)\nROUTES.discard(1)\n", r"'ROUTES' is \{2\}, but its definition alone makes \{1\}"),
-    "a function's attribute": ("def ROUTES():\n    return ROUTES.limit\nROUTES.limit = 3\n", "'ROUTES' is <function ROUTES"),
-    "a class's attribute": ("class ROUTES:\n    limit = 1\nROUTES.limit = 3\n", r"'ROUTES' is <class 'rules\.ROUTES'>"),
+    "at the top level": (
+        "ROUTES = {}\nROUTES['coder'] = 1\n",
+        r"rules\.py:1: 'ROUTES' is \{'coder': 1\}, but .* makes \{\}",
+    ),
+    "a set": (
+        "ROUTES = {1}\nROUTES.add(2)\nROUTES.discard(1)\n",
+        r"'ROUTES' is \{2\}, but its definition alone makes \{1\}",
+    ),
+    "a function's attribute": (
+        "def ROUTES():\n    return ROUTES.limit\nROUTES.limit = 3\n",
+        "'ROUTES' is <function ROUTES",
+    ),
+    "a class's attribute": (
+        "class ROUTES:\n    limit = 1\nROUTES.limit = 3\n",
+        r"'ROUTES' is <class 'rules\.ROUTES'>",
+    ),
     "an object's attribute": (
         "from types import SimpleNamespace\nROUTES = SimpleNamespace(limit=1)\nROUTES.limit = 3\n",
         r"'ROUTES' is namespace\(limit=3\), but its definition alone makes namespace\(limit=1\)",
     ),
-    "a number": ("ROUTES = 1\ndef fill():\n    globals()['ROUTES'] = 2\nfill()\n", "'ROUTES' is 2, but its definition alone makes 1"),
+    "a number": (
+        "ROUTES = 1\ndef fill():\n    globals()['ROUTES'] = 2\nfill()\n",
+        "'ROUTES' is 2, but its definition alone makes 1",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", FILLED)
 def test_what_is_filled_in_later_is_noticed(load: Load, name: str) -> None:
-    """Whoever changes a constant after its definition, directly or not: the bundle would hold another one."""
+    """Whoever changes a constant after its definition, directly or not: the bundle would hold
+    another one.
+    """
     text, message = FILLED[name]
-    flow = load({"rules.py": text, "flow.py": "from rules import ROUTES\n\ndef moderator(ctx):\n    return ROUTES\n"})
+    flow = load(
+        {
+            "rules.py": text,
+            "flow.py": "from rules import ROUTES\n\ndef moderator(ctx):\n    return ROUTES\n",
+        }
+    )
     with pytest.raises(BundleError, match=message):
         build(flow.moderator)
 
 
 def test_values_that_cannot_be_compared_count_by_their_kind(load: Load) -> None:
-    """Compiled patterns, caches, functions in tables, data that contains itself: the same text makes the same things."""
+    """Compiled patterns, caches, functions in tables, data that contains itself: the same text
+    makes the same things.
+    """
     flow = load(
         {
             "flow.py": """
@@ -301,7 +353,8 @@ def test_a_circle_of_modules_that_only_works_from_one_side_is_refused(load: Load
         }
     )
     with pytest.raises(
-        BundleError, match=r"do not load by themselves: name 'B' is not defined; does a module import one that imports it\?"
+        BundleError,
+        match=r"do not load by themselves: name 'B' is not defined; does a module import one that imports it\?",
     ):
         build(flow.moderator)
 
@@ -333,7 +386,9 @@ def test_result_and_recover_are_carried_too(load: Load) -> None:
 
 def test_a_trusted_workflow_may_import_any_standard_module(load: Load) -> None:
     """What the sandbox would not bear is allowed where there is none."""
-    flow = load({"flow.py": "import os\n\ndef moderator(ctx):\n    return os.path.basename('x/coder')\n"})
+    flow = load(
+        {"flow.py": "import os\n\ndef moderator(ctx):\n    return os.path.basename('x/coder')\n"}
+    )
     with pytest.raises(BundleError, match=r"flow\.py:1: import of 'os': .*script"):
         build(flow.moderator)
     assert "\nimport os\n" in build(flow.moderator, policy={"role": {}, "trusted": True})
@@ -348,7 +403,10 @@ REFUSED = {
         "class moderator:\n    def __call__(self, ctx):\n        return 'coder'\n",
         r"the moderator is <class 'flow\.moderator'>; write a plain function",
     ),
-    "default": ("def moderator(ctx, limit=3):\n    return 'coder'\n", r"flow\.py:1: the moderator 'moderator' has a default for 'limit'"),
+    "default": (
+        "def moderator(ctx, limit=3):\n    return 'coder'\n",
+        r"flow\.py:1: the moderator 'moderator' has a default for 'limit'",
+    ),
     "parameters": (
         "def moderator(ctx, limit):\n    return 'coder'\n",
         r"flow\.py:1: .* takes \(ctx, limit\); it must take exactly \(ctx\)",
@@ -384,19 +442,34 @@ REFUSED = {
         "def moderator(ctx):\n    x = 1\n    return nowhere\n",
         r"flow\.py:3: 'nowhere' cannot be carried; it is defined nowhere",
     ),
-    "star": ("from rules import *\ndef moderator(ctx):\n    return pick()\n", r"flow\.py:3: 'pick' cannot be carried; import it by name"),
-    "file": ("def moderator(ctx):\n    return __file__\n", r"flow\.py:2: '__file__' belongs to the file"),
+    "star": (
+        "from rules import *\ndef moderator(ctx):\n    return pick()\n",
+        r"flow\.py:3: 'pick' cannot be carried; import it by name",
+    ),
+    "file": (
+        "def moderator(ctx):\n    return __file__\n",
+        r"flow\.py:2: '__file__' belongs to the file",
+    ),
     "twice": (
         "A = 'x'\nA = 'coder'\ndef moderator(ctx):\n    return A\n",
         r"flow\.py:4: 'A' is bound more than once, at .*flow\.py:1 and .*flow\.py:2",
     ),
-    "if": ("if True:\n    A = 'coder'\ndef moderator(ctx):\n    return A\n", r"flow\.py:4: 'A' is bound inside 'if' at .*flow\.py:1"),
+    "if": (
+        "if True:\n    A = 'coder'\ndef moderator(ctx):\n    return A\n",
+        r"flow\.py:4: 'A' is bound inside 'if' at .*flow\.py:1",
+    ),
     "try": (
         "try:\n    from rules import pick\nexcept ImportError:\n    pick = None\ndef moderator(ctx):\n    return pick()\n",
         r"flow\.py:6: 'pick' is bound inside 'try' at .*flow\.py:1",
     ),
-    "loop": ("for A in ['coder']:\n    pass\ndef moderator(ctx):\n    return A\n", r"flow\.py:4: 'A' is bound inside 'for'"),
-    "module": ("import rules\ndef moderator(ctx):\n    return rules.pick()\n", r"flow\.py:1: 'rules' is a module, and none is carried"),
+    "loop": (
+        "for A in ['coder']:\n    pass\ndef moderator(ctx):\n    return A\n",
+        r"flow\.py:4: 'A' is bound inside 'for'",
+    ),
+    "module": (
+        "import rules\ndef moderator(ctx):\n    return rules.pick()\n",
+        r"flow\.py:1: 'rules' is a module, and none is carried",
+    ),
     "module of a package": (
         "from kit import inner\ndef moderator(ctx):\n    return inner.pick()\n",
         r"flow\.py:1: 'inner' is a module, and none is carried",
@@ -422,8 +495,14 @@ REFUSED = {
         "def moderator(ctx):\n    from rules import pick\n    return pick()\n",
         r"flow\.py:2: an import inside a function is not carried",
     ),
-    "forbidden inside": ("def moderator(ctx):\n    import os\n    return os\n", r"flow\.py:2: import of 'os'"),
-    "reserved": ("def run(ctx):\n    return 'coder'\nmoderator = run\n", r"flow\.py:1: 'run' is a name that every bundle uses itself"),
+    "forbidden inside": (
+        "def moderator(ctx):\n    import os\n    return os\n",
+        r"flow\.py:2: import of 'os'",
+    ),
+    "reserved": (
+        "def run(ctx):\n    return 'coder'\nmoderator = run\n",
+        r"flow\.py:1: 'run' is a name that every bundle uses itself",
+    ),
     "clash": (
         "from rules import pick\ndef helper():\n    return 'coder'\ndef moderator(ctx):\n    return pick() + helper()\n",
         r"two things are named 'helper', at .*:\d and at .*:\d; a bundle is one file",
@@ -469,12 +548,19 @@ def test_what_cannot_be_carried_is_named_with_its_place(load: Load, name: str) -
 
 
 def test_a_function_without_a_name_is_refused(load: Load) -> None:
-    """A lambda in place, or a function that is only reachable through another, has no text of its own to carry."""
+    """A lambda in place, or a function that is only reachable through another, has no text of its
+    own to carry.
+    """
     flow = load(
-        {"flow.py": "functions = [lambda ctx: 'coder']\ndef make():\n    def pick(ctx):\n        return 'coder'\n    return pick\n"}
+        {
+            "flow.py": "functions = [lambda ctx: 'coder']\ndef make():\n    def pick(ctx):\n        return 'coder'\n    return pick\n"
+        }
     )
     for function in (flow.functions[0], flow.make()):
-        with pytest.raises(BundleError, match=r"flow\.py:\d: the moderator '.*' has no name at the top level of its module"):
+        with pytest.raises(
+            BundleError,
+            match=r"flow\.py:\d: the moderator '.*' has no name at the top level of its module",
+        ):
             build(function)
 
 

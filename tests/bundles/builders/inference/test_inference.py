@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from uncaged_bundles.builders.inference.inference import infer_arguments, infer_commands, infer_parameters
+from uncaged_bundles.builders.inference.inference import (
+    infer_arguments,
+    infer_commands,
+    infer_parameters,
+)
 from uncaged_bundles.errors import BundleError
 
 BASH = """#!/bin/bash
@@ -67,12 +71,20 @@ Get-ChildItem $Path | Where-Object { $_.Name -like 'Stop-Process' } | Get-Mine
 
 
 def names(language: str, text: str) -> list[tuple[object, ...]]:
-    return [(part["name"], part["type"], part["required"], part.get("default")) for part in infer_parameters(language, text).parameters]
+    return [
+        (part["name"], part["type"], part["required"], part.get("default"))
+        for part in infer_parameters(language, text).parameters
+    ]
 
 
 def test_bash_places_have_names() -> None:
-    """The variable that takes a place names it; a default makes it optional; a function's own places are not the script's."""
-    assert names("bash", BASH) == [("file", "path", False, "README.md"), ("count", "string", True, None)]
+    """The variable that takes a place names it; a default makes it optional; a function's own
+    places are not the script's.
+    """
+    assert names("bash", BASH) == [
+        ("file", "path", False, "README.md"),
+        ("count", "string", True, None),
+    ]
     assert infer_parameters("bash", BASH).arguments == ({"param": "file"}, {"param": "count"})
 
 
@@ -91,12 +103,18 @@ def test_bash_options_have_flags() -> None:
 def test_bash_variables_need_no_command_line() -> None:
     """`PARAM_NAME` is read from the environment; its default has a type."""
     text = 'echo "${PARAM_LIMIT:-10}" "$PARAM_PATH" "${PARAM_QUIET:-false}"'
-    assert names("bash", text) == [("limit", "number", False, 10), ("path", "path", True, None), ("quiet", "boolean", False, False)]
+    assert names("bash", text) == [
+        ("limit", "number", False, 10),
+        ("path", "path", True, None),
+        ("quiet", "boolean", False, False),
+    ]
     assert infer_parameters("bash", text).arguments == ()
 
 
 def test_bash_commands_are_first_words() -> None:
-    """Not words in quotes, comments or here documents, not builtins, not the script's own functions."""
+    """Not words in quotes, comments or here documents, not builtins, not the script's own
+    functions.
+    """
     wanted = "awk basename cat cut date du find grep sed sudo tr wc xargs"
     assert infer_commands("bash", BASH) == tuple(wanted.split())
 
@@ -117,14 +135,20 @@ def test_python_arguments_are_read_from_the_tree() -> None:
         {"param": "file"},
         {"param": "extra"},
     )
-    assert names("python", CLICK) == [("path", "path", True, None), ("dry_run", "boolean", False, None), ("times", "number", False, 2)]
+    assert names("python", CLICK) == [
+        ("path", "path", True, None),
+        ("dry_run", "boolean", False, None),
+        ("times", "number", False, 2),
+    ]
     argv = names("python", "import sys\nprint(sys.argv[2], sys.argv[1])")
     assert argv == [("argument1", "string", True, None), ("argument2", "string", True, None)]
     assert infer_commands("python", PYTHON) == ("git", "ls", "sh", "sort")
 
 
 def test_powershell_blocks_are_read() -> None:
-    """`param()` with its attributes; cmdlets without those in comments and strings and without the script's own."""
+    """`param()` with its attributes; cmdlets without those in comments and strings and without the
+    script's own.
+    """
     assert names("powershell", POWERSHELL) == [
         ("Path", "path", True, None),
         ("Mode", "string", False, "one"),
@@ -132,13 +156,22 @@ def test_powershell_blocks_are_read() -> None:
         ("Recurse", "boolean", False, None),
         ("Filter", "string", False, "a,b"),
     ]
-    assert infer_parameters("powershell", POWERSHELL).arguments[3] == {"param": "Recurse", "flag": "-Recurse", "switch": True}
+    assert infer_parameters("powershell", POWERSHELL).arguments[3] == {
+        "param": "Recurse",
+        "flag": "-Recurse",
+        "switch": True,
+    }
     assert infer_commands("powershell", POWERSHELL) == ("Get-ChildItem", "Get-Date", "Where-Object")
 
 
 def test_declared_parameters_find_their_place() -> None:
-    """A place gets the parameter of the script's own variable, in any case, else the one at its number."""
-    schema: dict[str, object] = {"properties": {"FILE": {}, "other": {}}, "required": ["FILE", "other"]}
+    """A place gets the parameter of the script's own variable, in any case, else the one at its
+    number.
+    """
+    schema: dict[str, object] = {
+        "properties": {"FILE": {}, "other": {}},
+        "required": ["FILE", "other"],
+    }
     assert infer_arguments("bash", BASH, schema) == ({"param": "FILE"}, {"param": "other"})
 
 
@@ -161,8 +194,13 @@ def test_declared_parameters_find_their_place() -> None:
     ],
 )
 def test_a_place_is_bound_in_the_order_of_parameters(text: str, names: str, bound: str) -> None:
-    """A place that bash would expand has its parameter; text in quotes, comments, functions and awk programs has none."""
-    schema: dict[str, object] = {"properties": {name: {} for name in names.split()}, "required": names.split()}
+    """A place that bash would expand has its parameter; text in quotes, comments, functions and awk
+    programs has none.
+    """
+    schema: dict[str, object] = {
+        "properties": {name: {} for name in names.split()},
+        "required": names.split(),
+    }
     assert infer_arguments("bash", text, schema) == tuple({"param": name} for name in bound.split())
 
 
@@ -171,28 +209,45 @@ def test_a_place_is_bound_in_the_order_of_parameters(text: str, names: str, boun
     [
         ('echo "$1"', "", "reads $1, and there is no parameter"),
         ('echo "$1" "$2"', "a", "reads $2, and there is no parameter"),
-        ('grep "$PARAM_PATTERN" "$1"', "pattern path", "may be 'pattern' (by the order of the parameters) or 'path'"),
+        (
+            'grep "$PARAM_PATTERN" "$1"',
+            "pattern path",
+            "may be 'pattern' (by the order of the parameters) or 'path'",
+        ),
         ('b=$1; echo "$2"', "a b", "its parameter would be 'b', as that of a place before it"),
     ],
 )
 def test_a_place_without_one_parameter_is_refused(text: str, names: str, problem: str) -> None:
     """A script whose places cannot be bound is refused with the place and the way out."""
-    schema: dict[str, object] = {"properties": {name: {} for name in names.split()}, "required": names.split()}
+    schema: dict[str, object] = {
+        "properties": {name: {} for name in names.split()},
+        "required": names.split(),
+    }
     with pytest.raises(BundleError, match=re.escape(problem)):
         infer_arguments("bash", text, schema)
 
 
 def test_an_absent_parameter_moves_no_place() -> None:
-    """A parameter that may be absent, without a default, can only stand last on the command line."""
+    """A parameter that may be absent, without a default, can only stand last on the command
+    line.
+    """
     properties: dict[str, object] = {"a": {}, "b": {}}
-    assert infer_arguments("bash", 'echo "$1" "${2:-}"', {"properties": properties, "required": ["a"]}) == ({"param": "a"}, {"param": "b"})
+    assert infer_arguments(
+        "bash", 'echo "$1" "${2:-}"', {"properties": properties, "required": ["a"]}
+    ) == ({"param": "a"}, {"param": "b"})
     with pytest.raises(BundleError, match="'a' may be absent and stands before 'b'"):
         infer_arguments("bash", 'echo "${1:-}" "$2"', {"properties": properties, "required": ["b"]})
-    assert infer_arguments("bash", 'echo "${1:-}" "$2"', {"properties": {"a": {"default": ""}, "b": {}}, "required": ["b"]})
+    assert infer_arguments(
+        "bash",
+        'echo "${1:-}" "$2"',
+        {"properties": {"a": {"default": ""}, "b": {}}, "required": ["b"]},
+    )
 
 
 def test_a_python_place_is_bound_in_the_order_of_parameters() -> None:
-    """A place of `sys.argv` has its parameter, beside parameters that are read from the environment."""
+    """A place of `sys.argv` has its parameter, beside parameters that are read from the
+    environment.
+    """
     text = "import os, sys\nprint(sys.argv[1], os.environ['PARAM_B'])"
     schema: dict[str, object] = {"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}
     assert infer_arguments("python", text, schema) == ({"param": "a"},)
@@ -204,7 +259,10 @@ def test_a_python_place_is_bound_in_the_order_of_parameters() -> None:
         ("cat <<EOF\ntoday: $(date) on `hostname`\nEOF", "cat date hostname"),
         ("cat <<'EOF'\n$(date)\nEOF", "cat"),
         ("bash <<'EOF'\nuptime\nEOF", "bash uptime"),
-        ("find . -name '*.x' -exec grep -l y {} \\; -o -execdir /usr/bin/stat {} +", "find grep stat"),
+        (
+            "find . -name '*.x' -exec grep -l y {} \\; -o -execdir /usr/bin/stat {} +",
+            "find grep stat",
+        ),
         ("find . -print0 | xargs -0 -I {} cp {} /tmp", "cp find xargs"),
         ("sh -c 'ls | sort'", "ls sh sort"),
         ('echo "# $(uptime)" # $(who)', "uptime"),
@@ -212,12 +270,16 @@ def test_a_python_place_is_bound_in_the_order_of_parameters() -> None:
     ],
 )
 def test_commands_inside_other_texts_are_found(text: str, wanted: str) -> None:
-    """A program that a here document, `find -exec`, `xargs` or `sh -c` starts is one that the script starts."""
+    """A program that a here document, `find -exec`, `xargs` or `sh -c` starts is one that the
+    script starts.
+    """
     assert infer_commands("bash", text) == tuple(wanted.split())
 
 
 @pytest.mark.parametrize("language", ["bash", "python", "powershell"])
-@pytest.mark.parametrize("text", ["", "\"'`$(((", "param(((", "def", "${1", "# " * 5000, "'" * 9999, "a" * 99999])
+@pytest.mark.parametrize(
+    "text", ["", "\"'`$(((", "param(((", "def", "${1", "# " * 5000, "'" * 9999, "a" * 99999]
+)
 def test_nonsense_is_no_error(language: str, text: str) -> None:
     """A text that nobody can read gives nothing, or little."""
     infer_parameters(language, text)

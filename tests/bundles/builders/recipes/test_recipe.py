@@ -1,4 +1,6 @@
-"""Recipes of each shape become bundles that keep every fact, and each thing that is wrong in one is told with its place."""
+"""Recipes of each shape become bundles that keep every fact, and each thing that is wrong in one is
+told with its place.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,34 @@ from uncaged_bundles.builders.recipes.recipe_sandbox import portable_path, read_
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
 
-PATH = {"name": "path", "type": "path", "required": False, "description": "where", "default": ".", "validation": {"pathMustExist": True}}
+PATH = {
+    "name": "path",
+    "type": "path",
+    "required": False,
+    "description": "where",
+    "default": ".",
+    "validation": {"pathMustExist": True},
+}
 SCRIPT: dict[str, Any] = {
     "version": 1,
     "actionName": "listFiles",
     "displayName": "List files",
     "description": "List files.",
-    "parameters": [PATH, {"name": "limit", "type": "number", "required": False, "description": "", "default": "10"}],
-    "script": {"language": "bash", "body": 'ls "$PARAM_PATH" | head -n "$PARAM_LIMIT"\n', "expectedOutputFormat": "text"},
+    "parameters": [
+        PATH,
+        {"name": "limit", "type": "number", "required": False, "description": "", "default": "10"},
+    ],
+    "script": {
+        "language": "bash",
+        "body": 'ls "$PARAM_PATH" | head -n "$PARAM_LIMIT"\n',
+        "expectedOutputFormat": "text",
+    },
     "grammarPatterns": [
-        {"pattern": "list files in $(path:wildcard)", "isAlias": False, "examples": ["list files in /tmp"]},
+        {
+            "pattern": "list files in $(path:wildcard)",
+            "isAlias": False,
+            "examples": ["list files in /tmp"],
+        },
         {"pattern": "dir $(path:wildcard)", "isAlias": True, "examples": []},
     ],
     "sandbox": {
@@ -32,24 +52,49 @@ SCRIPT: dict[str, Any] = {
         "maxExecutionTime": 30,
         "networkAccess": False,
     },
-    "source": {"type": "reasoning", "timestamp": "2026-01-02T03:04:05Z", "originalRequest": "what is in here"},
+    "source": {
+        "type": "reasoning",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "originalRequest": "what is in here",
+    },
 }
 TASK: dict[str, Any] = {
     "name": "createTopSongsPlaylist",
     "description": "Make a playlist.",
     "parameters": [
         {"name": "genre", "type": "string", "required": True, "description": "Music genre"},
-        {"name": "quantity", "type": "number", "required": False, "default": 10, "description": "Number of songs"},
-        {"name": "loud", "type": "boolean", "required": False, "default": "false", "description": ""},
+        {
+            "name": "quantity",
+            "type": "number",
+            "required": False,
+            "default": 10,
+            "description": "Number of songs",
+        },
+        {
+            "name": "loud",
+            "type": "boolean",
+            "required": False,
+            "default": "false",
+            "description": "",
+        },
     ],
     "script": "async def execute(api, params):\n    return params.genre, params.quantity, params.loud\n",
-    "grammarPatterns": ["create (a)? $(genre:wildcard) playlist (with)? $(quantity:number) (songs)?"],
+    "grammarPatterns": [
+        "create (a)? $(genre:wildcard) playlist (with)? $(quantity:number) (songs)?"
+    ],
 }
 WEB: dict[str, Any] = {
     "name": "searchForProduct",
     "version": 3,
     "description": "Search a shop.",
-    "parameters": {"product": {"type": "string", "required": True, "description": "what", "valueOptions": ["tea", "salt"]}},
+    "parameters": {
+        "product": {
+            "type": "string",
+            "required": True,
+            "description": "what",
+            "valueOptions": ["tea", "salt"],
+        }
+    },
     "script": "async function execute(browser, params) { await browser.goBack(); }",
     "grammarPatterns": ["search for $(product:wildcard)"],
     "scope": {"type": "site", "domains": ["shop.example"]},
@@ -63,19 +108,39 @@ def changed(recipe: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def test_a_script_recipe_keeps_every_fact() -> None:
-    """Descriptor, policy, sentences, source; and the flow comes back out of its bundle, byte for byte."""
+    """Descriptor, policy, sentences, source; and the flow comes back out of its bundle, byte for
+    byte.
+    """
     flow = parse_recipe(SCRIPT)
     assert isinstance(flow, ScriptFlow)
     bundle = read_bundle(build_flow(flow).source, check_schemas=True)
     raw = bundle.descriptor.raw
     assert (raw["name"], raw["displayName"], raw["kind"]) == ("list-files", "List files", "script")
-    assert raw["policy"] == {"script": {"executables": ["ls", "head"], "read": ["$HOME/Documents", "/data"], "timeout_s": 30}}
+    assert raw["policy"] == {
+        "script": {
+            "executables": ["ls", "head"],
+            "read": ["$HOME/Documents", "/data"],
+            "timeout_s": 30,
+        }
+    }
     assert raw["patterns"] == ["list files in $(path:wildcard)", "dir $(path:wildcard)"]
-    assert (raw["aliases"], raw["examples"]) == (["dir $(path:wildcard)"], [{"sentence": "list files in /tmp"}])
-    assert raw["source"] == "reasoning, timestamp 2026-01-02T03:04:05Z, originalRequest what is in here"
+    assert (raw["aliases"], raw["examples"]) == (
+        ["dir $(path:wildcard)"],
+        [{"sentence": "list files in /tmp"}],
+    )
+    assert (
+        raw["source"]
+        == "reasoning, timestamp 2026-01-02T03:04:05Z, originalRequest what is in here"
+    )
     properties = bundle.descriptor.parameters["properties"]
     assert properties == {
-        "path": {"type": "string", "format": "path", "description": "where", "pathMustExist": True, "default": "."},
+        "path": {
+            "type": "string",
+            "format": "path",
+            "description": "where",
+            "pathMustExist": True,
+            "default": ".",
+        },
         "limit": {"type": "number", "default": 10},
     }
     again = flow_of(bundle)
@@ -99,7 +164,8 @@ def test_a_task_recipe_keeps_its_script_word_for_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "language", "kind"), [(changed(TASK, script=TYPESCRIPT), "typescript", "task"), (WEB, "javascript", "web")]
+    ("recipe", "language", "kind"),
+    [(changed(TASK, script=TYPESCRIPT), "typescript", "task"), (WEB, "javascript", "web")],
 )
 def test_what_is_not_run_here_is_kept(recipe: dict[str, Any], language: str, kind: str) -> None:
     """It is stored whole, says which language it is in, and what would make it run."""
@@ -117,7 +183,9 @@ def test_what_is_not_run_here_is_kept(recipe: dict[str, Any], language: str, kin
 
 def test_the_same_recipe_gives_the_same_bytes() -> None:
     """Whatever stood in the process before."""
-    assert {build_flow(parse_recipe(SCRIPT)).source for _ in range(3)} == {build_flow(parse_recipe(json.loads(json.dumps(SCRIPT)))).source}
+    assert {build_flow(parse_recipe(SCRIPT)).source for _ in range(3)} == {
+        build_flow(parse_recipe(json.loads(json.dumps(SCRIPT)))).source
+    }
 
 
 WRONG: list[tuple[object, str]] = [
@@ -127,22 +195,63 @@ WRONG: list[tuple[object, str]] = [
     (changed(SCRIPT, surprise=1), "recipe.surprise: unknown key"),
     (changed(SCRIPT, description=3), "recipe.description: must be text"),
     (changed(SCRIPT, script="ls"), "recipe.script: must be a mapping"),
-    (changed(SCRIPT, script={"language": "perl", "body": "x"}), "recipe.script.language: 'perl' is not one of bash, python, powershell"),
+    (
+        changed(SCRIPT, script={"language": "perl", "body": "x"}),
+        "recipe.script.language: 'perl' is not one of bash, python, powershell",
+    ),
     (changed(SCRIPT, script={"language": "bash", "body": " \n"}), "recipe.script.body: is empty"),
-    (changed(SCRIPT, script={"language": "bash", "body": "a\0"}), "recipe.script.body: line 1: a NUL"),
-    (changed(SCRIPT, script={"language": "bash", "body": "x" * 102_401}), "has 102,401 bytes; a script has at most 102,400"),
+    (
+        changed(SCRIPT, script={"language": "bash", "body": "a\0"}),
+        "recipe.script.body: line 1: a NUL",
+    ),
+    (
+        changed(SCRIPT, script={"language": "bash", "body": "x" * 102_401}),
+        "has 102,401 bytes; a script has at most 102,400",
+    ),
     (changed(SCRIPT, sandbox={"allowedPath": []}), "recipe.sandbox.allowedPath: unknown key"),
-    (changed(SCRIPT, sandbox={"maxExecutionTime": -1}), "maxExecutionTime: must be a positive number"),
+    (
+        changed(SCRIPT, sandbox={"maxExecutionTime": -1}),
+        "maxExecutionTime: must be a positive number",
+    ),
     (changed(SCRIPT, sandbox={"networkAccess": "no"}), "networkAccess: must be True or False"),
-    (changed(SCRIPT, parameters=[PATH, {**PATH, "name": "Path"}]), "'Path' and 'path' differ only in case"),
+    (
+        changed(SCRIPT, parameters=[PATH, {**PATH, "name": "Path"}]),
+        "'Path' and 'path' differ only in case",
+    ),
     (changed(SCRIPT, parameters=[PATH, PATH]), "the parameter 'path' stands twice"),
-    (changed(SCRIPT, parameters=[{"name": "../x"}]), "recipe.parameters[0].name: '../x' is no name"),
-    (changed(SCRIPT, parameters=[{"name": "n", "type": "date"}]), "parameters[0].type: 'date' is not one of"),
-    (changed(SCRIPT, parameters=[{"name": "n", "type": "number", "default": "x"}]), "parameters[0].default: 'x' is no number"),
-    (changed(SCRIPT, parameters=[{"name": "n", "validation": {"pattern": "("}}]), "validation.pattern: '(' is no regular expression"),
-    (changed(SCRIPT, parameters=[{"name": "n", "validation": {"pathMustExist": True}}]), "is for paths; this parameter is a string"),
-    (changed(SCRIPT, parameters=[{"name": "n", "default": "c", "validation": {"allowedValues": ["a"]}}]), "not among the allowed values a"),
-    (changed(SCRIPT, parameters=[{"name": "n", "default": "c", "validation": {"pattern": "^a"}}]), "does not match the pattern"),
+    (
+        changed(SCRIPT, parameters=[{"name": "../x"}]),
+        "recipe.parameters[0].name: '../x' is no name",
+    ),
+    (
+        changed(SCRIPT, parameters=[{"name": "n", "type": "date"}]),
+        "parameters[0].type: 'date' is not one of",
+    ),
+    (
+        changed(SCRIPT, parameters=[{"name": "n", "type": "number", "default": "x"}]),
+        "parameters[0].default: 'x' is no number",
+    ),
+    (
+        changed(SCRIPT, parameters=[{"name": "n", "validation": {"pattern": "("}}]),
+        "validation.pattern: '(' is no regular expression",
+    ),
+    (
+        changed(SCRIPT, parameters=[{"name": "n", "validation": {"pathMustExist": True}}]),
+        "is for paths; this parameter is a string",
+    ),
+    (
+        changed(
+            SCRIPT,
+            parameters=[{"name": "n", "default": "c", "validation": {"allowedValues": ["a"]}}],
+        ),
+        "not among the allowed values a",
+    ),
+    (
+        changed(
+            SCRIPT, parameters=[{"name": "n", "default": "c", "validation": {"pattern": "^a"}}]
+        ),
+        "does not match the pattern",
+    ),
     (
         changed(SCRIPT, grammarPatterns=["list $(nothing:wildcard)"]),
         "grammarPatterns[0].pattern: column 6: there is no parameter 'nothing'",
@@ -185,7 +294,13 @@ def test_bad_json_is_told_apart(data: bytes, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("listFiles", "list-files"), ("My Flow!", "my-flow"), ("constructor", "constructor"), ("x" * 300, "x" * 60), ("9lives", "lives")],
+    [
+        ("listFiles", "list-files"),
+        ("My Flow!", "my-flow"),
+        ("constructor", "constructor"),
+        ("x" * 300, "x" * 60),
+        ("9lives", "lives"),
+    ],
 )
 def test_a_name_is_made_safe(text: str, name: str) -> None:
     """Lower-case words, at most sixty characters."""
@@ -209,7 +324,9 @@ def test_commands_are_inferred_when_nobody_says_them() -> None:
     assert "seems to need head, which the sandbox does not allow" in lacking.notes[0]
     assert any(
         "python3 runs whatever program it is given" in note
-        for note in build_flow(parse_recipe(changed(SCRIPT, sandbox={"allowedCommands": ["python3"]}))).notes
+        for note in build_flow(
+            parse_recipe(changed(SCRIPT, sandbox={"allowedCommands": ["python3"]}))
+        ).notes
     )
 
 
@@ -230,13 +347,18 @@ def test_a_script_file_is_a_flow() -> None:
     [
         ({"networkAccess": True}, {"network": ["*"]}),
         ({"networkAccess": "host"}, {"network": "host"}),
-        ({"allowedDomains": ["a.example"], "privateNetwork": True}, {"network": ["a.example"], "private": True}),
+        (
+            {"allowedDomains": ["a.example"], "privateNetwork": True},
+            {"network": ["a.example"], "private": True},
+        ),
         ({"privateNetwork": True}, {}),
         ({"tolerate": ["date"]}, {"tolerate": ["date"]}),
         ({"tolerate": True}, {"tolerate": True}),
     ],
 )
-def test_a_sandbox_opens_the_network_it_names(sandbox: dict[str, object], limits: dict[str, object]) -> None:
+def test_a_sandbox_opens_the_network_it_names(
+    sandbox: dict[str, object], limits: dict[str, object]
+) -> None:
     """Each key for networks and refusals becomes the limit of the same meaning."""
     policy, _ = read_sandbox(sandbox, "bash", "true", {}, ("sandbox",))
     assert policy == limits

@@ -1,11 +1,18 @@
-"""The gate for task scripts: what passes, what is refused with line and column, and what is inferred."""
+"""The gate for task scripts: what passes, what is refused with line and column, and what is
+inferred.
+"""
 
 from __future__ import annotations
 
 import ast
 
 import pytest
-from uncaged_bundles.builders.scripts.task_check import check_script, infer_policy, open_kinds, unused_parameters
+from uncaged_bundles.builders.scripts.task_check import (
+    check_script,
+    infer_policy,
+    open_kinds,
+    unused_parameters,
+)
 from uncaged_bundles.errors import BundleError
 
 HEAD = "async def execute(api, params):\n"
@@ -20,20 +27,35 @@ HEAD = "async def execute(api, params):\n"
         ("async def execute(api):\n    pass", "it takes exactly (api, params)"),
         ("async def execute(params, api):\n    pass", "it takes exactly (api, params)"),
         (HEAD + "    yield 1", "a task script awaits its steps instead"),
-        (HEAD + "    pass\n" + HEAD + "    pass", "line 3, column 1: 'execute' is defined a second time"),
+        (
+            HEAD + "    pass\n" + HEAD + "    pass",
+            "line 3, column 1: 'execute' is defined a second time",
+        ),
         (HEAD + "    eval('1')", "line 2, column 5: 'eval' is refused"),
         (HEAD + "    import os", "line 2, column 5: import of 'os'"),
-        ("from subprocess import run\n" + HEAD + "    pass", "line 1, column 1: import from 'subprocess'"),
+        (
+            "from subprocess import run\n" + HEAD + "    pass",
+            "line 1, column 1: import from 'subprocess'",
+        ),
         (HEAD + "    __import__('os')", "'__import__' is refused"),
         (HEAD + "    return api.__class__", "access to '__class__' is refused"),
         (HEAD + "    getattr(api, 'ht' + 'tp')", "'getattr' is refused"),
         (HEAD + "    return globals()['api']", "'globals' is refused"),
         (HEAD + "    open('x')", "'open' is refused"),
-        (HEAD + "    api.nothing()", "line 2, column 5: the api has no 'nothing'; it has: call_action,"),
+        (
+            HEAD + "    api.nothing()",
+            "line 2, column 5: the api has no 'nothing'; it has: call_action,",
+        ),
         (HEAD + "    return drive_task", "line 2, column 12: 'drive_task' belongs to the driver"),
-        ("def take_step():\n    pass\n" + HEAD + "    pass", "line 1, column 1: 'take_step' is the name of a part of the driver"),
+        (
+            "def take_step():\n    pass\n" + HEAD + "    pass",
+            "line 1, column 1: 'take_step' is the name of a part of the driver",
+        ),
         ("Api = 1\n" + HEAD + "    pass", "'Api' is the name of a part of the driver"),
-        ("descriptor = {}\n" + HEAD + "    pass", "'descriptor' is the name of a part of the driver"),
+        (
+            "descriptor = {}\n" + HEAD + "    pass",
+            "'descriptor' is the name of a part of the driver",
+        ),
         ("def print():\n    pass\n" + HEAD + "    pass", "'print' is the name of a part"),
         ("count = 0\n" + HEAD + "    global count", "'global' hides"),
     ],
@@ -51,7 +73,9 @@ def test_a_script_is_refused_with_its_place(script: str, words: str) -> None:
     [
         HEAD + "    freeze = 1\n    return freeze",
         HEAD + "    text = 'eval(1) __class__'\n    return text",
-        "import json, re\nfrom urllib.parse import quote\n" + HEAD + "    return json.dumps(re.escape(quote('x')))",
+        "import json, re\nfrom urllib.parse import quote\n"
+        + HEAD
+        + "    return json.dumps(re.escape(quote('x')))",
         "def helper(step, api):\n    return step\n" + HEAD + "    return helper(1, api)",
     ],
 )
@@ -73,7 +97,10 @@ def test_good_scripts_pass(script: str) -> None:
 )
 def test_forgotten_parameters_are_told(body: str, unused: tuple[str, ...]) -> None:
     """Those that the script never names, unless it hands `params` on as a whole."""
-    assert unused_parameters(ast.parse(f"{HEAD}    {body}"), {"properties": {"a": {}, "b": {}}}) == unused
+    assert (
+        unused_parameters(ast.parse(f"{HEAD}    {body}"), {"properties": {"a": {}, "b": {}}})
+        == unused
+    )
 
 
 def test_the_policy_is_what_the_script_names() -> None:
@@ -97,8 +124,13 @@ def test_the_policy_is_what_the_script_names() -> None:
         "llm": {},
     }
     assert open_kinds(tree) == ()
-    computed = ast.parse(HEAD + "    await api.http('GET', f'https://{params.host}/')\n    await api.http('GET', 'https://a.example/')")
+    computed = ast.parse(
+        HEAD
+        + "    await api.http('GET', f'https://{params.host}/')\n    await api.http('GET', 'https://a.example/')"
+    )
     assert infer_policy(computed) == {"http": {}}
     assert open_kinds(computed) == ("http",)
     for cut in ("f'https://exam{params.a}'", "params.url", "'https://example.com' + params.a"):
-        assert infer_policy(ast.parse(HEAD + f"    await api.web_fetch({cut})")) == {"fetch": {}}, cut
+        assert infer_policy(ast.parse(HEAD + f"    await api.web_fetch({cut})")) == {"fetch": {}}, (
+            cut
+        )

@@ -13,8 +13,18 @@ from hypothesis import strategies as st
 from uncaged_bundles.builders.text.literal import WIDTH, quote, write_literal
 from uncaged_bundles.errors import BundleError
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-DATA = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
 
 
 @given(DATA)
@@ -33,7 +43,10 @@ def test_a_quoted_text_is_one_line_without_unseen_characters(text: str) -> None:
     assert not set(quoted) & set("\n\r\t\x00\x1b\x7f\x85\u00ad\u200b\u200f\u2028\u202e\u2066\ufeff")
 
 
-@pytest.mark.parametrize("character", "\x00\x1b\x7f\x85\u00ad\u200b\u200f\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufeff\ud800")
+@pytest.mark.parametrize(
+    "character",
+    "\x00\x1b\x7f\x85\u00ad\u200b\u200f\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufeff\ud800",
+)
 def test_characters_that_hide_or_turn_text_are_escaped(character: str) -> None:
     """What a reviewer sees is what stands there: the escape, not its effect."""
     assert re.fullmatch(r'"a\\(x[0-9a-f]{2}|u[0-9a-f]{4})b"', quote(f"a{character}b"))
@@ -64,7 +77,12 @@ def test_short_data_stays_on_one_line_and_long_data_does_not() -> None:
 
 def test_quotes_are_those_that_need_fewer_escapes() -> None:
     """Double quotes, unless the text holds them and no single ones."""
-    assert [quote("it"), quote("it's"), quote('"it"'), quote("'\"")] == ['"it"', '"it\'s"', "'\"it\"'", '"\'\\""']
+    assert [quote("it"), quote("it's"), quote('"it"'), quote("'\"")] == [
+        '"it"',
+        '"it\'s"',
+        "'\"it\"'",
+        '"\'\\""',
+    ]
 
 
 def test_mappings_and_tuples_are_written_as_json_knows_them() -> None:

@@ -1,4 +1,6 @@
-"""A flow of another distribution, as a bundle that its author wrote by hand: it uses that distribution's effect."""
+"""A flow of another distribution, as a bundle that its author wrote by hand: it uses that
+distribution's effect.
+"""
 
 source = b"""\
 descriptor = {

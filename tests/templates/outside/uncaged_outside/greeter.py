@@ -9,7 +9,10 @@ role = Role(
     extract_prompt="Take the greeting.",
     schema={
         "type": "object",
-        "properties": {"status": {"enum": ["greeted", "shy"]}, "greeting": {"type": "string", "minLength": 1}},
+        "properties": {
+            "status": {"enum": ["greeted", "shy"]},
+            "greeting": {"type": "string", "minLength": 1},
+        },
         "required": ["status", "greeting"],
     },
 )

@@ -1,4 +1,6 @@
-"""Agents of another distribution, which greet the task: a plain class, and one that describes its kind."""
+"""Agents of another distribution, which greet the task: a plain class, and one that describes its
+kind.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class PoliteAgent:
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         meta = {"status": "greeted", "greeting": f"{self._word}, {request.task}!"}
-        return AgentAnswer(text=f"With pleasure.\n\n```json\n{json.dumps(meta)}\n```\n", usage={"words": 2})
+        return AgentAnswer(
+            text=f"With pleasure.\n\n```json\n{json.dumps(meta)}\n```\n", usage={"words": 2}
+        )
 
 
 class CurtAgent(PoliteAgent, AgentKind):

@@ -28,5 +28,7 @@ class ShoutHandler(Handler):
             return Failure.of("effect", "shout: it takes a text")
         most = ShoutLimits.of(context.bundle.descriptor.policy.limits["shout"]).max_characters
         if most is not None and len(text) > most:
-            return Failure.of("refused", f"shout: the policy allows {most} characters, not {len(text)}")
+            return Failure.of(
+                "refused", f"shout: the policy allows {most} characters, not {len(text)}"
+            )
         return Answer(fields={"outcome": text.upper()})
