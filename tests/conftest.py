@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from testbed.needs import NAMES, need
 from testbed.processes import end_workers, workers_of
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
+
+settings.register_profile(
+    "quick", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("quick")  # as many examples as a quick suite can afford, no deadlines
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
