@@ -51,10 +51,11 @@ class HttpHandler(Handler):
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del bundle
-        asked = read_body("http", HttpBody, body)
-        return (
-            "repeat" if isinstance(asked, Failure) or repeatable(asked) else "ask"
-        )  # a failure: nothing was sent
+        # by itself, not from a checked body: what an older version sent may be refused by this one
+        if not isinstance(body, Mapping):
+            return "repeat"  # nothing was sent
+        method = str(body.get("method", "GET")).upper()
+        return "repeat" if method in REPEATABLE or body.get("idempotent") is True else "ask"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         asked = read_body("http", HttpBody, body)

@@ -80,14 +80,9 @@ class ScriptHandler(Handler):
         author says so.
         """
         limits = bundle.descriptor.policy.limits.get("script", {})
-        asked = read_body("script", ScriptBody, body)
-        return (
-            "repeat"
-            if isinstance(asked, Failure)
-            or asked.repeat
-            or not (limits.get("write") or limits.get("network"))
-            else "ask"
-        )
+        declared_safe = isinstance(body, Mapping) and body.get("repeat") is True
+        harmless = not (limits.get("write") or limits.get("network"))
+        return "repeat" if declared_safe or harmless else "ask"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         asked = read_body("script", ScriptBody, body)

@@ -125,7 +125,7 @@ def test_a_text_that_was_cut_off_is_continued_where_it_ended(wire: Wire) -> None
         serving(lambda _: says("on and ", stop="length")) as endless,
         talking(endless, wire) as sight,
     ):
-        with pytest.raises(ModelFailed, match="maxTokens 5 times and did not come to an end"):
+        with pytest.raises(ModelFailed, match="maxTokens 5 times and did not finish"):
             sight.talk.answer()
         assert len(endless.asked) == 5
 

@@ -27,6 +27,10 @@ again. ask: a person decides.
 """
 
 
+COMMON_KEYS = frozenset({"retry", "label"})
+"""Keys of any effect that its handler does not get: the retry policy, and a label for people."""
+
+
 class Cancel:
     """Cancellation token of one effect, with the actions that stop it. A pause cancels effects that
     opt in.

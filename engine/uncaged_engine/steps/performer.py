@@ -25,7 +25,7 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.prices import priced
 from ..costs.spending import Spending
-from ..door.effects import Cancel, EffectContext, Handler, Rule, ThreadContext
+from ..door.effects import COMMON_KEYS, Cancel, EffectContext, Handler, Rule, ThreadContext
 from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..effect_kinds import handler_for
 from ..journal import lines
@@ -38,8 +38,6 @@ from ..state.undecided import Doubt
 from .commands import Perform
 from .finished import FinishedSteps
 
-OURS = frozenset({"retry", "label"})
-"""Keys of any effect that its handler does not get: the retry policy, and a label for people."""
 MAX_TIMES = 20
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
@@ -242,11 +240,14 @@ class Performer:
         says otherwise.
         """
         retry, bare = NO_RETRY, body
-        if isinstance(body, dict) and not OURS.isdisjoint(body):
+        if isinstance(body, dict) and not COMMON_KEYS.isdisjoint(body):
             asked = Retry.of(body)
             if isinstance(asked, str):
                 return Failure.of("effect", f"{kind}: {asked}")
-            retry, bare = asked, {key: value for key, value in body.items() if key not in OURS}
+            retry, bare = (
+                asked,
+                {key: value for key, value in body.items() if key not in COMMON_KEYS},
+            )
         tried = context.attempt - 1
         try:
             handler = self._handler(kind)

@@ -23,8 +23,8 @@ from uncaged_engine.sandbox import lockdown, seccomp
 from uncaged_engine.sandbox.payload import call_numbers
 machine = os.uname().machine
 numbers = call_numbers(machine)
-rules = seccomp.Rules(refused=sys.argv[2].split(","), rest=seccomp.ALLOW,
-                      checked={"clone": seccomp.Check(argument=0, none_of=seccomp.NAMESPACE_FLAGS)})
+rules = seccomp.FilterRules(refused=sys.argv[2].split(","), rest=seccomp.ALLOW,
+                      checked={"clone": seccomp.ArgumentCheck(argument=0, none_of=seccomp.NAMESPACE_FLAGS)})
 lockdown.syscall(numbers["prctl"], lockdown.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 lockdown.install_filter(numbers["prctl"], seccomp.assemble(rules, machine))
 from uncaged_engine.sandbox.mechanism import choose

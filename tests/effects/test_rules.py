@@ -1,0 +1,44 @@
+"""Rules of effects that a crash left open, read from the intent as the journal holds it."""
+
+from __future__ import annotations
+
+import pytest
+from testbed.bundles import source
+from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.effect_kinds import handler_for
+
+POST = {"method": "POST", "url": "http://127.0.0.1/1"}
+BODY = {"language": "python", "body": "1"}
+BUNDLE = read_bundle(
+    source(
+        "rules",
+        "    yield {'now': {}}\n",
+        policy={
+            "http": {"hosts": ["127.0.0.1"]},
+            "script": {"write": ["/srv/data"]},
+            "all": {},
+        },
+    )
+)
+
+
+@pytest.mark.parametrize("more", [{}, {"label": "pay"}, {"retry": {"times": 2}}])
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        pytest.param("http", POST, id="http"),
+        pytest.param("script", BODY, id="script"),
+        pytest.param("all", {"effects": [{"http": {**POST, "label": "pay"}}]}, id="all"),
+    ],
+)
+def test_an_open_effect_that_acts_is_a_persons_to_settle(
+    kind: str, body: dict[str, object], more: dict[str, object]
+) -> None:
+    """A POST, a script that writes, or an `all` with one is asked about, whatever its labels."""
+    assert handler_for(kind).rule({**body, **more}, BUNDLE) == "ask"
+
+
+def test_a_body_that_is_refused_today_is_a_persons_to_settle() -> None:
+    """An older version may have performed a body with a key that this version refuses."""
+    assert handler_for("http").rule({**POST, "unknown": 1}, BUNDLE) == "ask"
+    assert handler_for("script").rule({**BODY, "unknown": 1}, BUNDLE) == "ask"
