@@ -42,9 +42,8 @@ def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("UNCAGED_WORKFLOW_HOME", str(home / "store"))
-        patch.setenv(
-            "XDG_RUNTIME_DIR", str(runtime)
-        )  # agents of other test processes must not take places from ours
+        # agents of other test processes must not take places from ours
+        patch.setenv("XDG_RUNTIME_DIR", str(runtime))
         for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
             patch.delenv(name, raising=False)
         yield

@@ -77,9 +77,10 @@ def test_advice_names_what_there_is() -> None:
         for path, text in texts.items()
         for word in re.findall(r"--agent (?:[a-z]+=)?([a-z][a-z-]*)", text)
     }
+    # "names": the verb
     assert {
         (path, word) for path, word in agents if word not in {*own_kinds(), *table(), "names"}
-    } == set()  # "names": the verb
+    } == set()
     assert any(path.name == "planner.py" for path, _word in agents)
 
 

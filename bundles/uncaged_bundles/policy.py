@@ -95,9 +95,8 @@ def _wider(kind: str, former: Mapping[str, object], limits: Mapping[str, object]
             yield f"{kind}: {key} is now set to {_spelled(limit)} (was left to the default)"
         elif not _is_within(key, limit, former[key]):
             yield f"{kind}: {key} " + _difference(former[key], limit)
-    for key in sorted(
-        former.keys() - limits.keys() - {"workspace"}
-    ):  # no workspace named is none at all
+    # no workspace named is none at all
+    for key in sorted(former.keys() - limits.keys() - {"workspace"}):
         yield f"{kind}: {key} is no longer set (was {_spelled(former[key])})"
 
 

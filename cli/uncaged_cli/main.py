@@ -49,16 +49,14 @@ def main(launching: Launching | None = None) -> NoReturn:
     """Run the command line of this process. launching: a worker that is starting already."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # a terminal that lacks a character shows its number, not a crash
+            # a terminal that lacks a character shows its number, not a crash
+            stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:], launching)
     try:
         sys.stdout.flush()
     except OSError:  # a pipe that was closed, a full disk
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # or the interpreter complains on its way out
+        # or the interpreter complains on its way out
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = code or 1
     sys.exit(code)
 
@@ -79,9 +77,8 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
         )
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except (
-        Exception
-    ) as problem:  # the top of the command line: one of the three places where that is allowed
+    except Exception as problem:
+        # the top of the command line: one of the three places where that is allowed
         if isinstance(problem, OSError) and problem.errno in MACHINE:
             where = f" at {problem.filename}" if isinstance(problem.filename, str) else ""
             return _fail(

@@ -105,9 +105,8 @@ def bind(
     }
     if default is not None:
         expect_plays(flow, default.use, unnamed)
-    asked_for = (
-        DEFAULT in asked
-    )  # settings that a person gave are checked, even if no role uses them
+    # settings that a person gave are checked, even if no role uses them
+    asked_for = DEFAULT in asked
     used = (
         [*others.values()]
         if default is None or (len(others) == len(names) and not asked_for)

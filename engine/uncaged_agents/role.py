@@ -74,10 +74,8 @@ class RoleHandler(Handler):
             return Failure.of("effect", f"role: {exc}")
         try:
             return perform_role(question, context)
-        except (
-            UsageError,
-            NotFoundError,
-        ) as exc:  # the binding's settings, an agent that is gone: a person fixes it and resumes
+        except (UsageError, NotFoundError) as exc:
+            # the binding's settings, an agent that is gone: a person fixes it and resumes
             raise EnvironmentLacks(str(exc)) from exc
 
 
@@ -122,9 +120,8 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
     asked_before = context.attempt > 1 or (
         asked.exists() and asked.read_text("utf-8") == context.key
     )
-    again = (
-        asked_before and context.answer is None and not is_part(context)
-    )  # a person's own work in the worktree stays
+    # a person's own work in the worktree stays
+    again = asked_before and context.answer is None and not is_part(context)
     if again:
         kill_leftovers(scratch, context.thread_id)
     elif ledger_of(scratch, context.key).exists():  # a crash left this part of a step open
@@ -134,9 +131,8 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
         if again:
             workspace.restore(latest)
     if not is_part(context):
-        asked.write_text(
-            context.key, "utf-8"
-        )  # a retry inside the same attempt is a further attempt, too
+        # a retry inside the same attempt is a further attempt, too
+        asked.write_text(context.key, "utf-8")
     return workspace
 
 
@@ -160,9 +156,8 @@ def consult(
         context.record_attempt(redacted(fields, binding))
 
     def restore() -> None:
-        if (
-            workspace is not None and context.answer is None and not is_part(context)
-        ):  # a person's own work stays
+        # a person's own work stays
+        if workspace is not None and context.answer is None and not is_part(context):
             workspace.restore(latest)
 
     try:
@@ -214,16 +209,13 @@ def consult(
         raise EnvironmentLacks(
             clean(exc.what, binding), remedy=clean(exc.remedy, binding)
         ) from None
-    except (
-        UsageError,
-        NotFoundError,
-    ) as exc:  # settings that are wrong by now, an agent that is gone
+    except (UsageError, NotFoundError) as exc:
+        # settings that are wrong by now, an agent that is gone
         raise EnvironmentLacks(clean(str(exc), binding)) from None
     else:
         outcome = outcome_of(asked, role, binding)
-    if context.cancel.requested and not isinstance(
-        outcome, Answer
-    ):  # a whole answer that came first is kept, and paid for once
+    # a whole answer that came first is kept, and paid for once
+    if context.cancel.requested and not isinstance(outcome, Answer):
         return Void(word="killed", message=f"killed while {binding.name} answered for {role!r}")
     return outcome
 

@@ -205,9 +205,8 @@ class Together:
                 if self._stop_early:
                     self._stopped.set()
             case Void():
-                self._void = replace(
-                    outcome, begun=False
-                )  # the performer knows which parts had begun
+                # the performer knows which parts had begun
+                self._void = replace(outcome, begun=False)
                 self._stopped.set()
             case Wait():
                 self._results[index] = {"error": waits(kind)}

@@ -55,20 +55,17 @@ class FlowHandler(Handler):
             return asked
         if (refusal := find_refusal(asked, context)) is not None:
             return refusal
-        from uncaged_engine.services import (
-            children,
-        )  # the library for clients, of which the other effects need nothing
+        # the library for clients, of which the other effects need nothing
+        from uncaged_engine.services import children
 
         engine = children.Engine(context.store)
         child = children.child_id(context)
         try:
             if context.store.journal_of(child) is None:
-                children.begin(
-                    engine, child, cast("Mapping[str, object]", body), context
-                )  # checked by now
-        except (
-            StorageError
-        ) as exc:  # also of the child's journal: the same child is started when there is space
+                # checked by now
+                children.begin(engine, child, cast("Mapping[str, object]", body), context)
+        except StorageError as exc:
+            # also of the child's journal: the same child is started when there is space
             raise EnvironmentLacks(f"{asked.name}: {exc}") from exc
         except UncagedError as exc:
             return Failure.of("flow", f"{asked.name}: {exc}")

@@ -65,9 +65,8 @@ class NullHandler(Handler):
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         if isinstance(body, dict) and body.keys() == VALUE_ALONE:
-            return Answer(
-                fields={"outcome": body["value"]}
-            )  # benchmarks of the engine alone do this for every step
+            # benchmarks of the engine alone do this for every step
+            return Answer(fields={"outcome": body["value"]})
         asked = read_body("null", NullBody, body)
         return asked if isinstance(asked, Failure) else perform_options(asked, context)
 

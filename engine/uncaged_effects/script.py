@@ -101,17 +101,15 @@ class ScriptHandler(Handler):
             return Failure.of("policy", f"script: {exc}")
         except SandboxUnavailable as exc:
             raise EnvironmentLacks(str(exc), begun=run is not None and run.has_started) from exc
-        except (
-            EnvironmentLacks
-        ) as exc:  # programs and secrets are looked for before the script starts
+        except EnvironmentLacks as exc:
+            # programs and secrets are looked for before the script starts
             exc.begun = run is not None and run.has_started
             raise
         except OSError as exc:
             if run is not None and run.has_started:
                 raise
-            why = os_problem(
-                exc, context.store.work if run is None else run.private
-            )  # a write says not where it failed
+            # a write says not where it failed
+            why = os_problem(exc, context.store.work if run is None else run.private)
             raise EnvironmentLacks(
                 f"the script was not started: {why}", remedy="correct that", begun=False
             ) from exc
@@ -311,9 +309,8 @@ class Run:
         result: ScriptResult, script: Path, found: Sequence[ReportedRefusal]
     ) -> dict[str, object]:
         texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
-        stdout, stderr = (
-            text.replace(str(script), script.name) for text in texts
-        )  # where it lay says nothing to anybody
+        # where it lay says nothing to anybody
+        stdout, stderr = (text.replace(str(script), script.name) for text in texts)
         ended_well = result.exit_code == 0 and not result.timed_out
         answer: dict[str, object] = {
             "success": ended_well and not any(finding.counted for finding in found),

@@ -110,9 +110,8 @@ class Engine:
         """
         former = self.registry.flow(name)
         flow = new_flow_name(name) if former is None else former.name
-        bundle = read_bundle(
-            source.removeprefix(BOM_UTF8), KNOWN, check_schemas=True
-        )  # what is hashed is what is stored
+        # what is hashed is what is stored
+        bundle = read_bundle(source.removeprefix(BOM_UTF8), KNOWN, check_schemas=True)
         before = (
             self.store.load_bundle(former.hash, KNOWN).descriptor.policy
             if former is not None
@@ -167,9 +166,8 @@ class Engine:
         """
         chosen = options or RunOptions()
         name, bundle_hash = self.registry.resolve(flow)
-        with (
-            launching or client.rouse(self.store, bundle_hash) or nullcontext() as worker
-        ):  # it starts while we check
+        # it starts while we check
+        with launching or client.rouse(self.store, bundle_hash) or nullcontext() as worker:
             bundle = granted_bundle(self.store, self.registry, bundle_hash)
             thread, start = new_start(
                 store=self.store,
@@ -333,9 +331,8 @@ class Engine:
         journal = Journal.open(path, bundle_hash, thread)
         try:
             require_still(journal, self.store, bundle_hash, thread, "answer")
-            if journal.history.lines != 1 + len(
-                found.records
-            ):  # somebody answered, and it asks something else by now
+            # somebody answered, and it asks something else by now
+            if journal.history.lines != 1 + len(found.records):
                 raise RefusedError(
                     f"thread {thread} went on since its question was read; look at what it asks now"
                 )
@@ -370,9 +367,8 @@ class Engine:
         chosen, cut = options or RunOptions(), cut or Cut()
         source = self.store.locate_thread(text)
         target = target_of(self.store, self.registry, source, on)
-        with (
-            client.rouse(self.store, target) if start else None
-        ) or nullcontext() as worker:  # it starts while we check
+        # it starts while we check
+        with (client.rouse(self.store, target) if start else None) or nullcontext() as worker:
             thread, binding = (
                 self._fork_binding(source, target, cut, chosen, accept) if start else (None, None)
             )

@@ -86,9 +86,8 @@ def _flows_of(point: EntryPoint) -> Iterable[tuple[FlowName, Bundle]]:
     from uncaged_bundles.builders import build_workflow
 
     found: Any = loaded(point)
-    pairs = (
-        found() if callable(found) else [(point.name, found)]
-    )  # a function gives several flows, each with its name
+    # a function gives several flows, each with its name
+    pairs = found() if callable(found) else [(point.name, found)]
     for name, source in pairs:
         yield (
             new_flow_name(name),

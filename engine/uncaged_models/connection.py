@@ -108,17 +108,15 @@ class ModelConnection:
 
 def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
-        socket.socket.shutdown(
-            connection, socket.SHUT_RDWR
-        )  # not the method of a TLS socket, which would lose its TLS state
+        # not the method of a TLS socket, which would lose its TLS state
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _certificates(url: str, environment: Mapping[str, str]) -> Any:
     import ssl
 
     if urlsplit(url).scheme != "https":
-        return ssl.SSLContext(
-            ssl.PROTOCOL_TLS_CLIENT
-        )  # reading the system's certificates takes longer than a local model's first token
+        # reading the system's certificates takes longer than a local model's first token
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     file, directory = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
     return ssl.create_default_context(cafile=file, capath=directory) if file or directory else True

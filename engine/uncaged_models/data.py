@@ -37,9 +37,8 @@ class Form:
         """
         if schema.get("type") == "object" or "properties" in schema:
             return cls(schema=schema, wrapped=False)
-        inner = (
-            {"$id": "urn:uncaged:value", **schema} if "$defs" in schema else dict(schema)
-        )  # its references resolve within it
+        # its references resolve within it
+        inner = {"$id": "urn:uncaged:value", **schema} if "$defs" in schema else dict(schema)
         whole = {
             "type": "object",
             "properties": {"value": inner},

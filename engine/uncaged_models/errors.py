@@ -117,9 +117,8 @@ class Endpoint:
         A refused certificate and a refusing proxy count as reached.
         """
         words = str(error) or type(error).__name__
-        kinds = [
-            type(cause).__name__ for cause in causes_of(error)
-        ]  # neither library is imported yet if no request was sent
+        # neither library is imported yet if no request was sent
+        kinds = [type(cause).__name__ for cause in causes_of(error)]
         if any(kind.startswith("SSL") for kind in kinds):
             remedy = (
                 f"fix baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority"

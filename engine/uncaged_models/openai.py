@@ -82,9 +82,8 @@ class OpenAIClient:
             "stream_options": {"include_usage": True},
         }
         if settings.max_tokens is not None:
-            theirs = (
-                urlsplit(settings.url).hostname == "api.openai.com"
-            )  # its models refuse the name that all others use
+            # its models refuse the name that all others use
+            theirs = urlsplit(settings.url).hostname == "api.openai.com"
             body["max_completion_tokens" if theirs else "max_tokens"] = settings.max_tokens
         if request.tools:
             body["tools"] = [

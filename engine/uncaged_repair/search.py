@@ -79,9 +79,8 @@ def search(
         second.go(progress)
         first.passing += second.passing
     if first.best is None and first.part:
-        partly = [
-            queue[number] for number in sorted(first.part)[:MAX_PARTLY]
-        ]  # the tests may fail for more than one reason
+        # the tests may fail for more than one reason
+        partly = [queue[number] for number in sorted(first.part)[:MAX_PARTLY]]
         third = Round(
             hosts,
             partly,

@@ -11,9 +11,8 @@ import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-LINE_END = re.compile(
-    rb"\r\n|\r|\n"
-)  # what Python's tokenizer ends a line at; str.splitlines knows more
+# what Python's tokenizer ends a line at; str.splitlines knows more
+LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class UnreadableSource(Exception):

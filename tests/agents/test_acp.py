@@ -225,9 +225,8 @@ def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
     assert f"[read {outside}: yes]" in text
     assert text.count("[read ../other: ]") == 2
     assert "[edit .git/config: ]" in text
-    assert (
-        bench.text(f"ask:read={outside}") == f"[read {outside}: ]"
-    )  # another try knows nothing of it
+    # another try knows nothing of it
+    assert bench.text(f"ask:read={outside}") == f"[read {outside}: ]"
 
 
 def test_terminals_run_in_the_worktree_and_end_with_the_turn(bench: Bench) -> None:
@@ -283,11 +282,8 @@ def test_a_session_goes_on(bench: Bench) -> None:
         "heard More. in session-1, which has 2 prompts",
         "session-1",
     )
-    assert again.usage == {
-        "inputTokens": 130,
-        "outputTokens": 50,
-        "cachedTokens": 30,
-    }  # what the session cost before is not known
+    # what the session cost before is not known
+    assert again.usage == {"inputTokens": 130, "outputTokens": 50, "cachedTokens": 30}
     repair = Repair(answer="", problem="no block", wording="Put it right.")
     assert (
         bench.text("heard", session="session-1", repair=repair)
@@ -463,9 +459,8 @@ def test_a_kill_tells_the_agent_and_then_ends_it(bench: Bench, stubborn: bool) -
     cancel, heard = Cancel(), []
 
     def stop() -> None:
-        with os.fdopen(
-            os.open(bench.marks, os.O_RDWR)
-        ) as marks:  # blocks until the agent says that it hangs
+        # blocks until the agent says that it hangs
+        with os.fdopen(os.open(bench.marks, os.O_RDWR)) as marks:
             heard.append(marks.readline())
             cancel.request()
             heard.append(marks.readline())

@@ -267,9 +267,8 @@ def test_a_command_runs_in_the_worktree_and_nowhere_else(tree: Path, use: Use) -
         "touch /x",
     ):
         assert "[exit code 0]" not in use("run", command=command).text, command
-    use(
-        "run", command=f"echo x > {tree.parent}/repository/x; echo x > {tree.parent}/secret"
-    )  # what it makes there is its own alone
+    # what it makes there is its own alone
+    use("run", command=f"echo x > {tree.parent}/repository/x; echo x > {tree.parent}/secret")
     assert (tree.parent / "secret").read_text() == "outside\n"
     assert sorted(path.name for path in (tree.parent / "repository").iterdir()) == sorted(
         [".git", ".gitignore", "README.md", "dos.txt", "src"]

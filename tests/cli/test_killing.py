@@ -20,9 +20,8 @@ def test_a_kill_that_came_too_late_is_no_success(
         store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"})
     )
     monkeypatch.setenv(HOME_VARIABLE, str(store.root))
-    monkeypatch.setattr(
-        Engine, "kill", lambda _engine, _text: placed.thread
-    )  # it was taken a moment ago
+    # it was taken a moment ago
+    monkeypatch.setattr(Engine, "kill", lambda _engine, _text: placed.thread)
     assert main.run(["kill", placed.thread]) == 1
     said = capsys.readouterr()
     assert "is completed: it came to that before it could be killed" in said.err

@@ -59,9 +59,8 @@ def test_a_program_started_by_a_program_counts(
     """
     found = told(perform(body, {"executables": ["find", "sh", "tar"]}, language=language))
     if "command -v" in body and mechanism == "landlock":
-        assert (
-            found["stdout"].strip().endswith("/date")
-        )  # names can be seen there, so that the answer is right
+        # names can be seen there, so that the answer is right
+        assert found["stdout"].strip().endswith("/date")
         return
     name = "gzip" if "tar" in body else "date"
     assert any(

@@ -51,9 +51,8 @@ def test_one_flush_per_step(engine: Engine, tmp_path: Path) -> None:
     synchronised at all.
     """
     counted: list[tuple[int, int]] = []
-    while (STEPS + 1, 0) not in counted and len(
-        counted
-    ) < 3:  # a bundle that gets no processor for 5 ms costs a flush: then once more
+    # a bundle that gets no processor for 5 ms costs a flush: then once more
+    while (STEPS + 1, 0) not in counted and len(counted) < 3:
         number = len(counted)
         placed = place(engine.store, COUNT, number=number, params={"n": STEPS})
         counted.append(flushes(engine, placed, tmp_path / f"log-{number}"))
@@ -67,9 +66,8 @@ def test_sixteen_threads_of_a_worker_flush_once_a_step(engine: Engine, tmp_path:
     outcome by itself.
     """
     counted: list[float] = []
-    while (not counted or counted[-1] > MOST_FLUSHES) and len(
-        counted
-    ) < 3:  # the same on a machine with no processor to spare
+    # the same on a machine with no processor to spare
+    while (not counted or counted[-1] > MOST_FLUSHES) and len(counted) < 3:
         first = len(counted) * THREADS
         placed = [
             place(engine.store, COUNT, number=first + number, params={"n": STEPS})

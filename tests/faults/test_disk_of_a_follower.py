@@ -117,10 +117,8 @@ def test_a_follower_that_cannot_flush_passes_nothing_on(
     broken = strace(
         tmp_path / "log", calls=["fdatasync"], paths=[placed.path], inject="fdatasync:error=EIO"
     )
-    for before in (
-        broken,
-        [],
-    ):  # the kernel says it once: the second flush succeeds and means nothing
+    # the kernel says it once: the second flush succeeds and means nothing
+    for before in (broken, []):
         code, records, end = followed(engine, placed, before)
         assert (code, records[-1]["seq"], "intent" in records[-1]) == (3, 3, True)
         assert end.startswith("interrupted: ")

@@ -26,16 +26,10 @@ FIRST = source(
 SECOND = source(
     "flow", "    yield {'null': {'value': 2}}\n    return {'success': True, 'message': 'two'}\n"
 )
-ADD_CALLS = {
-    "write": 4,
-    "fsync": 6,
-    "rename": 4,
-}  # the bundle, its readable copy, the registry, its index
-RUN_CALLS = {
-    "fsync": 3,
-    "write": 2,
-    "rename": 1,
-}  # the directory of a new bundle, the order of starts, the journal
+# the bundle, its readable copy, the registry, its index
+ADD_CALLS = {"write": 4, "fsync": 6, "rename": 4}
+# the directory of a new bundle, the order of starts, the journal
+RUN_CALLS = {"fsync": 3, "write": 2, "rename": 1}
 ADD_POINTS = points(**ADD_CALLS)
 RUN_POINTS = [*points(**RUN_CALLS), "unlink 1"]
 """The last is an old report's, which goes if the worker was waited for."""

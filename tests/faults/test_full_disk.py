@@ -142,9 +142,8 @@ def test_a_full_disk_during_a_repair_pauses_the_thread(small: Engine, tmp_path: 
     write_demo(tmp_path / "demo")
     options = RunOptions(directory=tmp_path / "demo", agents={"": "repair"})
     thread = engine.run("solve-issue", prompt=ISSUE, options=options)
-    wait_for(
-        engine, thread, intent_of(2)
-    )  # the plan is made; now the disk fills up, but for a few lines of the journal
+    # the plan is made; now the disk fills up, but for a few lines of the journal
+    wait_for(engine, thread, intent_of(2))
     filler = fill(small.store.root)
     os.truncate(filler, filler.stat().st_size - (20 << 10))
     settle(engine, thread)

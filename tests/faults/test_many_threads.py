@@ -75,9 +75,8 @@ def test_the_sandbox_dies_again_and_again_under_many_threads(engine: Engine) -> 
                 end(child.pid for child in psutil.Process(process.pid).children(recursive=True))
                 == []
             )
-            for placed, steps in zip(
-                threads, before, strict=True
-            ):  # each has answered since, so that none is blamed for two deaths
+            # each has answered since, so that none is blamed for two deaths
+            for placed, steps in zip(threads, before, strict=True):
                 wait_for(engine, placed.thread, intent_of(min(steps + 3, STEPS)))
         for placed in threads:
             assert finish(engine, placed.thread) == RESULT

@@ -64,9 +64,8 @@ def race(engine: Engine, placed: Placed, python: tuple[str, ...]) -> list[str]:
     with (
         worker(engine.store, placed.bundle.hash, python=python) as one,
         connected(engine, placed) as first,
-        worker(
-            engine.store, placed.bundle.hash, python=python
-        ) as other,  # its socket takes the other's place
+        # its socket takes the other's place
+        worker(engine.store, placed.bundle.hash, python=python) as other,
         connected(engine, placed) as second,
     ):
         ask(first, placed)

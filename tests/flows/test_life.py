@@ -245,11 +245,12 @@ def test_a_thread_can_be_resumed_the_moment_its_lock_is_free(engine: Engine) -> 
     engine.kill(thread)
     for _ in range(2):
         with path.open("r+b") as journal:
+            # blocks until it is free
             fcntl.fcntl(
                 journal,
                 fcntl.F_OFD_SETLKW,
                 struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0),
-            )  # blocks until it is free
+            )
         engine.resume(thread)
     assert finish(engine, thread)["data"] == [1, 2]
 
@@ -465,9 +466,8 @@ def test_a_removed_thread_leaves_nothing(engine: Engine) -> None:
     finish(engine, thread)
     path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
     path.with_name(f"{path.name}.torn-5").write_bytes(b"x")
-    path.with_name(f".{path.name}.torn-5.0123456789ab.tmp").write_bytes(
-        b"x"
-    )  # a worker was killed while it wrote the former
+    # a worker was killed while it wrote the former
+    path.with_name(f".{path.name}.torn-5.0123456789ab.tmp").write_bytes(b"x")
     engine.remove_thread(thread)
     assert [one.name for one in path.parent.iterdir()] == []
     assert engine.threads() == []

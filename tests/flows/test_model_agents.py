@@ -231,9 +231,8 @@ def test_a_kill_in_the_middle_of_a_stream_is_at_once_and_resume_goes_on(
         engine.resume(thread, options=options(demo, MY_KEY=KEY))
         assert finish(engine, thread)["success"] is True
         assert asked == 4
-        assert "edit" not in json.dumps(
-            server.asked[asked]["messages"]
-        )  # a conversation of its own
+        # a conversation of its own
+        assert "edit" not in json.dumps(server.asked[asked]["messages"])
     records: list[dict[str, Any]] = engine.thread(thread).records
     assert [record["void"] for record in records if "void" in record] == ["killed"]
     assert engine.verify(thread).ok

@@ -86,10 +86,8 @@ def test_a_lasting_outage_of_a_model_pauses_and_resume_continues(
         assert tries(engine, thread) == ([2, 3, 4], "paused")
         assert len(server.asked) == 4
         void = next(record for record in engine.thread(thread).records if "void" in record)
-        assert (void["void"], "usage" in void) == (
-            "environment",
-            outage == "cut",
-        )  # what was paid for is counted
+        # what was paid for is counted
+        assert (void["void"], "usage" in void) == ("environment", outage == "cut")
         assert "(tried 4 times); wait until it answers again, then resume" in void["message"]
         assert "cannot be reached" not in void["message"]
         recovered = True

@@ -14,10 +14,8 @@ from uncaged_models.loop import GO_ON, LAST_TURN, MAX_REPLY_CHARACTERS
 from uncaged_models.retries import ConversationCancelled
 from uncaged_models.settings import Wire
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.parametrize("wire", WIRES),
-]  # the SDK alone takes a second to import
+# the SDK alone takes a second to import
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("wire", WIRES)]
 
 
 def contents(message: Any) -> str:

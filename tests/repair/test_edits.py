@@ -260,9 +260,10 @@ def test_names_inside_text_are_edited_and_the_text_is_not() -> None:
     start, end = source.span(
         next(node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr))
     )
+    # the text parts have its span
     assert not [
         edit for edit in found if (edit.start, edit.end, edit.kind) == (start, end, "constant")
-    ]  # the text parts have its span
+    ]
     inside = [
         edit.apply(source.data).decode() for edit in found if start < edit.start and edit.end < end
     ]

@@ -72,9 +72,8 @@ class Judge:
             self.report(f"intent: request {key} came before its intent was on disk")
         held = any(lock.is_live(path) for path in self.machine.journals(thread))
         deadline = time.monotonic() + CLOSING_S
-        while (
-            not held and is_connected()
-        ):  # a worker that was killed just now has lost the lock, and soon its connection, too
+        # a worker that was killed just now has lost the lock, and soon its connection, too
+        while not held and is_connected():
             if time.monotonic() > deadline:
                 self.report(f"lock: request {key} came while its journal was not locked")
                 return
@@ -83,9 +82,8 @@ class Judge:
     def check_repeats(self) -> None:
         """No effect of rule `ask` was performed more often than a person allowed."""
         ran = self.place / "ran"
-        performed = Counter(
-            ran.read_text().split() if ran.exists() else []
-        )  # scripts name themselves by thread and step
+        # scripts name themselves by thread and step
+        performed = Counter(ran.read_text().split() if ran.exists() else [])
         performed.update(self.world.requests)
         for key, times in performed.items():
             if times > 1 + self.allowed[key.partition(".")[0]]:

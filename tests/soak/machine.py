@@ -130,9 +130,8 @@ class Machine:
     deadline_s: float = math.inf
 
     def __post_init__(self) -> None:
-        ctypes.CDLL(None).prctl(
-            _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
-        )  # so that whatever is left behind becomes our child
+        # so that whatever is left behind becomes our child
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         own = {
             "UNCAGED_WORKFLOW_HOME": str(self.root),
             "HOME": str(self.root.parent),
@@ -145,9 +144,8 @@ class Machine:
                     more="uncaged_cli" if self.control == "ask" else "",
                 )
             )
-            own["PYTHONPATH"] = os.pathsep.join(
-                [str(self.traces.parent), str(TESTS)]
-            )  # a worker inherits no variable of our own
+            # a worker inherits no variable of our own
+            own["PYTHONPATH"] = os.pathsep.join([str(self.traces.parent), str(TESTS)])
         self.environment = {**os.environ, **own}
 
     def start(self, *words: str, traced: bool = False) -> Command:

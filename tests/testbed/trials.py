@@ -30,9 +30,8 @@ class Proving:
     """Tries agents with a secret ``secret:K``; remembers nothing."""
 
     root: Path
-    thread: ThreadId = field(
-        default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10))
-    )  # what carries its mark is ended
+    # what carries its mark is ended
+    thread: ThreadId = field(default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10)))
 
     @property
     def environment(self) -> dict[str, str]:

@@ -31,9 +31,8 @@ class Bench:
     """A place for turns: a worktree, a home, and what was told on the way."""
 
     root: Path
-    thread: ThreadId = field(
-        default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10))
-    )  # what carries its mark is ended
+    # what carries its mark is ended
+    thread: ThreadId = field(default_factory=lambda: new_thread_id(NOW_MS, os.urandom(10)))
     told: list[Mapping[str, object]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 

@@ -183,9 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
         if self.server.tls is not None:
             with suppress(OSError):
-                socket.socket.shutdown(
-                    self.request, socket.SHUT_RDWR
-                )  # the server would try its own socket, which TLS has taken over
+                # the server would try its own socket, which TLS has taken over
+                socket.socket.shutdown(self.request, socket.SHUT_RDWR)
             self.request.close()
 
     def log_message(self, format: str, *args: object) -> None:

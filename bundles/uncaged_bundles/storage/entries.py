@@ -39,9 +39,8 @@ def flow_of(row: IndexRow) -> Flow:
 def flows_of(rows: Sequence[IndexRow]) -> list[Flow]:
     """Return the flows of rows. Raises: IndexMismatch: a row holds none."""
     try:
-        values = json.loads(
-            f"[{','.join([row.value for row in rows])}]"
-        )  # once for all: half the time for ten thousand
+        # once for all: half the time for ten thousand
+        values = json.loads(f"[{','.join([row.value for row in rows])}]")
         return [
             Flow(
                 name=FlowName(row.key),

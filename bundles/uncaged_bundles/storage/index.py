@@ -233,9 +233,8 @@ def opened(path: Path, text_path: Path) -> Iterator[Index]:
     handle = -1
     try:
         try:
-            handle = os.open(
-                path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-            )  # a pipe in its place must not hold us up
+            # a pipe in its place must not hold us up
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             taken_ns, size = _taken(handle)
             line = _first_line(handle, size)
         except OSError as exc:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from _blake2 import (
-    blake2b,
-)  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
+
+# not hashlib: it loads OpenSSL, which costs every start two milliseconds
+from _blake2 import blake2b
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -272,9 +272,8 @@ class Registry:
                 former = draft.text
                 yield draft
                 if draft.text == former:
-                    sync_directory(
-                        path.parent
-                    )  # a former try may have renamed the file and failed there
+                    # a former try may have renamed the file and failed there
+                    sync_directory(path.parent)
                     return
                 taken_ns = time.time_ns()
                 found = write_atomically(path, draft.text)

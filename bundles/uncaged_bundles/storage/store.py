@@ -129,11 +129,8 @@ class Store:
         """
         for directory in self._thread_directories():
             plain = directory / f"{thread_id}{DATA_SUFFIX}"
-            for path in (
-                plain,
-                plain.with_name(plain.name + ARCHIVED_SUFFIX),
-                plain,
-            ):  # again: it may be unpacked meanwhile
+            # again: it may be unpacked meanwhile
+            for path in (plain, plain.with_name(plain.name + ARCHIVED_SUFFIX), plain):
                 if path.exists():
                     yield path
                     break
@@ -357,9 +354,8 @@ def journals_among(names: Collection[str]) -> Iterator[tuple[ThreadId, str]]:
     for name in names:
         plain = name.removesuffix(ARCHIVED_SUFFIX)
         thread_id = plain.removesuffix(DATA_SUFFIX)
-        is_copy = (
-            plain != name and plain in names
-        )  # crash here: archived, the plain one not yet unlinked
+        # crash here: archived, the plain one not yet unlinked
+        is_copy = plain != name and plain in names
         if thread_id != plain and is_thread_id(thread_id) and not is_copy:
             yield ThreadId(thread_id), name
 

@@ -107,9 +107,8 @@ class _Reach(ast.NodeVisitor):
             self._refuse(node, f"{base}.{node.attr} is not the bundle's to change: {_SHARED}")
         elif base is not None and (message := member_refusal(f"{base}.{node.attr}")):
             self._refuse(node, message)
-        elif (
-            base != "random"
-        ):  # ``random.Random`` is the one thing that the name may stand in front of
+        elif base != "random":
+            # ``random.Random`` is the one thing that the name may stand in front of
             self.visit(node.value)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:

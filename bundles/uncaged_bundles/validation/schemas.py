@@ -50,9 +50,8 @@ def _references(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path,
     match value:
         case dict():
             for key, item in value.items():
-                if key in _REFERENCES and not isinstance(
-                    item, dict
-                ):  # a property may be called "$ref"
+                # a property may be called "$ref"
+                if key in _REFERENCES and not isinstance(item, dict):
                     yield (*path, key), item
                 yield from _references(item, (*path, key))
         case list():

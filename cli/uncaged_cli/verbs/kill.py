@@ -23,9 +23,8 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
     ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
     for thread_id in ids:
         engine.kill(thread_id)
-        *_, last = engine.follow(
-            thread_id
-        )  # until the agent in flight and all that it started are gone
+        # until the agent in flight and all that it started are gone
+        *_, last = engine.follow(thread_id)
         if last.body["status"] != "killed":
             raise RefusedError(
                 f"thread {thread_id} is {last.body['status']}: it came to that before it could be killed"

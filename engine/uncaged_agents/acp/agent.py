@@ -234,9 +234,8 @@ class AcpAgent(AgentKind):
             remark=request.remark,
         )
         start_s = min(self._start_s, request.timeout_s, self._timeout_s)
-        settings = replace(
-            self._turn_settings(request, start_s), timeout_s=2 * start_s
-        )  # a slow agent is also slow to start
+        # a slow agent is also slow to start
+        settings = replace(self._turn_settings(request, start_s), timeout_s=2 * start_s)
         return await PromptTurn(process, client, transcript, settings, request.remark).greet(
             str(confinement.place.here), stopped
         )

@@ -45,9 +45,8 @@ class LineTransport:
             line = await self._line()
             if line is None:
                 return None
-            await asyncio.sleep(
-                0
-            )  # what is in the buffer already must not keep the loop from other agents
+            # what is in the buffer already must not keep the loop from other agents
+            await asyncio.sleep(0)
             message = parse(line)
             if message is not None:
                 self._unanswered += "method" in message and "id" in message

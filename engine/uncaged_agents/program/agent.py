@@ -257,10 +257,11 @@ def rights_of(row: ProgramRow, request: AgentRequest) -> Sequence[str]:
     rights, level = request.rights, level_of(request)
     if not row.named or (rights.tools is None and not rights.network):
         return row.rights.get(level, ())
+    # nothing would keep its commands from writing
     usable = {
         *(() if level == "none" else rights.usable(writable=level == "write")),
         *(("network",) if rights.network else ()),
-    } - ({"run"} if level == "read" else set())  # nothing would keep its commands from writing
+    } - ({"run"} if level == "read" else set())
     allowed = dict.fromkeys(
         name for tool, names in row.tools.items() if tool in usable for name in names
     )

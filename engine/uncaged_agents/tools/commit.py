@@ -56,9 +56,8 @@ def commit(place: Place, environment: Mapping[str, str], arguments: Mapping[str,
 def _chosen(place: Place, paths: Sequence[str] | None) -> list[str]:
     if not paths:
         return []
-    chosen = [
-        os.path.relpath(os.path.normpath(place.here / path), place.top) for path in paths
-    ]  # a link itself, not what it names
+    # a link itself, not what it names
+    chosen = [os.path.relpath(os.path.normpath(place.here / path), place.top) for path in paths]
     if any(path == ".." or path.startswith("../") for path in chosen):
         raise ToolError(f"{paths} lead out of the working tree")
     return ["--", *(f":(top,literal){path}" for path in chosen)]

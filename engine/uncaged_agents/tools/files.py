@@ -84,9 +84,8 @@ def read_file(place: Place, arguments: Mapping[str, Any]) -> str:
 def edit_file(place: Place, arguments: Mapping[str, Any]) -> str:
     name, old, new = arguments["path"], arguments["old"], arguments["new"]
     text = place.read(name)
-    if (
-        old not in text and "\r\n" in text and "\r\n" not in old
-    ):  # models write line feeds alone, whatever the file has
+    # models write line feeds alone, whatever the file has
+    if old not in text and "\r\n" in text and "\r\n" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     times = text.count(old) if old else 0
     if not old:

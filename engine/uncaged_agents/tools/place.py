@@ -66,9 +66,8 @@ class Place:
         """Return the text of a regular file."""
         path = self.resolve(name)
         try:
-            handle = os.open(
-                path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            )  # a pipe must not be waited for
+            # a pipe must not be waited for
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             raise ToolError(f"there is no file {name!r}") from None
         except OSError as exc:

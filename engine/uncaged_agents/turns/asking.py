@@ -76,9 +76,8 @@ def ask(
             if usage:
                 exc.more["usage"] = usage
             raise
-        text = answer.text.encode(
-            "utf-8", "backslashreplace"
-        ).decode()  # half a surrogate pair has no place in a journal
+        # half a surrogate pair has no place in a journal
+        text = answer.text.encode("utf-8", "backslashreplace").decode()
         add_usage(usage, answer.usage or {})
         calls = len(problems) + 1
         direct = text if answer.direct else direct

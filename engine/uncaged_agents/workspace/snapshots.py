@@ -266,9 +266,8 @@ class Snapshots:
             return tree, HeadState(ref=self.branch, commit=commit, branch=commit)
         ref, _, at = recorded["head"].rpartition(" ")
         branch, _, own = recorded["branch"].rpartition(" ")
-        if (
-            branch != self.branch and at != "-"
-        ):  # a fork's source made it: its refs are not ours to move
+        # a fork's source made it: its refs are not ours to move
+        if branch != self.branch and at != "-":
             return tree, HeadState(ref=self.branch, commit=at, branch=at)
         return tree, HeadState(
             ref=ref, commit=None if at == "-" else at, branch=None if own == "-" else own

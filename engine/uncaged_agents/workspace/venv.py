@@ -82,9 +82,8 @@ def rewrite(source: Path, target: Path, old: bytes, new: bytes) -> bool:
     if source.is_symlink() or not source.is_file() or source.stat().st_size > MAX_BYTES:
         return False
     data = source.read_bytes()
-    moved = re.sub(
-        re.escape(old) + rb"(?![\w.-])", lambda _: new, data
-    )  # /home/me/app, but not /home/me/app2
+    # /home/me/app, but not /home/me/app2
+    moved = re.sub(re.escape(old) + rb"(?![\w.-])", lambda _: new, data)
     if moved == data or b"\0" in data:
         return False
     target.write_bytes(moved)

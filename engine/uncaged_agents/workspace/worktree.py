@@ -108,9 +108,8 @@ class Workspace:
         with on_disk(self.tree):
             if not self._exists():
                 with self._locked():
-                    if (
-                        not self._exists()
-                    ):  # another role of the same thread may have made it meanwhile
+                    # another role of the same thread may have made it meanwhile
+                    if not self._exists():
                         self._make(latest, now_ms=now_ms)
             self._complete()
 
@@ -168,9 +167,8 @@ class Workspace:
         """
         kept = None
         git = self._git()
-        if self.repository.is_dir() and git.run(
-            "rev-parse", "--git-dir", accept=(0, 128)
-        ):  # 128: it is no repository any more
+        # 128: it is no repository any more
+        if self.repository.is_dir() and git.run("rev-parse", "--git-dir", accept=(0, 128)):
             with self._locked():
                 self._drop_tree(git)
                 git.run("update-ref", "-d", self.ref)

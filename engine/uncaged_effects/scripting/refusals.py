@@ -42,9 +42,10 @@ def findings(
     """
     for refusal in refused:
         tolerated = any(_means(entry, refusal) for entry in limits.tolerate)
+        # a path may be any bytes
         sentence = (
             _sentence(refusal, limits).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        )  # a path may be any bytes
+        )
         yield ReportedRefusal(
             sentence=sentence, counted=not (tolerated or refusal.readable or refusal.system)
         )

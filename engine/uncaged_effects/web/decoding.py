@@ -76,9 +76,8 @@ class Unpacker:
         except zlib.error:
             if self._encoding != "deflate" or self._size or self._read_bytes != len(data):
                 raise
-            self._unpack = zlib.decompressobj(
-                BARE_DEFLATE
-            )  # what "deflate" never meant and some servers send
+            # what "deflate" never meant and some servers send
+            self._unpack = zlib.decompressobj(BARE_DEFLATE)
             return self._unpack.decompress(data, room)
 
     def _keep(self, data: bytes) -> None:

@@ -96,9 +96,8 @@ class Cells:
             return self._start(limits)
         with self._spawning:
             if self._spawner is None:
-                from concurrent.futures import (
-                    ThreadPoolExecutor,
-                )  # it is seldom needed, and every worker's start would pay for it
+                # it is seldom needed, and every worker's start would pay for it
+                from concurrent.futures import ThreadPoolExecutor
 
                 self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         return self._spawner.submit(self._start, limits).result()

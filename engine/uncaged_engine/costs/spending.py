@@ -180,8 +180,7 @@ class Spending:
 
     def _stop_if_over(self) -> None:
         over = self.exceeded()
-        if (
-            over is not None and self._cut is None
-        ):  # the first limit is the reason, whatever is passed while the effect stops
+        # the first limit is the reason, whatever is passed while the effect stops
+        if over is not None and self._cut is None:
             self._cut = over
             self._cancel.request()

@@ -267,9 +267,8 @@ def remark_stderr(remark: Callable[[str], None], data: bytes, *, max_bytes: int)
     was kept, from the end.
     """
     if len(data) >= max_bytes:
-        data = data.partition(b"\n")[
-            2
-        ]  # half a line may hold half a secret, which is not recognised
+        # half a line may hold half a secret, which is not recognised
+        data = data.partition(b"\n")[2]
     text = data.decode("utf-8", "backslashreplace").strip()
     if text:
         remark(f"stderr: {text}")

@@ -143,9 +143,8 @@ class EffectRecorder(Protocol):
     ) -> Outcome: ...
 
 
-@dataclass(
-    slots=True, kw_only=True
-)  # not frozen: one is made for every effect, and freezing triples what that costs
+# not frozen: one is made for every effect, and freezing triples what that costs
+@dataclass(slots=True, kw_only=True)
 class EffectContext:
     """Context of one effect; the attributes of `thread` are also attributes here.
 

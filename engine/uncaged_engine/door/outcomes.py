@@ -22,9 +22,8 @@ class TryLater:
     reason: str
 
 
-@dataclass(
-    slots=True, kw_only=True
-)  # not frozen: one is made for every effect, and freezing triples what that costs
+# not frozen: one is made for every effect, and freezing triples what that costs
+@dataclass(slots=True, kw_only=True)
 class Answer:
     """Outcome of an effect that was performed.
 

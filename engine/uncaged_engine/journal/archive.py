@@ -68,9 +68,8 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
     import zstandard
 
     try:
-        if (
-            zstandard.frame_content_size(packed) > MAX_BYTES
-        ):  # a size that the frame states is believed when it is unpacked
+        # a size that the frame states is believed when it is unpacked
+        if zstandard.frame_content_size(packed) > MAX_BYTES:
             raise DamagedError(
                 f"{path} cannot be unpacked: it says that it holds more than {MAX_BYTES} bytes"
             )

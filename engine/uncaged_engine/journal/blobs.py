@@ -52,9 +52,8 @@ class Blobs:
                         # young again: `prune` must not take it before the line that names it is
                         # written
                     )
-                    sync_directory(
-                        self.directory
-                    )  # whoever put it may not have come as far as that
+                    # whoever put it may not have come as far as that
+                    sync_directory(self.directory)
                 else:
                     write_atomically(path, data)
         except OSError as exc:
@@ -71,10 +70,8 @@ class Blobs:
         for path in self.directory.iterdir():
             if not _NAME.fullmatch(path.name) or path.name in named:
                 continue
-            with (
-                held(self.directory, alone=True),
-                suppress(FileNotFoundError),
-            ):  # another sweep may be under way
+            # another sweep may be under way
+            with held(self.directory, alone=True), suppress(FileNotFoundError):
                 found = path.stat()
                 if found.st_mtime < before_s:
                     path.unlink()

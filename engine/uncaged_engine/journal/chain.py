@@ -7,9 +7,8 @@ that reason.
 
 from __future__ import annotations
 
-from _blake2 import (
-    blake2b,
-)  # not hashlib: it loads OpenSSL, which costs every start two milliseconds
+# not hashlib: it loads OpenSSL, which costs every start two milliseconds
+from _blake2 import blake2b
 
 from uncaged_bundles.ids import BundleHash, ThreadId
 
@@ -33,9 +32,8 @@ def seed(bundle: BundleHash, thread: ThreadId) -> bytes:
 
 def link(previous: bytes, body: bytes) -> bytes:
     """The digest of a line whose text up to ``,"chain"`` is *body*."""
-    return blake2b(
-        previous + body, digest_size=DIGEST_BYTES
-    ).digest()  # one call: half the time of two for a short line
+    # one call: half the time of two for a short line
+    return blake2b(previous + body, digest_size=DIGEST_BYTES).digest()
 
 
 def spell(digest: bytes) -> bytes:
@@ -62,9 +60,8 @@ def seal(previous: bytes, body: bytes) -> tuple[bytes, bytes]:
     Returns:
         The whole line with its LF, and its digest.
     """
-    digest = blake2b(
-        previous + body, digest_size=DIGEST_BYTES
-    ).digest()  # as `link`, without its call
+    # as `link`, without its call
+    digest = blake2b(previous + body, digest_size=DIGEST_BYTES).digest()
     return body + KEY + spell(digest) + b'"}\n', digest
 
 
@@ -78,9 +75,8 @@ def check(previous: bytes, line: bytes) -> bytes | None:
         return None
     digest = link(previous, line[:-SEAL_BYTES])
     try:
-        number = int(
-            line[-3 - CHAIN_CHARACTERS : -3].translate(_DIGITS), 32
-        )  # in half the time that spelling the digest takes
+        # in half the time that spelling the digest takes
+        number = int(line[-3 - CHAIN_CHARACTERS : -3].translate(_DIGITS), 32)
     except ValueError:
         return None
     return digest if number == int.from_bytes(digest, "big") << 4 else None

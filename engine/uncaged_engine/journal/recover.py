@@ -327,9 +327,8 @@ def _take(history: History, line: bytes) -> None:
             if b'"because":' in line and "because" in (record := _parsed(line)):
                 pending.tries += 1
                 pending.try_again()
-                history.spent = history.spent.plus(
-                    usage_of(record)
-                )  # of a try that failed; a step's own answers are summed up in it
+                # of a try that failed; a step's own answers are summed up in it
+                history.spent = history.spent.plus(usage_of(record))
         case "void":
             record = _parsed(line)
             _pending(history, seq).close(record)

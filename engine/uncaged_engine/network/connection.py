@@ -166,9 +166,8 @@ class Backend(httpcore2.NetworkBackend):
             else [_plain(text) for text in self._session.look_up(self._lookup, host, port)]
         )
         if self._rules is not None:
-            for (
-                address
-            ) in found:  # all of them: a name with a public and a private address is refused
+            # all of them: a name with a public and a private address is refused
+            for address in found:
                 self._rules.check_address(host, address)
         return found
 
@@ -284,6 +283,5 @@ def _is_readable(connection: socket.socket) -> bool:
 
 def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
-        socket.socket.shutdown(
-            connection, socket.SHUT_RDWR
-        )  # not the method of a TLS socket, which would forget its TLS half-way
+        # not the method of a TLS socket, which would forget its TLS half-way
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

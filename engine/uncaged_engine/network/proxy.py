@@ -126,10 +126,8 @@ class Proxy:
         self._rules.check(target)
         problem = OSError("it has no address")
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        for (
-            *_,
-            address,
-        ) in found:  # check all addresses before the first connection, as for requests
+        # check all addresses before the first connection, as for requests
+        for *_, address in found:
             self._rules.check_address(
                 target.host, ipaddress.ip_address(str(address[0]).partition("%")[0])
             )

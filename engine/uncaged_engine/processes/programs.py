@@ -113,9 +113,8 @@ def run_program(
         process, streams, cancel=cancel, timeout_s=timeout_s, grace_s=grace_s
     )
     cancelled = cancel.requested
-    kill_leftovers(
-        scratch, key
-    )  # a process that left the group would write into the worktree during its snapshot
+    # a process that left the group would write into the worktree during its snapshot
+    kill_leftovers(scratch, key)
     return Finished(
         exit_code=exit_code,
         stdout=bytes(streams.stdout),
@@ -152,9 +151,8 @@ def _see_it_through(
                 timeout_s=timeout_s,
                 grace_s=grace_s,
             )
-            signal_group(
-                process.pid, signal.SIGKILL
-            )  # the leader is not reaped yet, so the id is its own
+            # the leader is not reaped yet, so the id is its own
+            signal_group(process.pid, signal.SIGKILL)
             _drain(selector, streams)
     finally:
         signal_group(process.pid, signal.SIGKILL)

@@ -80,9 +80,8 @@ def replace() -> None:
         setattr(time, name, needing(f"time.{name}", getattr(time, name), position))
     for name in ("urandom", "getrandom"):
         if hasattr(posix, name):
-            setattr(
-                posix, name, refusing(f"os.{name}", USE_SEED)
-            )  # before any module imports os, which copies it
+            # before any module imports os, which copies it
+            setattr(posix, name, refusing(f"os.{name}", USE_SEED))
     for name, change in CHANGES.items():
         if name in sys.modules:
             change(sys.modules[name])

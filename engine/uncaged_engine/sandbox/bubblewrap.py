@@ -198,12 +198,8 @@ def _file_system(view: ScriptView, places: Mapping[str, str]) -> list[str]:
         str(path) for path in view.listed
     }
     for directory in sorted(around, key=lambda text: text.split("/")):
-        options += [
-            "--perms",
-            "0755",
-            "--dir",
-            directory,
-        ]  # bubblewrap's default closes them to other users, such as the script's
+        # bubblewrap's default closes them to other users, such as the script's
+        options += ["--perms", "0755", "--dir", directory]
     for link, target in view.entry_links:
         options += ["--symlink", target, str(link)]
     for place in sorted(places, key=lambda text: text.split("/")):

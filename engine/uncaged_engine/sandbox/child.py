@@ -116,11 +116,12 @@ class BundleServer:
         self._runs: dict[int, _Run] = {}
 
     def serve(self) -> None:
+        # for every step
         readline, outcome, answer_with = (
             self._reader.readline,
             self._outcome,
             self._speaker.answer,
-        )  # for every step
+        )
         while frame := readline():
             letter, slot_text, seq_text, body = frame.split(b" ", 3)
             slot, seq = int(slot_text), int(seq_text)

@@ -101,9 +101,8 @@ class Walls:
             if path.startswith(libraries if kind == "open" else system):
                 return Interest.NONE
             if path.startswith(writable if kind == "write" else readable + writable):
-                return (
-                    Interest.LOW if kind == "open" else Interest.NONE
-                )  # possibly a link that leads out
+                # possibly a link that leads out
+                return Interest.LOW if kind == "open" else Interest.NONE
             if path.startswith(own) and kind != "write" and not os.path.lexists(path):
                 return Interest.NONE  # no hidden thing has that name
             return (

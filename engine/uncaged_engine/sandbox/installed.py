@@ -47,10 +47,7 @@ def _packaged() -> Path | None:
 
     try:
         path = Path(importlib.import_module(_MODULE).bwrap_path())
-    except (
-        ImportError,
-        OSError,
-        RuntimeError,
-    ):  # not installed; not readable; installed without the program
+    except (ImportError, OSError, RuntimeError):
+        # not installed; not readable; installed without the program
         return None
     return path if os.access(path, os.X_OK) else None

@@ -46,9 +46,8 @@ def find_interpreter() -> Interpreter:
     mapped = [path for path in _mapped_libraries() if path.name.startswith(_RUNTIME_PREFIXES)]
     prefix_libraries = Path(sys.base_prefix, "lib")
     own = list(prefix_libraries.glob("lib*.so*")) if sys.base_prefix not in ("/usr", "/") else []
-    own = [
-        path for path in own if not path.name.startswith("libpython")
-    ]  # one of these is used, and each costs a mount
+    # one of these is used, and each costs a mount
+    own = [path for path in own if not path.name.startswith("libpython")]
     own += [path for path in mapped if path.name.startswith("libpython")]
     libraries = {path.parent for path in mapped if path.parent != prefix_libraries}
     links, loaders = [], []

@@ -89,9 +89,8 @@ def launch(
     (request_read, request_write), (answer_read, answer_write), (stderr_read, stderr_write) = (
         _pipes(3)
     )
-    os.set_blocking(
-        stderr_write, False
-    )  # output beyond the pipe's capacity is dropped, and the writer never blocks
+    # output beyond the pipe's capacity is dropped, and the writer never blocks
+    os.set_blocking(stderr_write, False)
     os.set_blocking(stderr_read, False)
     with suppress(OSError):
         fcntl.fcntl(request_write, fcntl.F_SETPIPE_SZ, _REQUEST_PIPE_BYTES)
@@ -244,8 +243,7 @@ def _last_words(fd: int) -> str:
 def _how(code: int, spent_s: float, cpu_s: int | None) -> str:
     """Return an exit code in words; bubblewrap reports its child's signal as 128 and more."""
     number = -code if code < 0 else code - 128
-    if (
-        number == signal.SIGKILL and cpu_s is not None and spent_s > cpu_s * 0.75
-    ):  # the kernel counts in ticks
+    # the kernel counts in ticks
+    if number == signal.SIGKILL and cpu_s is not None and spent_s > cpu_s * 0.75:
         return f"its CPU allowance of {cpu_s} s is used up"
     return f"signal {number} ended it" if number > 0 else f"it ended with status {code}"

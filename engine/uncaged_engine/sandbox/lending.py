@@ -60,11 +60,8 @@ class Note:
     def read(cls, path: Path) -> Self | None:
         try:
             return cls(**json.loads(path.read_text("utf-8")))
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-        ):  # no note, or one that a crash cut off before anything was lent
+        except (OSError, ValueError, TypeError):
+            # no note, or one that a crash cut off before anything was lent
             return None
 
     def owner_of(self, found: os.stat_result) -> tuple[int, int] | None:
@@ -250,9 +247,8 @@ def change_owners(
     for entry, found in walk(fd, apart):
         owner = choose(found)
         if owner is not None:
-            os.chown(
-                f"/proc/self/fd/{entry}", *owner
-            )  # the object of the descriptor, whatever its name is by now
+            # the object of the descriptor, whatever its name is by now
+            os.chown(f"/proc/self/fd/{entry}", *owner)
 
 
 def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.stat_result]]:

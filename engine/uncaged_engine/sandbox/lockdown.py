@@ -121,11 +121,12 @@ def _address(data: bytes) -> bytes:
 def send_descriptor(sendmsg: int, to: int, word: bytes, descriptor: int) -> None:
     """Send a word with a descriptor over a local socket."""
     part = _address(word) + len(word).to_bytes(8, "little")  # struct iovec
+    # SOL_SOCKET, SCM_RIGHTS
     rights = (
         (20).to_bytes(8, "little")
         + (1).to_bytes(4, "little") * 2
         + descriptor.to_bytes(8, "little")
-    )  # SOL_SOCKET, SCM_RIGHTS
+    )
     message = (
         bytes(16)
         + _address(part)
@@ -220,9 +221,8 @@ def _fork() -> list[str]:
 
 def _exec() -> list[str]:
     try:
-        posix.execv(
-            "/nonexistent/program", ["program"]
-        )  # the call must fail, and its error number is the answer
+        # the call must fail, and its error number is the answer
+        posix.execv("/nonexistent/program", ["program"])
     except PermissionError:
         return []
     except OSError:

@@ -174,9 +174,8 @@ def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | U
                     disable_userns=disable_userns,
                 )
         if not reasons:
-            from .namespaces import (
-                advice,
-            )  # seldom needed, and it would slow down every worker's start
+            # seldom needed, and it would slow down every worker's start
+            from .namespaces import advice
 
             remedy = advice(program.path)
         reasons.append(f"{program.path} makes no sandbox here ({complaint})")

@@ -39,9 +39,8 @@ class Hold:
         self.places, self._links = places, links
         self.read_fd, write_fd = os.pipe()
         self._write_fd: int | None = write_fd
-        fcntl.fcntl(
-            write_fd, fcntl.F_SETPIPE_SZ, 4096
-        )  # one page, which is full: space in it means that bubblewrap reads
+        # one page, which is full: space in it means that bubblewrap reads
+        fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, 4096)
         os.write(write_fd, accounts)
 
     def __enter__(self) -> Self:

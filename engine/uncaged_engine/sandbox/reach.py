@@ -69,9 +69,8 @@ def execute_landlock(view: ScriptView, *, abi: int) -> dict[str, object]:
     """Return rules for use inside bubblewrap, if the kernel has Landlock: only listed programs run,
     not those beside them.
     """
-    rules = [
-        (str(path), EXECUTE) for path in (*view.execute, Path("/nix/store"))
-    ]  # there programs have loaders of their own
+    # there programs have loaders of their own
+    rules = [(str(path), EXECUTE) for path in (*view.execute, Path("/nix/store"))]
     return {"abi": abi, "rules": rules, "files": EXECUTE, "network": 0, "scopes": 0}
 
 

@@ -163,9 +163,8 @@ class ScriptProcess:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(self._tree_fd, signal.SIGKILL)
             else:
-                self._process.send_signal(
-                    signal.SIGTERM
-                )  # the supervisor ends the rest; it cannot if it is killed itself
+                # the supervisor ends the rest; it cannot if it is killed itself
+                self._process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(KILL_TIMEOUT_S)
             self._process.kill()

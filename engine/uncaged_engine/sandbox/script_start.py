@@ -227,9 +227,8 @@ def _start(
         socket.socket(fileno=status_read) as status,
         os.fdopen(info_read, "rb", buffering=0) as info,
     ):
-        first = (
-            _process_1(info.fileno()) if mechanism.program is not None else None
-        )  # before the payload, so that it cannot have ended yet
+        # before the payload, so that it cannot have ended yet
+        first = _process_1(info.fileno()) if mechanism.program is not None else None
         tree_fd = None
         if first is not None:
             with suppress(ProcessLookupError):  # the process has ended; its error is read below

@@ -95,9 +95,8 @@ class ArgumentCheck:
 READING_ONLY: Mapping[str, ArgumentCheck] = {
     "open": ArgumentCheck(argument=1, none_of=WRITING_FLAGS),
     "openat": ArgumentCheck(argument=2, none_of=WRITING_FLAGS),
-    "fcntl": ArgumentCheck(
-        argument=1, values=(1, 2, 3, 1030)
-    ),  # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+    # F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+    "fcntl": ArgumentCheck(argument=1, values=(1, 2, 3, 1030)),
 }
 
 

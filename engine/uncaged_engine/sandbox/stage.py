@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 PR_SET_SECUREBITS = 28
-NO_SETUID_FIXUP = (
-    1 << 2
-)  # capabilities stay with a change of user, and access(2), by which git looks, counts them
+# capabilities stay with a change of user, and access(2), by which git looks, counts them
+NO_SETUID_FIXUP = 1 << 2
 PR_SET_CHILD_SUBREAPER = 36
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2

@@ -241,9 +241,8 @@ class _Call:
         address, found = self.arguments[place], b""
         while len(found) < PATH_BYTES:
             start = address + len(found)
-            chunk = self.read(
-                self.pid, start, min(256, PAGE_BYTES - start % PAGE_BYTES)
-            )  # the next page may not be mapped
+            # the next page may not be mapped
+            chunk = self.read(self.pid, start, min(256, PAGE_BYTES - start % PAGE_BYTES))
             text, end, _ = chunk.partition(b"\0")
             found += text
             if end:
@@ -321,9 +320,7 @@ def _become_able_to_read(user: ScratchUser) -> None:
     import ctypes
 
     library, machine = ctypes.CDLL(None, use_errno=True), os.uname().machine
-    for name, number in (
-        ("setresgid", user.gid),
-        ("setresuid", user.uid),
-    ):  # by number: the C library would change all threads
+    # by number: the C library would change all threads
+    for name, number in (("setresgid", user.gid), ("setresuid", user.uid)):
         if library.syscall(number_of(name, machine), number, number, number):
             raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")

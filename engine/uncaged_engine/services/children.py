@@ -74,9 +74,8 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
     """Wait until the child has ended; a child that lost its worker is taken up again, one that
     waits for a person is waited for.
     """
-    if engine.thread(
-        child
-    ).summary.imported:  # its id can be computed by whoever has the parent's journal
+    # its id can be computed by whoever has the parent's journal
+    if engine.thread(child).summary.imported:
         raise EnvironmentLacks(
             f"the thread {child} was imported, so it is not the one that this step started",
             remedy=f"remove it: `thread rm {child}`",
@@ -104,9 +103,8 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
                     child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000)
                 )
             except RefusedError:
-                if (
-                    engine.thread(child).summary.status == status
-                ):  # its limit is not higher than before
+                # its limit is not higher than before
+                if engine.thread(child).summary.status == status:
                     return outcome_of(engine, child, status)
         elif is_stopped(engine, child, status) and status == "limit":
             return Void(
@@ -115,9 +113,8 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
             )
         elif status in ("completed", "failed", "killed", "limit", "corrupt"):
             return outcome_of(engine, child, status)
-        elif context.cancel.wait(
-            POLL_S
-        ):  # paused or waiting: somebody else has to do something first
+        elif context.cancel.wait(POLL_S):
+            # paused or waiting: somebody else has to do something first
             return Void(word="killed", message=f"killed while its child {child} was {status}")
 
 

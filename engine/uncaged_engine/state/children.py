@@ -53,9 +53,8 @@ class OpenEffect:
             if index not in self.done
         ]
         for key, one in [(place, kind), *inner]:
-            with suppress(
-                NotFoundError
-            ):  # nothing here performs effects of that kind, so it starts no thread here
+            # nothing here performs effects of that kind, so it starts no thread here
+            with suppress(NotFoundError):
                 child = handler_for(one).child(key, self.intended_ms)
                 if child is not None:
                     yield child

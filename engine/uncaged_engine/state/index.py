@@ -163,9 +163,8 @@ def noted(store: Store) -> Noted | None:
         }
         taken_up.update(dict.fromkeys(tail.taken_up))
         if tail.place != place:
-            with suppress(
-                sqlite3.OperationalError
-            ):  # it cannot be written just now: the next reader reads the same lines
+            # it cannot be written just now: the next reader reads the same lines
+            with suppress(sqlite3.OperationalError):
                 _advance(connection, place, tail)
         whole = {thread for _, thread in tail.taken_up}
         names = [(thread, hash) for hash, thread in tail.taken_up] + [

@@ -125,9 +125,8 @@ def _summary_of_file(
                 history
             )
         try:
-            locked = lock.held(
-                fd
-            )  # before its size: a thread that ends in between is not taken for a dead one
+            # before its size: a thread that ends in between is not taken for a dead one
+            locked = lock.held(fd)
             why = None if locked else trouble.find(Path(path))
             size = os.fstat(fd).st_size
             if why is not None or size <= WINDOW_BYTES:
@@ -182,9 +181,8 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
     Raises:
         DamagedError: not even its start can be read.
     """
-    locked = lock.is_live(
-        archive.plain_of(path)
-    )  # before the bytes: a thread that ends in between is not taken for a dead one
+    # before the bytes: a thread that ends in between is not taken for a dead one
+    locked = lock.is_live(archive.plain_of(path))
     found = (
         durable.Durable(data=archive.contents(path), trouble=None) if locked else durable.read(path)
     )

@@ -152,9 +152,8 @@ class Facts:
         elif not locked:  # a worker that holds the lock goes on, whatever stopped it before
             yield from (event for event, holds in self._stops() if holds)
             yield "crash"
-            if self.unsettled or (
-                self.undecided and not self.lacking
-            ):  # a lack counts first; `resume` asks for the decision
+            # a lack counts first; `resume` asks for the decision
+            if self.unsettled or (self.undecided and not self.lacking):
                 yield "doubt"
         if self.corrupt:
             yield "damage"

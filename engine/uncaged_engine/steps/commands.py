@@ -10,9 +10,8 @@ from ..cells.reply import BundleReply
 from ..door.outcomes import Outcome
 
 
-@dataclass(
-    slots=True
-)  # not frozen, like all here that each step makes anew: freezing triples what that costs
+# not frozen, like all here that each step makes anew: freezing triples what that costs
+@dataclass(slots=True)
 class Write:
     """Append an open record; the answer is the sealed line. flush: bring it to disk before the
     answer.

@@ -106,10 +106,8 @@ class Driver:
             word = self._drive_or_fail()
             self.info.note("2KD9V4TZ", f"left: {word}")
             return word
-        except (
-            UncagedError,
-            OSError,
-        ) as exc:  # an OSError outside of an effect: what was written before could not be read
+        except (UncagedError, OSError) as exc:
+            # an OSError outside of an effect: what was written before could not be read
             why = os_problem(exc, journal.path) if isinstance(exc, OSError) else str(exc)
             self.info.note("4TQ8ZJ1M", f"left: {why}")
             worker.publish(thread, {"left": "interrupted", **journal.note(why).document()})
@@ -314,9 +312,8 @@ class Driver:
         journal, bundle = self._journal, self._bundle
         history = journal.history
         start = start_of(journal.path, self._blobs.expand_record(history.start), history)
-        options = (
-            {} if "imported" in start else start["parameters"]["options"]
-        )  # limits of another machine do not apply
+        # limits of another machine do not apply
+        options = {} if "imported" in start else start["parameters"]["options"]
         own = {
             "maxJournalBytes": self._config.limits.max_journal_bytes,
             "bundleSeconds": self._config.limits.bundle_s,

@@ -336,9 +336,8 @@ def _write_void(seq: int, void: Void, context: LoopContext) -> Generator[Command
         flush=flush,
     )
     match void.word:
-        case "environment" if (
-            context.stop_word() == "kill"
-        ):  # the kill arrived while the effect returned
+        case "environment" if context.stop_word() == "kill":
+            # the kill arrived while the effect returned
             yield Write(_end(context, "killed", {}), flush=True)
             return "killed"
         case "environment":

@@ -154,9 +154,8 @@ class Performer:
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
         self._leftover: _Leftover | None = None
-        self._begun_parts: set[int] = (
-            set()
-        )  # of the effect under way: begun, and without an outcome
+        # of the effect under way: begun, and without an outcome
+        self._begun_parts: set[int] = set()
         self._intended_ms = 0
         self._paths: dict[str, object] = {}
         self._remembering = threading.Lock()
@@ -266,16 +265,14 @@ class Performer:
             # a full or broken disk, no process to be had: the machine's fault, wherever the handler
             # met it
             except OSError as exc:
-                place = (
-                    self._store.work if exc.errno in shortage.CODES else ""
-                )  # a write says not where it failed
+                # a write says not where it failed
+                place = self._store.work if exc.errno in shortage.CODES else ""
                 outcome = Void(
                     word="environment",
                     message=f"{kind}: {os_problem(exc, place)}; correct that, then resume",
                 )
-            if (
-                isinstance(outcome, Void) and tried >= context.attempt
-            ):  # an earlier attempt was sent
+            # an earlier attempt was sent
+            if isinstance(outcome, Void) and tried >= context.attempt:
                 return replace(outcome, begun=True)
             error = retry.error(outcome) if tried < retry.times else None
             if error is None or not isinstance(outcome, (Answer, Failure)):

@@ -54,9 +54,8 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
         while lock.is_live(plain):
             with following(store, bundle, thread) as events:
                 if events is None:
-                    time.sleep(
-                        PAUSE_S
-                    )  # another process holds the lock for a moment, or the worker is just leaving
+                    # another process holds the lock for a moment, or the worker is just leaving
+                    time.sleep(PAUSE_S)
                     continue
                 for event in events:
                     if "flushed" in event:

@@ -54,9 +54,8 @@ def make_fork(
     record = found.start
     elsewhere = ThreadOrigin.of(path)
     if elsewhere is not None:
-        record = {
-            key: value for key, value in record.items() if key in USED
-        }  # a fork of it is bound anew
+        # a fork of it is bound anew
+        record = {key: value for key, value in record.items() if key in USED}
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
     if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:

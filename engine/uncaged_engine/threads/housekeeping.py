@@ -124,9 +124,8 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
     )
     if may_have_tail and (kept := tails.cut(one.path, one.bundle, one.thread)) is not None:
         kept_aside.append(kept)
-    ours = locks.enter_context(
-        lock.taken(one.path)
-    )  # or a thread that is resumed just now would write into a file without a name
+    # or a thread that is resumed just now would write into a file without a name
+    ours = locks.enter_context(lock.taken(one.path))
     if one.seen is None or stamp_of(one.path.stat()) != one.seen:
         status = summarise(store, one.bundle, one.thread, one.path).status
         if status not in ARCHIVABLE:
@@ -220,10 +219,8 @@ class _Removing:
                 )
             except (RefusedError, NotFoundError):
                 return  # another process took it up meanwhile, or removed it
-            except (
-                UncagedError,
-                OSError,
-            ) as exc:  # its repository cannot be written, perhaps: no reason to keep the others
+            except (UncagedError, OSError) as exc:
+                # its repository cannot be written, perhaps: no reason to keep the others
                 self.problems.append(f"thread {one.thread} stays: {exc}")
                 return
         self.gone[one.thread] = None
@@ -245,9 +242,8 @@ class _Ended:
 def _old(engine: Engine, older_than_ms: int) -> Iterator[_Ended]:
     now_ms = time.time_ns() // 1_000_000
     for bundle, thread, path in engine.store.find_journals():
-        with suppress(
-            NotFoundError, FileNotFoundError
-        ):  # it was removed since its directory was read
+        # it was removed since its directory was read
+        with suppress(NotFoundError, FileNotFoundError):
             stamp = stamp_of(os.stat(path))  # noqa: PTH116 - a Path costs ten times as much; before the bytes
             summary, is_settled = read_summary(engine.store, bundle, thread, path)
             if summary.status in ENDED and now_ms - summary.updated_ms >= older_than_ms:
@@ -277,9 +273,8 @@ def _sweep_blobs(engine: Engine) -> int:
 
 def _sweep_worktrees(engine: Engine) -> int:
     """Remove what is left in `work` of threads that are gone."""
-    entries = list(
-        engine.store.work.iterdir()
-    )  # before the threads: what is here now has its thread's journal already
+    # before the threads: what is here now has its thread's journal already
+    entries = list(engine.store.work.iterdir())
     alive = {thread for thread, _ in _every_thread(engine)}
     freed = 0
     for entry in entries:

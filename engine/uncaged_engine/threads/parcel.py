@@ -115,9 +115,8 @@ def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     mark_children(engine.store, history, blobs)
     path = engine.store.data_path(bundle.hash, thread)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    with held(
-        path.parent, alone=True
-    ):  # another import of the same thread may have been quicker, and its thread may run by now
+    # another import of the same thread may have been quicker, and its thread may run by now
+    with held(path.parent, alone=True):
         if path.exists():
             raise RefusedError(f"thread {thread} was imported by another process just now")
         engine.store.note_taken_up(bundle.hash, thread)

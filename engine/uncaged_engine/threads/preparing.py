@@ -62,9 +62,8 @@ def forget(
     bundle may be gone.
     """
     for kind in plugins.names(group=plugins.PREPARATIONS):
-        with suppress(
-            EnvironmentLacks
-        ):  # another distribution is broken: what its effects left stays
+        # another distribution is broken: what its effects left stays
+        with suppress(EnvironmentLacks):
             _preparation(kind).forget(store, thread, start, environment)
 
 

@@ -57,9 +57,8 @@ def descent_of(path: Path) -> Descent:
         return Descent(known=False)
     parent = record.get("parent") if isinstance(record, dict) and "forkFrom" not in record else None
     if not isinstance(parent, Mapping) or not is_thread_id(str(parent.get("threadId"))):
-        return Descent(
-            known=isinstance(record, dict)
-        )  # a fork of a child is nobody's child: its id is not the derived one
+        # a fork of a child is nobody's child: its id is not the derived one
+        return Descent(known=isinstance(record, dict))
     return Descent(parent=ThreadId(str(parent["threadId"])), depth=int(parent.get("depth", 1)))
 
 

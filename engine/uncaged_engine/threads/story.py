@@ -93,9 +93,8 @@ class Story:
         if self.open is not None:
             self.open = replace(self.open, attempt=attempt)
         detail = _first_text(record, ("message", "problem", "error", "because"))
-        what = (
-            "unusable answer" if "answer" in record else f"attempt {attempt}"
-        )  # the answer before, or the attempt that begins
+        # the answer before, or the attempt that begins
+        what = "unusable answer" if "answer" in record else f"attempt {attempt}"
         return self._row(
             "attempt", record, self._label(record), f"{what}{': ' if detail else ''}{detail}"
         )

@@ -56,9 +56,8 @@ def verify(
     data = durable.read(path).data
     history = recover_strictly(data, bundle_hash, thread)
     kept_aside = None
-    if (
-        history.damage is not None and history.damage.tail and not history.damage.sealed
-    ):  # a sealed line is no accident
+    # a sealed line is no accident
+    if history.damage is not None and history.damage.tail and not history.damage.sealed:
         kept_aside = tails.cut(path, bundle_hash, thread)
         data = durable.read(path).data
         history = recover_strictly(data, bundle_hash, thread)

@@ -47,9 +47,8 @@ def main(arguments: list[str]) -> int:
 
 def work(store: Store, bundle: BundleHash, report: Report) -> int:
     """Become the bundle's worker, if there is none, and serve until it is idle."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # a shell's background job ignores it, and children would inherit that
+    # a shell's background job ignores it, and children would inherit that
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     place = address.lock_path(store, bundle)
     lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -25,9 +25,8 @@ def socket_path(store: Store, bundle: BundleHash) -> Path:
     path is too long for a socket.
     """
     name = f"{bundle}-{PROTOCOL}.sock"
-    run = os.path.realpath(
-        store.run
-    )  # all who come by another name of the same store must find the same socket
+    # all who come by another name of the same store must find the same socket
+    run = os.path.realpath(store.run)
     path = Path(run, name)
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path

@@ -205,9 +205,8 @@ class Launching:
                 pass_fds=(theirs,),
                 start_new_session=True,
                 cwd=store.root,
-                env=select_variables(
-                    os.environ, (*CARRIED, *INTERPRETER)
-                ),  # nothing else stays with it for later threads
+                # nothing else stays with it for later threads
+                env=select_variables(os.environ, (*CARRIED, *INTERPRETER)),
             )
         except OSError as exc:
             os.close(self._ready)

@@ -95,9 +95,8 @@ class Server:
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         try:
             self._serve_here(ready)
-            while (
-                self._drivers
-            ):  # a thread was accepted while we were leaving: stay for others to reach it
+            # a thread was accepted while we were leaving: stay for others to reach it
+            while self._drivers:
                 try:
                     self._serve_here(_report_nothing)
                 except StorageError:  # no client can connect, and the threads continue
@@ -117,9 +116,8 @@ class Server:
             try:
                 ready()
                 if self._begun is not None:
-                    with suppress(
-                        UncagedError, OSError
-                    ):  # the first request for a thread meets the error again
+                    # the first request for a thread meets the error again
+                    with suppress(UncagedError, OSError):
                         self._surroundings()
                 self._serve_until_idle(listener)
                 self._path.unlink(missing_ok=True)
@@ -158,9 +156,8 @@ class Server:
         try:
             connection, _ = listener.accept()
         except OSError:
-            time.sleep(
-                ACCEPT_PAUSE_S
-            )  # no file left for it: it stays in the queue, and a busy loop would not help
+            # no file left for it: it stays in the queue, and a busy loop would not help
+            time.sleep(ACCEPT_PAUSE_S)
             return
         connection.setblocking(False)
         self._selector.register(connection, selectors.EVENT_READ, _Incoming(connection))
@@ -276,9 +273,8 @@ class Server:
             if message.get("resume") is not None and not driving.has_same_request(
                 message["resume"]
             ):
-                raise RefusedError(
-                    refusal("running", "resume", thread)
-                )  # another client came first, with another request
+                # another client came first, with another request
+                raise RefusedError(refusal("running", "resume", thread))
             _send(connection, {"ok": True, "already": True})
             return
         journal = Journal.open(self._store.data_path(self._hash, thread), self._hash, thread)
@@ -289,9 +285,8 @@ class Server:
         )
         self._slots += 1
         try:
-            self._store.note_taken_up(
-                self._hash, thread
-            )  # locked, and nothing written yet: see `state.index`
+            # locked, and nothing written yet: see `state.index`
+            self._store.note_taken_up(self._hash, thread)
             # crash here: named as locked, and nothing written; the next reader finds the lock free
             driver = Driver(
                 thread=thread,
@@ -327,9 +322,8 @@ class Server:
             self._wake()
 
     def _forget(self, driver: Driver) -> None:
-        with (
-            self._lock
-        ):  # both at once: a client that finds the journal free must not find a driver
+        # both at once: a client that finds the journal free must not find a driver
+        with self._lock:
             self._drivers.pop(driver.thread, None)
             driver.close()
 

@@ -144,9 +144,8 @@ def checker(
     from referencing.jsonschema import EMPTY_REGISTRY
 
     kind = validator_for(dict(schema), default=Draft202012Validator)
-    validator = kind(
-        dict(schema), registry=EMPTY_REGISTRY
-    )  # without it, a reference to a URL would be fetched
+    # without it, a reference to a URL would be fetched
+    validator = kind(dict(schema), registry=EMPTY_REGISTRY)
     claims = (
         None
         if claim_problem is None

@@ -117,9 +117,8 @@ def assignments(scene: Scene, node: ast.AST) -> Iterator[Edit]:
 
 
 def _rearranged(scene: Scene, node: ast.BinOp, symbol: str) -> Iterator[Edit]:
-    if not (
-        symbol in ("+", "*", "&", "|", "^") and plain_number(node.left, node.right)
-    ):  # that would change nothing
+    # that would change nothing
+    if not (symbol in ("+", "*", "&", "|", "^") and plain_number(node.left, node.right)):
         swapped = f"{_beside(scene, node.right)} {symbol} {_beside(scene, node.left)}"
         yield scene.edit(node, swapped, "operand swap", 0.35 if symbol == "*" else 0.6)
     for operand in (node.left, node.right):

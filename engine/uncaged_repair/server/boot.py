@@ -87,9 +87,8 @@ class Server:
             )
         finally:
             for path, data in original.items():
-                with contextlib.suppress(
-                    OSError
-                ):  # the test made something else of it: the tree is put back as a whole
+                # the test made something else of it: the tree is put back as a whole
+                with contextlib.suppress(OSError):
                     (self._root / path).write_bytes(data)
                     os.utime(self._root / path, ns=(times[path], times[path]))
             if self._warm is None:

@@ -106,9 +106,8 @@ class Fork:
     def _way(self) -> str:
         """Tell a child that used up its processor time from one that ended otherwise."""
         end = time.monotonic() + END_WAIT_S
-        while (
-            not self._gone() and time.monotonic() < end
-        ):  # its pipe is closed: it is ending, or has closed it on purpose
+        # its pipe is closed: it is ending, or has closed it on purpose
+        while not self._gone() and time.monotonic() < end:
             select.select([], [], [], 0.005)
         status = self._status
         slow = (

@@ -51,10 +51,8 @@ class ToolListWatcher:
             tasks.cancel_scope.cancel()
 
     async def _watch(self) -> None:
-        seen, identities = (
-            self._state(),
-            None,
-        )  # the tools are not read before the first change, which is always sent
+        # the tools are not read before the first change, which is always sent
+        seen, identities = (self._state(), None)
         while True:
             await anyio.sleep(PERIOD_S)
             state = self._state()

@@ -261,9 +261,8 @@ def test_files_that_were_converted_are_read_again(tmp_path: Path, opened: Open) 
             environment=os.environ,
         )
         snapshots.create(converted=converted)
-        os.utime(
-            private / "index", (4e9, 4e9)
-        )  # git reads files again that are as young as its index
+        # git reads files again that are as young as its index
+        os.utime(private / "index", (4e9, 4e9))
         commit = snapshots.take("snapshot", previous=None, now_ms=5000)
         assert git(repository, "cat-file", "-s", f"{commit}:t.txt") == f"{len(expected)}\n"
 

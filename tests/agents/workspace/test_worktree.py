@@ -99,9 +99,8 @@ def test_a_change_in_the_instant_of_the_commit_is_included(store: Store, tmp_pat
     copy of the index keeps that.
     """
     repository = make_repository(tmp_path / "r", {"a": "1"})
-    git(
-        repository, "config", "core.trustctime", "false"
-    )  # or the test could not put the clock back
+    # or the test could not put the clock back
+    git(repository, "config", "core.trustctime", "false")
     instant = 1_000_000_000_000_000_000
     os.utime(repository / "a", ns=(instant, instant))
     git(repository, "update-index", "--refresh")

@@ -317,9 +317,8 @@ def test_connections_are_used_again(browser: Browser, server: WebServer) -> None
 
 def test_a_connection_that_the_server_closed_is_not_used(browser: Browser) -> None:
     """A new one is made, and nobody notices."""
-    with serving(
-        lambda _: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
-    ) as server:  # closes without saying so
+    # closes without saying so
+    with serving(lambda _: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")) as server:
         for _ in range(3):
             assert (
                 answered(browser.perform(desk_for(browser, server), {"url": server.url}))["text"]

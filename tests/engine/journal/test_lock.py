@@ -97,7 +97,6 @@ def test_a_child_that_was_spawned_does_not_keep_it(path: Path) -> None:
         assert cat.stdin is not None
         assert cat.stdout is not None
         cat.stdin.write(b"x")
-        assert (
-            cat.stdout.read(1) == b"x"
-        )  # a parent may go on a moment before exec has closed anything
+        # a parent may go on a moment before exec has closed anything
+        assert cat.stdout.read(1) == b"x"
         assert not lock.is_live(path)

@@ -180,9 +180,8 @@ def test_leaving_ends_open_connections() -> None:
             assert client.recv(1000).startswith(b"HTTP/1.1 200")
             other, _ = server.accept()
             left_s = time.monotonic()
-        assert (
-            time.monotonic() - left_s < TIMEOUT_S / 2
-        )  # it did not wait until the tunnel had been silent for too long
+        # it did not wait until the tunnel had been silent for too long
+        assert time.monotonic() - left_s < TIMEOUT_S / 2
         with client, other:
             assert client.recv(10) == b""
             assert other.recv(10) == b""

@@ -93,9 +93,8 @@ def test_a_swapped_directory_leads_lending_nowhere(place: Path) -> None:
 
     change_while(place / "shared", swap)
     assert (place / "secret").stat().st_uid == (place / "secret" / "file").stat().st_uid == 0
-    assert 64001 in {
-        (place / f"moved-{name}" / "file").stat().st_uid for name in "ab"
-    }  # the walk was under way
+    # the walk was under way
+    assert 64001 in {(place / f"moved-{name}" / "file").stat().st_uid for name in "ab"}
 
 
 @as_root

@@ -90,15 +90,12 @@ def test_a_granted_path_stays_the_object_of_its_first_use(
             f"then device {before.st_dev}, inode {before.st_ino}; now device {now.st_dev}, inode {now.st_ino}"
             in message
         )
-        fresh = told(
-            perform(desk_for(store, mechanism, USING), USE, place)
-        )  # another thread's first use is of what is there now
+        # another thread's first use is of what is there now
+        fresh = told(perform(desk_for(store, mechanism, USING), USE, place))
         assert fresh["stdout"] == "swapped\n"
     else:
-        for desk in (
-            using,
-            desk_for(store, mechanism, USING),
-        ):  # nor does a later thread follow the link
+        # nor does a later thread follow the link
+        for desk in (using, desk_for(store, mechanism, USING)):
             assert f"leads over a link out of '{place}/shared', which scripts may write" in refusal(
                 perform(desk, USE, place)
             )
@@ -204,9 +201,8 @@ def test_a_path_swapped_after_the_check_is_refused(
     )
     assert f"{place}/shared/in' was replaced by something else just now" in message
     assert [path.name for path in (place / "secret").iterdir()] == ["file.txt"]
-    assert (
-        place / "secret"
-    ).stat().st_ctime_ns == changed_ns  # not even its owner changed for a moment
+    # not even its owner changed for a moment
+    assert (place / "secret").stat().st_ctime_ns == changed_ns
 
 
 def test_an_entry_that_means_another_path_waits_for_the_person(

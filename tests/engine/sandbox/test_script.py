@@ -269,10 +269,8 @@ def test_a_script_is_not_root(mechanism: str, scratch: Path) -> None:
     """
     told = tell(mechanism, scratch, program)
     assert 0 not in told["ids"] or os.geteuid() != 0
-    assert told["caps"] in (
-        0,
-        4,
-    )  # 4: to pass through closed directories, where nothing can be mounted
+    # 4: to pass through closed directories, where nothing can be mounted
+    assert told["caps"] in (0, 4)
     if mechanism == "bubblewrap":
         assert told["caps"] == 0
     assert (told["more"], told["filter"]) == (1, 2)
@@ -646,9 +644,8 @@ time.sleep(100)
         )
         process.kill()
     with (scratch / "lock").open("rb") as file:
-        waiting = threading.Thread(
-            target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True
-        )  # blocks until the last one is gone
+        # blocks until the last one is gone
+        waiting = threading.Thread(target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True)
         waiting.start()
         waiting.join(10)
         assert not waiting.is_alive(), "the script outlived the engine"

@@ -30,9 +30,8 @@ def test_what_happens_while_a_follower_comes_is_not_lost() -> None:
 
     def first() -> Mapping[str, object]:
         flusher.start()
-        flusher.join(
-            BLOCKED_S
-        )  # it waits for its turn; it would be through if nobody was there to be told
+        # it waits for its turn; it would be through if nobody was there to be told
+        flusher.join(BLOCKED_S)
         return {"flushed": 1}
 
     hub.follow(THREAD, ours, first)

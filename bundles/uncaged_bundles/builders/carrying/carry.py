@@ -69,12 +69,10 @@ class Carrier:
     trusted: bool = False
     _starts: list[str] = field(default_factory=list)
     _sources: dict[str, Source] = field(default_factory=dict)
-    _code: dict[str, dict[int, list[str]]] = field(
-        default_factory=dict
-    )  # lines of a module, by the statement that they come from
-    _leads_to: dict[str, dict[int, list[str]]] = field(
-        default_factory=dict
-    )  # modules that a module imports from, by statement
+    # lines of a module, by the statement that they come from
+    _code: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    # modules that a module imports from, by statement
+    _leads_to: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     _origins: dict[str, Origin] = field(default_factory=dict)
     _builtins: dict[str, str] = field(default_factory=dict)  # where each is meant first
     _imports: dict[Import, None] = field(default_factory=dict)

@@ -74,17 +74,15 @@ def parameters(text: str) -> list[Guess]:
         found[guess.name] = guess
     if not any(guess.flag for guess in found.values()):
         places: dict[int, Guess] = {}
-        for expansion in sorted(
-            outside, key=lambda one: not one.variable
-        ):  # an assignment names a place best
+        # an assignment names a place best
+        for expansion in sorted(outside, key=lambda one: not one.variable):
             if expansion.name.isdecimal() and (place := int(expansion.name)) > 0:
                 places.setdefault(
                     place,
                     _guess(expansion.variable.lower() or f"argument{place}", expansion, place),
                 )
-        for place in range(
-            1, max(places, default=0) + 1
-        ):  # a place between two that are read has to be filled, too
+        # a place between two that are read has to be filled, too
+        for place in range(1, max(places, default=0) + 1):
             guess = places.get(place) or Guess(name=f"argument{place}", required=True, place=place)
             found.setdefault(guess.name, guess)
     return list(found.values())
@@ -251,9 +249,8 @@ def _inner_scripts(node: Node) -> Iterator[str]:
                 if name is not None and _plain(name).rpartition("/")[2] in SHELLS:
                     yield body
                 elif not parts.get("heredoc_start", "").startswith(("'", '"', "\\")):
-                    yield (
-                        'echo "' + body.replace('"', " ") + '"'
-                    )  # bash expands it like text in double quotes
+                    # bash expands it like text in double quotes
+                    yield ('echo "' + body.replace('"', " ") + '"')
 
 
 def _below(nodes: Iterable[Node], into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:

@@ -31,9 +31,8 @@ def check_pattern(pattern: str, parameters: Collection[str], path: Path) -> None
             path, f"has {len(pattern)} characters; a pattern has at most {MAX_CHARACTERS}"
         )
     known = {name.lower() for name in parameters}
-    filled = [
-        False
-    ]  # one for each open group: whether something stands in it that cannot be missing
+    # one for each open group: whether something stands in it that cannot be missing
+    filled = [False]
     for column, kind, text in _tokens(pattern, path):
         if kind == "capture":
             _check_capture(text, known, path, column)

@@ -32,9 +32,8 @@ def write_literal(value: object, *, indent: str = "", used: int = 0, path: str =
         BundleError: something in *value* is no plain data; the message has its dotted path.
     """
     inline = _inline(value, path)
-    if used + len(inline) + 1 <= WIDTH and not _BREAK_INSIDE.search(
-        inline
-    ):  # 1: the comma that follows
+    # 1: the comma that follows
+    if used + len(inline) + 1 <= WIDTH and not _BREAK_INSIDE.search(inline):
         return inline
     inner = indent + INDENT
     match value:

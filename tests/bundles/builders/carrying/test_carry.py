@@ -225,9 +225,8 @@ def test_a_file_named_like_a_standard_module_is_still_the_authors(
     load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was imported counts, not what it is called."""
-    monkeypatch.delitem(
-        sys.modules, "colorsys", raising=False
-    )  # somebody may have imported the real one
+    # somebody may have imported the real one
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     flow = load(
         {
             "flow.py": "from colorsys import pick\n\ndef moderator(ctx):\n    return pick()\n",
