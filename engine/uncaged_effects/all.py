@@ -21,7 +21,7 @@ from uncaged_bundles.limits import AllLimits
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.bodies import read_body
-from uncaged_engine.door.effects import COMMON_KEYS, EffectContext, Handler, Rule
+from uncaged_engine.door.effects import EffectContext, Handler, Rule, handled
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.services.registry import handler_for
 
@@ -78,7 +78,7 @@ class AllHandler(Handler):
     is_composite = True
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
-        asked = _read(body)
+        asked = read_body("all", AllBody, body)
         count = (
             {}
             if isinstance(asked, Failure)
@@ -90,19 +90,19 @@ class AllHandler(Handler):
         """The most careful rule of the effects inside; what the policy does not allow is not
         performed.
         """
-        asked = _read(body)
+        asked = read_body("all", AllBody, body)
         if isinstance(asked, Failure):
             return "repeat"
         allowed = bundle.descriptor.policy.limits
         rules = {
-            handler_for(kind).rule(inner, bundle)
+            handler_for(kind).rule(handled(inner), bundle)
             for kind, inner in asked.effects
             if kind in allowed
         }
         return "ask" if "ask" in rules else "repeat"
 
     def parts(self, body: object) -> Sequence[tuple[str, object]]:
-        asked = _read(body)
+        asked = read_body("all", AllBody, body)
         return () if isinstance(asked, Failure) else asked.effects
 
     def difference(
@@ -111,7 +111,7 @@ class AllHandler(Handler):
         return difference(body, outcome, lines)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = _read(body)
+        asked = read_body("all", AllBody, body)
         if isinstance(asked, Failure):
             return asked
         return Together(asked.effects, context, stop_early=asked.on_failure == "stop").perform(
@@ -119,16 +119,8 @@ class AllHandler(Handler):
         )
 
 
-def _read(body: object) -> AllBody | Failure:
-    """Read a body, as it is performed or as an intent holds it, with the keys of any effect."""
-    own = body
-    if isinstance(body, Mapping):
-        own = {key: value for key, value in body.items() if key not in COMMON_KEYS}
-    return read_body("all", AllBody, own)
-
-
 def difference(body: object, results: object, lines: Sequence[Mapping[str, object]]) -> str | None:
-    asked = _read(body)
+    asked = read_body("all", AllBody, body)
     if isinstance(asked, Failure):
         return f"it has an outcome, and could not be performed: {asked.error['message']}"
     effects = asked.effects

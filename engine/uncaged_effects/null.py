@@ -9,12 +9,12 @@ sleep_s     wait this long first; a kill ends it at once
 first_s     the same, but only the first attempt waits
 fail        come to a failure with this message
 lack        the first attempt finds that the machine lacks something and says so; a later one does
-not
+            not
 wait        true: somebody outside has to answer first
 rule        what happens to an intent that a crash left open (repeat, restore, ask); repeat if
-absent
+            absent
 mark        true: add the effect's key as a line to ``work/<thread>.null``, the other side that can
-tell what was performed
+            tell what was performed
 ==========  ========================================================================================
 """
 

@@ -14,7 +14,7 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 from uncaged_bundles.limits import KNOWN_EFFECTS, Limits
 
 from . import plugins
-from .door.effects import Handler
+from .door.effects import Handler, handled
 
 __all__ = ["KNOWN", "handler_for", "kinds", "outcome_schema"]
 
@@ -29,7 +29,7 @@ def outcome_schema(kind: str, body: object) -> Mapping[str, object]:
     """Return the JSON Schema of what performing an effect answers; empty for a kind that does not
     say.
     """
-    return handler_for(kind).outcome_schema(body)
+    return handler_for(kind).outcome_schema(handled(body))
 
 
 def kinds() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ unusable, as a wrong type would.
 git.branch  the branch that the thread's worktree is on
 git.commit  the full id of a commit on that branch that was made in this thread
 git.files   a path, or a list of paths, each changed since the thread or the step began, as git sees
-it (ignored files are not seen)
+            it (ignored files are not seen)
 tests       true: the thread's test command exits with 0 on a copy of the worktree, in the script
             sandbox. Without a test command nothing is checked: the value is the agent's word
 ==========  ========================================================================================

@@ -31,6 +31,13 @@ COMMON_KEYS = frozenset({"retry", "label"})
 """Keys of any effect that its handler does not get: the retry policy, and a label for people."""
 
 
+def handled(body: object) -> object:
+    """Return the body of an effect as its handler gets it, without the keys of any effect."""
+    if not isinstance(body, dict) or COMMON_KEYS.isdisjoint(body):
+        return body
+    return {key: value for key, value in body.items() if key not in COMMON_KEYS}
+
+
 class Cancel:
     """Cancellation token of one effect, with the actions that stop it. A pause cancels effects that
     opt in.

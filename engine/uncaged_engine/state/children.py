@@ -16,7 +16,7 @@ from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from ..door.effects import Handler, Rule
+from ..door.effects import Handler, Rule, handled
 from ..effect_kinds import handler_for
 
 
@@ -40,7 +40,7 @@ class OpenEffect:
         child = handler.child(key, self.intended_ms)
         if child is not None and self.store.was_removed(child):
             return "ask"
-        return handler.rule(body, bundle)
+        return handler.rule(handled(body), bundle)
 
     def children(self, kind: str, body: object) -> Iterator[ThreadId]:
         """Yield the ids of the threads that the effect starts, in order, whether they were started
@@ -68,4 +68,4 @@ def parts_of(kind: str, body: object) -> Sequence[tuple[str, object]] | None:
         handler = handler_for(kind)
     except NotFoundError:
         return None
-    return handler.parts(body) if handler.is_composite else None
+    return handler.parts(handled(body)) if handler.is_composite else None

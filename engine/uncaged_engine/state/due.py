@@ -7,6 +7,7 @@ from typing import Any
 
 from uncaged_bundles.errors import UncagedError
 
+from ..door.effects import handled
 from ..effect_kinds import handler_for
 
 
@@ -23,7 +24,7 @@ def is_due(records: Sequence[Mapping[str, Any]], now_ms: int) -> bool:
         return False
     [(kind, body)] = effect.items()
     try:
-        due_ms = handler_for(str(kind)).due_ms(body, int(intent["timestamp"]))
+        due_ms = handler_for(str(kind)).due_ms(handled(body), int(intent["timestamp"]))
     except UncagedError:  # nothing here performs effects of that kind
         return False
     return due_ms is not None and due_ms <= now_ms

@@ -25,7 +25,7 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.prices import priced
 from ..costs.spending import Spending
-from ..door.effects import COMMON_KEYS, Cancel, EffectContext, Handler, Rule, ThreadContext
+from ..door.effects import Cancel, EffectContext, Handler, Rule, ThreadContext, handled
 from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..effect_kinds import handler_for
 from ..journal import lines
@@ -198,7 +198,7 @@ class Performer:
                 self._leftover.doubt.names(kind, body, self._bundle)
             ):
                 return "ask"
-            rule = self._handler(kind).rule(body, self._bundle)
+            rule = self._handler(kind).rule(handled(body), self._bundle)
         except NotFoundError:
             return "repeat"
         return "repeat" if rule == "ask" else rule  # nothing of it is in doubt
@@ -238,15 +238,10 @@ class Performer:
         """Call the handler, with the effect's retries. A void counts as begun unless the handler
         says otherwise.
         """
-        retry, bare = NO_RETRY, body
-        if isinstance(body, dict) and not COMMON_KEYS.isdisjoint(body):
-            asked = Retry.of(body)
-            if isinstance(asked, str):
-                return Failure.of("effect", f"{kind}: {asked}")
-            retry, bare = (
-                asked,
-                {key: value for key, value in body.items() if key not in COMMON_KEYS},
-            )
+        bare = handled(body)
+        retry = NO_RETRY if bare is body else Retry.of(body)
+        if isinstance(retry, str):
+            return Failure.of("effect", f"{kind}: {retry}")
         tried = context.attempt - 1
         try:
             handler = self._handler(kind)

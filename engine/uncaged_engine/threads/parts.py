@@ -8,7 +8,7 @@ from typing import Any
 
 from uncaged_bundles.errors import NotFoundError
 
-from ..door.effects import Handler
+from ..door.effects import Handler, handled
 from ..effect_kinds import handler_for
 from ..journal import lines
 from ..journal.blobs import Blobs
@@ -73,7 +73,7 @@ def _composite(intent: bytes, blobs: Blobs) -> tuple[Handler, object] | None:
     [record] = parse_records(intent, blobs)
     [(kind, body)] = record["intent"].items()
     handler = _composite_handler(kind)
-    return None if handler is None else (handler, body)
+    return None if handler is None else (handler, handled(body))
 
 
 def _composite_handler(kind: str) -> Handler | None:
