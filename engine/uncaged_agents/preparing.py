@@ -22,11 +22,8 @@ class RolePreparation(Preparation):
     """The fields ``agents`` and ``workspace``; for an imported thread ``snapshot``, too."""
 
     def prepare(self, thread: NewThread) -> Mapping[str, Any]:
-        workspace = _inspect_workspace(thread)
-        return {
-            "agents": bind_agents(thread),
-            **({} if workspace is None else {"workspace": workspace}),
-        }
+        agents, workspace = bind_agents(thread), _inspect_workspace(thread)
+        return {"agents": agents, **({} if workspace is None else {"workspace": workspace})}
 
     def prepare_fork(self, thread: NewThread, source: Mapping[str, Any]) -> Mapping[str, Any]:
         fields: dict[str, Any] = {}

@@ -22,7 +22,7 @@ from ..journal.recover import recover
 from ..settings.config import Config
 from ..state.observe import step_records, view, view_of
 from .cutting import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
-from .preparing import prepare_fork, secure
+from .preparing import prepare_fork, secure_fork
 from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
 
 
@@ -96,7 +96,7 @@ def make_fork(
         start = _refitted(start, new)
     if instead is not None:
         start["forkFrom"] = {**start["forkFrom"], "instead": True}
-    secure(new, start, step_records(history, Blobs(store.blobs))[:kept])
+    secure_fork(new, start, step_records(history, Blobs(store.blobs))[:kept])
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
     copied = copied_lines(data[: history.good_bytes], kept, begun, made_up)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks
@@ -25,7 +24,7 @@ def prepare_fork(thread: NewThread, source: Mapping[str, Any]) -> dict[str, Any]
     """Return the fields in which a fork differs from the start record of its source."""
     return {
         name: value
-        for one in _preparations(thread)
+        for one in _preparations_of_fork(thread)
         for name, value in one.prepare_fork(thread, source).items()
     }
 
@@ -55,24 +54,45 @@ def secure(
         one.secure(thread, fields, steps)
 
 
+def secure_fork(
+    thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]
+) -> None:
+    """Do the same for a fork."""
+    for one in _preparations_of_fork(thread):
+        one.secure(thread, fields, steps)
+
+
 def forget(
     store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]
 ) -> None:
     """Remove what a thread leaves outside of its journal, by every kind that is installed: the
     bundle may be gone.
+
+    Raises:
+        EnvironmentLacks: a preparation cannot do so now.
     """
     for kind in plugins.names(group=plugins.PREPARATIONS):
-        # another distribution is broken: what its effects left stays
-        with suppress(EnvironmentLacks):
-            _preparation(kind).forget(store, thread, start, environment)
+        try:
+            preparation = _preparation(kind)
+        except EnvironmentLacks:
+            continue  # another distribution is broken: what its effects left stays
+        preparation.forget(store, thread, start, environment)
 
 
 def _preparations(thread: NewThread) -> Iterator[Preparation]:
+    named = thread.bundle.descriptor.policy.limits
     # agents that a person named are checked even where the policy lets the bundle ask none
-    kinds = {
-        **thread.bundle.descriptor.policy.limits,
-        **({"role": {}} if any(thread.options.agents) else {}),
-    }
+    return _of_kinds([*named, *({"role"} - named.keys() if any(thread.options.agents) else ())])
+
+
+def _preparations_of_fork(thread: NewThread) -> Iterator[Preparation]:
+    # a version without an effect inherits its fields from the source all the same
+    return _of_kinds(
+        {**thread.bundle.descriptor.policy.limits, **plugins.ours(plugins.PREPARATIONS)}
+    )
+
+
+def _of_kinds(kinds: Iterable[str]) -> Iterator[Preparation]:
     for kind in kinds:
         is_ours_alone = kind in plugins.ours(plugins.EFFECTS) and kind not in plugins.ours(
             plugins.PREPARATIONS
