@@ -11,8 +11,9 @@ limits: reaching one stops both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, cast
+from typing import Annotated
 
+from uncaged_bundles import shapes
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, StorageError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import FlowLimits
@@ -30,12 +31,20 @@ ANSWER = {
 """JSON Schema of an outcome."""
 
 
+def rounds(value: object, path: shapes.Path) -> int | None:
+    """Return a limit of rounds; None takes the config's."""
+    if value is not None:
+        shapes.not_negative(value, path)
+        return shapes.whole(value, path)
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowBody:
     name: str
     prompt: str = ""
     params: Mapping[str, object] = field(default_factory=dict)
-    max_rounds: Annotated[object, "maxRounds"] = None
+    max_rounds: Annotated[int | None, "maxRounds", rounds] = None
 
 
 class FlowHandler(Handler):
@@ -62,8 +71,15 @@ class FlowHandler(Handler):
         child = children.child_id(context)
         try:
             if context.store.journal_of(child) is None:
-                # checked by now
-                children.begin(engine, child, cast("Mapping[str, object]", body), context)
+                children.begin(
+                    engine,
+                    child,
+                    context,
+                    flow=asked.name,
+                    prompt=asked.prompt,
+                    params=asked.params,
+                    max_rounds=asked.max_rounds,
+                )
         except StorageError as exc:
             # also of the child's journal: the same child is started when there is space
             raise EnvironmentLacks(f"{asked.name}: {exc}") from exc

@@ -78,7 +78,7 @@ class FlowTools:
         try:
             tool = self._among[call.name]
             prompt, params = split(tool, call.parsed())
-            result = self._run({"name": tool.flow, "prompt": prompt, "params": params}, left_s)
+            result = self._run(tool.flow, prompt, params, left_s)
         except StorageError:
             raise
         except (UncagedError, ValueError) as exc:
@@ -105,11 +105,11 @@ class FlowTools:
             else own
         )
 
-    def _run(self, body: Mapping[str, Any], left_s: float) -> FlowResult:
+    def _run(self, flow: str, prompt: str, params: Mapping[str, Any], left_s: float) -> FlowResult:
         """Run a call in its thread. The same call in an attempt after a crash has the same id, so
         its thread is not started twice.
         """
-        text = json.dumps(body, sort_keys=True)
+        text = json.dumps({"name": flow, "prompt": prompt, "params": params}, sort_keys=True)
         self._calls[text] += 1
         cancel = Cancel()
         context = replace(
@@ -126,7 +126,9 @@ class FlowTools:
                     f"this call ran before, as thread {child}; it was removed, so its result is lost and it is not run again"
                 )
             if context.store.journal_of(child) is None:
-                children.begin(self._engine, child, body, context)
+                children.begin(
+                    self._engine, child, context, flow=flow, prompt=prompt, params=params
+                )
             timer.start()
             try:
                 with self.lent(), cancel.on_request(lambda: children.stop(self._engine, child)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, RefusedError
 from uncaged_bundles.ids import ThreadId
@@ -31,17 +30,27 @@ def child_id(context: EffectContext) -> ThreadId:
     return derived_id(context.key, context.intended_ms)
 
 
-def begin(engine: Engine, child: ThreadId, body: Mapping[str, Any], context: EffectContext) -> None:
-    options = replace(options_of(context), max_rounds=body.get("maxRounds"))
+def begin(
+    engine: Engine,
+    child: ThreadId,
+    context: EffectContext,
+    *,
+    flow: str,
+    prompt: str,
+    params: Mapping[str, object],
+    max_rounds: int | None = None,
+) -> None:
+    """Start the child thread of an effect, with what is left of its parent's limits."""
+    options = replace(options_of(context), max_rounds=max_rounds)
     parent = {
         "threadId": context.thread_id,
         "seq": context.seq,
         "depth": depth_of(context.start) + 1,
     }
     engine.run(
-        body["name"],
-        prompt=body.get("prompt", ""),
-        params=dict(body.get("params", {})),
+        flow,
+        prompt=prompt,
+        params=params,
         options=options,
         thread=child,
         parent=parent,
