@@ -125,9 +125,9 @@ def test_a_person_cannot_be_waited_for_inside(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ([], "all"),
-        ({"effects": {}}, "all"),
-        ({"effects": [], "at_once": 3}, "all"),
+        ([], "all: must be a mapping"),
+        ({"effects": {}}, "all.effects: must be a list"),
+        ({"effects": [], "at_once": 3}, "all.at_once: unknown key"),
         ({"effects": [], "limit": 0}, "all.limit: must be a whole number"),
         ({"effects": [], "limit": 65}, "all.limit: must be a whole number"),
         ({"effects": [], "limit": True}, "all.limit: must be a whole number"),

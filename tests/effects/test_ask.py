@@ -33,11 +33,11 @@ def test_a_question_waits_and_its_answer_is_the_outcome(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("Why?", "ask"),
-        ({"question": 1}, "ask"),
-        ({"question": "Why?", "answers": []}, "ask"),
-        ({"question": "Why?", "choices": "ab"}, "ask.choices: "),
-        ({"question": "Why?", "choices": []}, "ask.choices: "),
+        ("Why?", "ask: must be a mapping"),
+        ({"question": 1}, "ask.question: must be text"),
+        ({"question": "Why?", "answers": []}, "ask.answers: unknown key"),
+        ({"question": "Why?", "choices": "ab"}, "ask.choices: must be a list"),
+        ({"question": "Why?", "choices": []}, "ask.choices: is empty"),
         ({"question": "Why?", "schema": True}, "ask.schema: must be a mapping"),
     ],
 )
