@@ -83,7 +83,6 @@ SHARED: dict[str, int] = {
     "Answer": 2,
     "Edit": 2,
     "Items": 2,
-    "Limits": 3,
     "Places": 2,
     "Reader": 2,
     "Request": 2,

@@ -165,6 +165,21 @@ class ScriptLimits(Limits):
     memory_bytes: Annotated[float | None, shapes.positive, "memoryBytes"] = None
     processes: Positive = None
 
+    @property
+    def hosts(self) -> Sequence[str]:
+        """Return the hosts that are reached through the proxy; none with the machine's network."""
+        return () if self.host_network else self.network
+
+    @property
+    def host_network(self) -> bool:
+        """Tell whether scripts have the machine's own network."""
+        return self.network == HOST_NETWORK
+
+    @property
+    def tolerated(self) -> Sequence[str]:
+        """Return what may be refused without making the script fail."""
+        return () if isinstance(self.tolerate, bool) else self.tolerate
+
     @classmethod
     def in_words(cls, limits: Mapping[str, object]) -> Mapping[str, object]:
         """Describe the machine's own network and refusals that do not make a script fail, whose

@@ -49,7 +49,7 @@ from .scripting.network import opened
 from .scripting.places import check_inside, settle
 from .scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
 from .scripting.refusals import ReportedRefusal, findings
-from .scripting.wish import Limits, ScriptBody, Wish, declared, environment_of, wish_of
+from .scripting.wish import ScriptBody, Wish, declared, environment_of, output_bytes, whole, wish_of
 
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
 FLAGS = {
@@ -88,7 +88,7 @@ class ScriptHandler(Handler):
         asked = read_body("script", ScriptBody, body)
         if isinstance(asked, Failure):
             return asked
-        limits = Limits.of(context.bundle.descriptor.policy.limits.get("script", {}))
+        limits = ScriptLimits.of(context.bundle.descriptor.policy.limits.get("script", {}))
         run: Run | None = None
         try:
             wish = wish_of(asked, limits)
@@ -120,7 +120,7 @@ class Run:
     private: where its text is written.
     """
 
-    def __init__(self, wish: Wish, limits: Limits, context: EffectContext) -> None:
+    def __init__(self, wish: Wish, limits: ScriptLimits, context: EffectContext) -> None:
         self.has_started = False
         self.private = context.store.work
         self._wish = wish
@@ -130,7 +130,7 @@ class Run:
         self._mechanism: Mechanism = choose(
             context.config.sandbox,
             scripts=True,
-            owners=Path("/proc") in map(Path, limits.read) and not limits.network,
+            owners=Path("/proc") in map(Path, limits.read) and not limits.hosts,
         )
 
     def perform(self) -> Outcome:
@@ -165,7 +165,7 @@ class Run:
                 identities=places.identities,
                 network=network.shared,
                 timeout_s=wish.timeout_s,
-                output_bytes=limits.output_bytes,
+                output_bytes=output_bytes(limits),
                 **self._sizes(),
             )
             here = context.directory
@@ -183,7 +183,7 @@ class Run:
                 user=user,
                 stop=self._stopping,
                 prepare=network.enter,
-                watch_path=None if limits.tolerate_all else self._path,
+                watch_path=None if limits.tolerate is True else self._path,
             )
         info = InfoLog(
             context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms
@@ -287,7 +287,10 @@ class Run:
         )
 
     def _sizes(self) -> dict[str, int]:
-        sizes = {"memory_bytes": self._limits.memory_bytes, "processes": self._limits.processes}
+        sizes = {
+            "memory_bytes": whole(self._limits.memory_bytes),
+            "processes": whole(self._limits.processes),
+        }
         return {name: size for name, size in sizes.items() if size is not None}
 
     def _environment(self, executables: tuple[Path, ...]) -> dict[str, str]:

@@ -461,12 +461,13 @@ from uncaged_engine.sandbox.script import ScriptBounds, run_script
 from uncaged_engine.sandbox.lending import lent, user_for
 from uncaged_effects.scripting.network import opened
 from uncaged_effects.scripting.places import settle
-from uncaged_effects.scripting.wish import Limits
+from types import SimpleNamespace
 place, host = Path(sys.argv[1]), sys.argv[2]
 places = settle(["$HOME/data"], ["mine/out"], given={}, environment={"HOME": str(place)}, directory=place, written={})
 user = user_for(places, place / "mine")
 mechanism = choose("bubblewrap")
-with lent(places.lendable, user, place / "store" / "lent"), opened(Limits(network=(host,), private=True, secrets={}), mechanism) as network:
+limits = SimpleNamespace(host_network=False, hosts=(host,), private=True)
+with lent(places.lendable, user, place / "store" / "lent"), opened(limits, mechanism) as network:
     bounds = ScriptBounds(read=places.read, write=places.write, executables=tuple(map(Path, ("/bin/sh", "/bin/cat", "/usr/bin/curl"))))
     body = f"cat {place}/data/file.txt; cat {place}/data2/file.txt; curl -sS http://{host}/ | cat > {place}/mine/out/page"
     done = run_script(["/bin/sh", "-c", body], bounds, mechanism=mechanism, cwd=place / "mine" / "out", prepare=network.enter,

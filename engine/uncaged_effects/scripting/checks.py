@@ -10,10 +10,14 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from uncaged_engine.services.sandbox import Refused
 
-from .wish import Limits, declared
+from .wish import declared
+
+if TYPE_CHECKING:
+    from uncaged_bundles.limits import ScriptLimits
 
 NEVER_CMDLETS = frozenset(
     {
@@ -37,7 +41,7 @@ NEVER_CMDLETS = frozenset(
 _CMDLET = re.compile(r"(?<![\w$.'\"-])([A-Z][A-Za-z]+-[A-Z][A-Za-z0-9]+)\b")
 
 
-def check_text(language: str, text: str, limits: Limits) -> None:
+def check_text(language: str, text: str, limits: ScriptLimits) -> None:
     """Refuse what the text shows; ValueError for a Python script that does not parse."""
     if language == "python":
         check_imports(text, limits.modules)

@@ -14,13 +14,15 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import SandboxUnavailable
 from uncaged_engine.services.network import HostRules, WebProblem, read_patterns
 from uncaged_engine.services.proxy import Proxy
 from uncaged_engine.services.sandbox import Mechanism, Refused, find_interpreter
 
-from .wish import Limits
+if TYPE_CHECKING:
+    from uncaged_bundles.limits import ScriptLimits
 
 PORT = 3128
 PROXY = f"http://127.0.0.1:{PORT}"
@@ -61,25 +63,23 @@ class Network:
 
 
 @contextmanager
-def opened(limits: Limits, mechanism: Mechanism) -> Iterator[Network]:
+def opened(limits: ScriptLimits, mechanism: Mechanism) -> Iterator[Network]:
     """Yield the network of one run.
 
     Raises:
         SandboxUnavailable: hosts alone cannot be allowed here. Refused: the policy names something
             that is no host.
     """
-    if limits.host_network or not limits.network:
+    if limits.host_network or not limits.hosts:
         yield Network(shared=limits.host_network)
         return
     if mechanism.name != "bubblewrap":
         raise SandboxUnavailable(
-            f"the {mechanism.name} sandbox cannot keep a script to the network of its policy ({', '.join(limits.network)}); install "
+            f"the {mechanism.name} sandbox cannot keep a script to the network of its policy ({', '.join(limits.hosts)}); install "
             f'bubblewrap, or let the script use the machine\'s own: "network": "host"'
         )
     try:
-        rules = HostRules(
-            kind="script", hosts=read_patterns(limits.network), private=limits.private
-        )
+        rules = HostRules(kind="script", hosts=read_patterns(limits.hosts), private=limits.private)
     except WebProblem as exc:
         raise Refused(str(exc)) from exc
     refused: list[tuple[str, str]] = []

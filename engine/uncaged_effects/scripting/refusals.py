@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from uncaged_engine.services.sandbox import (
     ANY_ADDRESS,
@@ -16,7 +17,10 @@ from uncaged_engine.services.sandbox import (
     Refusal,
 )
 
-from .wish import Limits, declared
+from .wish import declared
+
+if TYPE_CHECKING:
+    from uncaged_bundles.limits import ScriptLimits
 
 NETWORK = "network"
 """The word of ``tolerate`` for any address."""
@@ -33,7 +37,7 @@ class ReportedRefusal:
 
 
 def findings(
-    refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: Limits
+    refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: ScriptLimits
 ) -> Iterator[ReportedRefusal]:
     """Yield what there is to say.
 
@@ -41,7 +45,7 @@ def findings(
         denied: by the proxy: an address, and a sentence.
     """
     for refusal in refused:
-        tolerated = any(_means(entry, refusal) for entry in limits.tolerate)
+        tolerated = any(_means(entry, refusal) for entry in limits.tolerated)
         # a path may be any bytes
         sentence = (
             _sentence(refusal, limits).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -51,7 +55,7 @@ def findings(
         )
     for address, sentence in denied:
         tolerated = any(
-            entry in (address, address.rpartition(":")[0], NETWORK) for entry in limits.tolerate
+            entry in (address, address.rpartition(":")[0], NETWORK) for entry in limits.tolerated
         )
         yield ReportedRefusal(sentence=sentence, counted=not tolerated)
 
@@ -66,7 +70,7 @@ def _means(entry: str, refusal: Refusal) -> bool:
             return refusal.what == entry or refusal.what.startswith(f"{entry.rstrip('/')}/")
 
 
-def _sentence(refusal: Refusal, limits: Limits) -> str:
+def _sentence(refusal: Refusal, limits: ScriptLimits) -> str:
     what = refusal.what
     match refusal.kind:
         case "execute":
@@ -90,12 +94,12 @@ def _sentence(refusal: Refusal, limits: Limits) -> str:
             return f"{subject} is outside what the policy allows; {declared('read', [*limits.read, what])}"
 
 
-def _unreached(what: str, limits: Limits) -> str:
+def _unreached(what: str, limits: ScriptLimits) -> str:
     if what == SOCKET_TABLES:
         return f"the list of this machine's sockets is outside what the policy allows; {declared('network', 'host')}"
     is_name = what == ANY_ADDRESS or what.endswith(f":{NAME_PORT}")
     goal = "a host" if is_name else what
-    if limits.network:
+    if limits.hosts:
         return (
             f"the script tried to reach {goal} past its proxy, which alone leads out; use a program that knows https_proxy, "
             f"or {declared('network', 'host')}"

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from uncaged_bundles import shapes
-from uncaged_bundles.hosts import HOST_NETWORK
 from uncaged_bundles.records import dataclass, field
 from uncaged_engine.door.bodies import Seconds
 from uncaged_engine.services.sandbox import Refused
+
+if TYPE_CHECKING:
+    from uncaged_bundles.limits import ScriptLimits
 
 LANGUAGES = ("bash", "python", "powershell")
 DEFAULT_TIMEOUT_S = 60.0
@@ -34,61 +36,14 @@ class Wish:
     timeout_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The policy's limits of the script effect.
+def output_bytes(limits: ScriptLimits) -> int:
+    """Return how much of a script's output is kept."""
+    return min(whole(limits.max_bytes) or MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES)
 
-    network: hosts; ``*`` is any public one. host_network: the machine's own instead. private: hosts
-    may be ones that are not public.
-    tolerate: what may be refused without making the script fail. tolerate_all: anything may.
-    """
 
-    executables: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    network: tuple[str, ...] = ()
-    host_network: bool = False
-    private: bool = False
-    tolerate: tuple[str, ...] = ()
-    tolerate_all: bool = False
-    environment: tuple[str, ...] = ()
-    secrets: Mapping[str, tuple[str, ...]]
-    timeout_s: float | None = None
-    output_bytes: int = MAX_OUTPUT_BYTES
-    memory_bytes: int | None = None
-    processes: int | None = None
-
-    @classmethod
-    def of(cls, policy: Mapping[str, object]) -> Limits:
-        """Take over a policy that was checked when the bundle was read."""
-
-        def texts(key: str) -> tuple[str, ...]:
-            return tuple(cast("list[str]", policy.get(key, [])))
-
-        def whole(key: str) -> int | None:
-            value = policy.get(key)
-            return None if value is None else max(1, int(cast("float", value)))
-
-        timeout_s = policy.get("timeout_s")
-        named = cast("Mapping[str, list[str]]", policy.get("secrets", {}))
-        return cls(
-            executables=texts("executables"),
-            modules=texts("modules"),
-            read=texts("read"),
-            write=texts("write"),
-            network=() if policy.get("network") == HOST_NETWORK else texts("network"),
-            host_network=policy.get("network") == HOST_NETWORK,
-            private=policy.get("private") is True,
-            tolerate=() if policy.get("tolerate") is True else texts("tolerate"),
-            tolerate_all=policy.get("tolerate") is True,
-            environment=texts("environment"),
-            secrets={name: tuple(commands) for name, commands in named.items()},
-            timeout_s=None if timeout_s is None else float(cast("float", timeout_s)),
-            output_bytes=min(whole("maxBytes") or MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES),
-            memory_bytes=whole("memoryBytes"),
-            processes=whole("processes"),
-        )
+def whole(limit: float | None) -> int | None:
+    """Return a limit of a policy, which may have a fraction, as a count of at least one."""
+    return None if limit is None else max(1, int(limit))
 
 
 def script_text(value: object, path: shapes.Path) -> str:
@@ -110,7 +65,7 @@ class ScriptBody:
     repeat: bool = False
 
 
-def wish_of(asked: ScriptBody, limits: Limits) -> Wish:
+def wish_of(asked: ScriptBody, limits: ScriptLimits) -> Wish:
     """Return what is run.
 
     Raises:

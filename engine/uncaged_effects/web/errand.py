@@ -14,7 +14,7 @@ from uncaged_engine.services.network import HostRules, RequestCancelled, WebProb
 
 from .client import Clients
 from .credentials import Credentials
-from .exchange import Limits, Received, Session
+from .exchange import ExchangeLimits, Received, Session
 from .request import Request
 
 
@@ -24,7 +24,7 @@ class Errand:
 
     request: Request
     rules: HostRules
-    limits: Limits
+    limits: ExchangeLimits
 
 
 def run(

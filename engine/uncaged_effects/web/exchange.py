@@ -38,7 +38,7 @@ AGENT = f"uncaged-workflow/{__version__}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ExchangeLimits:
     """max_bytes: of a body, unpacked. total_s: for all hops together."""
 
     max_bytes: int
@@ -66,7 +66,7 @@ class Session:
 
     rules: HostRules
     credentials: Credentials
-    limits: Limits
+    limits: ExchangeLimits
     clients: Clients
     cancel: Cancel
     environment: Mapping[str, str]

@@ -41,7 +41,7 @@ class FastLane:
         clock_ms: Callable[[], int],
     ) -> None:
         """Args: ask, perform: execute the loop's commands of these names."""
-        self._desk = context
+        self._context = context
         self._journal = journal
         self._ask = ask
         self._perform = perform
@@ -75,7 +75,7 @@ class FastLane:
 
     def _ordinary(self, reply: BundleReply, steps: int) -> tuple[str, object] | None:
         """Return kind and body of an effect that may be performed at once, or None."""
-        context = self._desk
+        context = self._context
         if (
             reply.word != "effect"
             or context.stop_word() is not None
