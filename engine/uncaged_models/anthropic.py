@@ -217,6 +217,8 @@ class AnthropicDraft:
                     self.detail = ": ".join(
                         word for word in (details.category, details.explanation) if word
                     )
+            case _:
+                pass
 
     def _add(self, index: int, delta: Any, on_piece: OnPiece) -> None:
         match delta.type:
@@ -231,6 +233,8 @@ class AnthropicDraft:
                 on_piece(delta.thinking, False)
             case "signature_delta":
                 self.blocks[index]["signature"] = delta.signature
+            case _:
+                pass
 
     def _count(self, usage: Any) -> None:
         """Take the token counts of an event: totals so far; a later event may omit some."""

@@ -74,6 +74,8 @@ def end_of(script: Script, placed: Placed, status: str) -> None:
             script.void(1).end("killed")
         case "limit":
             script.void(1, "limit").end("limit", limit="maxSeconds", value=1, message="1 s")
+        case _:
+            pass
     placed.path.write_bytes(script.data)
 
 

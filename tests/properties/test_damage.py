@@ -101,6 +101,8 @@ def test_lines_that_are_repeated_dropped_or_swapped(script: Script, data: st.Dat
             sealed[place] = bytes(len(sealed[place]))
         case "garbage":
             sealed.insert(place, data.draw(st.binary(max_size=80)) + b"\n")
+        case _:
+            pass
     history = both(b"".join(sealed), script)
     whole = 0
     while whole < min(len(sealed), len(script.sealed)) and sealed[whole] == script.sealed[whole]:

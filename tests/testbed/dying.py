@@ -47,6 +47,8 @@ class Trap:
             case "hold":
                 os.write(1, b"held\n")
                 os.read(0, 1)
+            case _:
+                pass
 
 
 def main() -> None:

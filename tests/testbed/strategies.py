@@ -96,6 +96,8 @@ def scripts(draw: st.DrawFn) -> Script:
             script.end("limit", limit="maxRounds", value=1).control(
                 "resume", maxRounds=draw(st.integers(2, 9))
             )
+        case _:
+            pass
     return script
 
 

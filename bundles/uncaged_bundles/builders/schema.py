@@ -124,6 +124,8 @@ def _references(node: object) -> Iterator[str]:
     match node:
         case {"$ref": str(reference)}:
             yield reference.removeprefix(_DEFINITION)
+        case _:
+            pass
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     for child in children:
         yield from _references(child)

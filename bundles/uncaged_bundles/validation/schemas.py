@@ -44,6 +44,8 @@ def claims_in(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, o
         case list():
             for index, item in enumerate(value):
                 yield from claims_in(item, (*path, index))
+        case _:
+            pass
 
 
 def _references(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, object]]:
@@ -57,3 +59,5 @@ def _references(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path,
         case list():
             for index, item in enumerate(value):
                 yield from _references(item, (*path, index))
+        case _:
+            pass

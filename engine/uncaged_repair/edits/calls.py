@@ -174,6 +174,8 @@ def unwraps(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 )
         case ast.Await(value=value):
             yield scene.edit(node, scene.segment(value), "await", 0.2)
+        case _:
+            pass
 
 
 def elements(scene: Scene, node: ast.AST) -> Iterator[Edit]:

@@ -67,6 +67,8 @@ def _conditions(node: ast.AST) -> Iterator[ast.expr]:
             yield condition
         case ast.Return(value=ast.Compare() | ast.BoolOp() as value):
             yield value
+        case _:
+            pass
 
 
 def _extras(scene: Scene, condition: ast.expr) -> list[tuple[str, float]]:

@@ -137,4 +137,6 @@ def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: ValueFacts
                 for kind in types_of(value, names, facts)
             ]
             return UNKNOWN.union(*seen)
+        case _:
+            pass
     return UNKNOWN

@@ -288,6 +288,8 @@ def _off_by_one_weight(scene: Scene, node: ast.AST) -> float:
             return 0.4
         case ast.BinOp():
             return 0.3
+        case _:
+            pass
     return 0.0
 
 

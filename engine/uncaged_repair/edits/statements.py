@@ -52,6 +52,8 @@ def results(scene: Scene) -> Iterator[Edit]:
                 yield scene.edit(
                     statement, f"return {name}", "return added", 0.35 / (1 + 0.2 * rank)
                 )
+        case _:
+            pass
 
 
 def keywords(scene: Scene) -> Iterator[Edit]:
@@ -70,6 +72,8 @@ def keywords(scene: Scene) -> Iterator[Edit]:
             yield scene.edit(statement, "continue", "jump", 0.6)
         case ast.Continue() as statement:
             yield scene.edit(statement, "break", "jump", 0.6)
+        case _:
+            pass
 
 
 def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
@@ -96,6 +100,8 @@ def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
                 "result assigned",
                 0.7,
             )
+        case _:
+            pass
 
 
 def removals(scene: Scene) -> Iterator[Edit]:

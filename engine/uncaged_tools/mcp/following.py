@@ -114,6 +114,8 @@ def progress_message(event: Event) -> str:
             return str(body.get("text") or "")
         case "status":
             return f"{body['status']}{': ' if body['message'] else ''}{body['message']}"
+        case "record":
+            pass
     if "intent" in body:
         return f"step {body['seq']}: {effect_label(*intended(body['intent']))}"
     if "attempt" in body:

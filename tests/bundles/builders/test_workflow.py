@@ -69,6 +69,8 @@ def by_status(ctx: View) -> str:
             return str(last.role)
         case "stuck":
             return END
+        case _:
+            pass
     return ORDER[last.role]
 
 

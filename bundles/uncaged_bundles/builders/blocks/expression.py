@@ -133,6 +133,8 @@ class Compiler:
                 ]
             case ast.Call(keywords=[]):
                 return self._call(node)
+            case _:
+                pass
         raise self._refused(node, f"{ast.unparse(node)!r} is not possible here")
 
     def _part(self, node: ast.expr) -> list[object]:
@@ -141,6 +143,8 @@ class Compiler:
                 return self.tree(value)
             case ast.Constant():
                 return self.tree(node)
+            case _:
+                pass
         raise self._refused(node, "a value in an f-string has no '!' and no ':' after it")
 
     def _call(self, node: ast.Call) -> list[object]:
@@ -158,6 +162,8 @@ class Compiler:
                         node, f"there is no method {name!r}; there are: {', '.join(METHODS)}"
                     )
                 return ["method", self.tree(base), name, given]
+            case _:
+                pass
         raise self._refused(node, f"{ast.unparse(node.func)!r} cannot be called")
 
     def _refused(self, node: ast.expr, why: str) -> ShapeError:

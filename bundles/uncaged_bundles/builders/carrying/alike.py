@@ -70,6 +70,8 @@ def alike(there: object, here: object, seen: frozenset[tuple[int, int]] = frozen
             return len(there) == len(here) and all(
                 alike(a, b, inner) for a, b in zip(there, here, strict=True)
             )
+        case _:
+            pass
     return alike(_attributes(there), _attributes(here), inner)
 
 

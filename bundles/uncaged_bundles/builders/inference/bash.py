@@ -251,6 +251,8 @@ def _inner_scripts(node: Node) -> Iterator[str]:
                 elif not parts.get("heredoc_start", "").startswith(("'", '"', "\\")):
                     # bash expands it like text in double quotes
                     yield ('echo "' + body.replace('"', " ") + '"')
+        case _:
+            pass
 
 
 def _below(nodes: Iterable[Node], into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:

@@ -103,6 +103,8 @@ def _inline(value: object, path: str) -> str:
                 + ", ".join(_inline(item, f"{path}[{index}]") for index, item in enumerate(value))
                 + "]"
             )
+        case _:
+            pass
     raise BundleError(
         f"{path or 'the value'} is {value!r}; only text, finite numbers, True, False, None, lists and mappings can be frozen"
     )
