@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 
 from .catalog import nearest
-from .given.files import parse_json
-from .given.parameters import read_file
-from .given.sources import read_flow, read_script
+from .inputs.files import parse_json
+from .inputs.parameters import read_file
+from .inputs.sources import read_flow, read_script
 
 if TYPE_CHECKING:
     from uncaged_bundles.builders.recipes.flows import RecipeFlow

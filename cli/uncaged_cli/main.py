@@ -14,7 +14,7 @@ import click
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.version import __version__
 
-from .display.screen import PROGRAM, Styled, note
+from .display.output import PROGRAM, Styled, note
 from .lazy import LazyGroup
 
 if TYPE_CHECKING:

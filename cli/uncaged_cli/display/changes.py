@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .screen import Piece, Styled, result
+from .output import Piece, Styled, result
 
 if TYPE_CHECKING:
     from uncaged_agents.changes import FileChanges

@@ -16,10 +16,10 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_engine.threads.ending import Ending, ending_of
 from uncaged_engine.threads.story import Record, Story
 
-from . import jsonout
-from .listing import summary_document
+from . import json_output
+from .output import is_terminal, next_step, note
 from .plain import Heard, PlainView, View
-from .screen import is_terminal, next_step, note
+from .thread_list import summary_document
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadView
@@ -113,19 +113,19 @@ class JsonView:
         pass
 
     def opening(self, start: Record) -> None:
-        jsonout.line({"event": "start", "record": start})
+        json_output.line({"event": "start", "record": start})
 
     def kept(self, steps: int) -> None:
-        jsonout.line({"event": "kept", "steps": steps})
+        json_output.line({"event": "kept", "steps": steps})
 
     def heard(self, heard: Heard) -> None:
-        jsonout.line({"event": "record", "record": heard.record})
+        json_output.line({"event": "record", "record": heard.record})
 
     def progress(self, body: Mapping[str, object]) -> None:
-        jsonout.line({"event": "progress", "progress": body})
+        json_output.line({"event": "progress", "progress": body})
 
     def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
-        jsonout.line({"event": "end", "exitCode": ending.exit_code, "thread": thread})
+        json_output.line({"event": "end", "exitCode": ending.exit_code, "thread": thread})
 
 
 def limits_money(start: Record, records: Iterable[Record]) -> bool:

@@ -15,12 +15,12 @@ from uncaged_bundles.clean import clean, shorten
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Record
 
-from .doing import SEPARATOR, Doing
 from .durations import spell
-from .opening import opening
+from .header import opening
+from .output import Piece, next_step
 from .plain import Heard, ending_lines, kept_line, row_pieces
-from .screen import Piece, next_step
-from .unfolded import unfolded
+from .progress import SEPARATOR, Doing
+from .step_details import unfolded
 
 REFRESHES_PER_S = 8
 

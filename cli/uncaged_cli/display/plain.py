@@ -14,11 +14,11 @@ from uncaged_bundles.clean import columns, shorten
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Record, Row
 
-from .doing import Doing, spell_usage
 from .durations import spell
-from .opening import opening
-from .screen import STATUS_COLOURS, Piece, Styled, next_step, text_width, write
-from .unfolded import unfolded
+from .header import opening
+from .output import STATUS_COLOURS, Piece, Styled, next_step, text_width, write
+from .progress import Doing, spell_usage
+from .step_details import unfolded
 
 MARK_COLOURS = {
     "done": "green",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from uncaged_bundles.clean import clean_line, columns, shorten
 
-from .screen import Piece, Styled
+from .output import Piece, Styled
 
 GAP = "  "
 NARROWEST_LAST = 12

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..checking import show_check
-from ..display import jsonout
-from ..display.screen import next_step, note, result
-from ..given.arguments import accept_option, json_option
-from ..given.consent import asker
-from ..given.sources import FlowSource, bundle_source, in_file
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import next_step, note, result
+from ..inputs.arguments import accept_option, json_option
+from ..inputs.consent import asker
+from ..inputs.sources import FlowSource, bundle_source, in_file
+from ..replay_check import show_check
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash
@@ -78,7 +78,7 @@ def register(
             "built": found.built,
             "enabled": found.active,
         }
-        jsonout.document({**fields, "granted": list(added.widened), "notes": list(found.notes)})
+        json_output.document({**fields, "granted": list(added.widened), "notes": list(found.notes)})
         return
     result(
         f"{added.name}@{added.hash}"

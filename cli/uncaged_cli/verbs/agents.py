@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import UncagedError
 
-from ..display import jsonout
-from ..display.screen import Piece, Styled, result, table, text_width
+from ..display import json_output
+from ..display.output import Piece, Styled, result, table, text_width
 from ..display.table import render
-from ..given.arguments import json_option
-from ..session import open_engine
+from ..inputs.arguments import json_option
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_engine.settings.config import AgentSettings, Config
@@ -38,7 +38,7 @@ def command(as_json: bool) -> None:
     rows = found(config)
     if as_json:
         agents = [dict(zip(("name", "use", "here", "about"), row, strict=True)) for row in rows]
-        jsonout.document({"default": chosen.recorded(), "agents": agents})
+        json_output.document({"default": chosen.recorded(), "agents": agents})
         return
     result("default: ", Styled(chosen.name, "cyan"), f" ({chosen.reason})")
     shown: list[list[Piece]] = [

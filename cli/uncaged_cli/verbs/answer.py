@@ -11,14 +11,14 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.follow import follow
-from ..display.screen import is_terminal, note, result
-from ..given.arguments import detach_option, json_option, thread_argument, verbose_option
-from ..given.files import read_text
-from ..given.form import blank, edit, fill
-from ..given.parameters import parse_value
-from ..session import open_engine
+from ..display.output import is_terminal, note, result
+from ..inputs.arguments import detach_option, json_option, thread_argument, verbose_option
+from ..inputs.files import read_text
+from ..inputs.form import blank, edit, fill
+from ..inputs.parameters import parse_value
+from ..runtime import open_engine
 
 ANY_TEXT: Mapping[str, object] = {"type": "string"}
 
@@ -76,7 +76,7 @@ def command(
             engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(view.records)
         )
     if as_json:
-        jsonout.document({"threadId": thread_id})
+        json_output.document({"threadId": thread_id})
     else:
         result(thread_id)
     return 0

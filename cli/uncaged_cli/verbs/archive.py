@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.durations import parse_age
-from ..display.screen import note, result
+from ..display.output import note, result
 from ..display.sizes import spell_bytes
-from ..given.arguments import complete_threads, json_option
-from ..session import open_engine
+from ..inputs.arguments import complete_threads, json_option
+from ..runtime import open_engine
 
 
 @click.command()
@@ -29,7 +29,7 @@ def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> 
     archived = archive_threads(open_engine(), threads, older_than_ms=older_than_ms)
     if as_json:
         kept = [str(path) for path in archived.kept_aside]
-        jsonout.document(
+        json_output.document(
             {
                 "threadIds": list(archived.threads),
                 "savedBytes": archived.saved_bytes,

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
-from ..display.screen import is_terminal, next_step, note, result
-from ..given.arguments import json_option
-from ..given.sources import bundle_source, in_file
+from ..display import json_output
+from ..display.output import is_terminal, next_step, note, result
+from ..inputs.arguments import json_option
+from ..inputs.sources import bundle_source, in_file
 
 
 @click.command()
@@ -46,7 +46,7 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
         write_atomically(output, source)
     if as_json:
         where = {"output": str(output)} if output else {"source": source.decode()}
-        jsonout.document(
+        json_output.document(
             {"hash": bundle.hash, "flow": bundle.descriptor.name, "bytes": len(source), **where}
         )
     elif output is not None:

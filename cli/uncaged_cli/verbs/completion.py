@@ -6,9 +6,9 @@ import click
 from click.shell_completion import get_completion_class
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
-from ..display.screen import PROGRAM
-from ..given.arguments import json_option
+from ..display import json_output
+from ..display.output import PROGRAM
+from ..inputs.arguments import json_option
 
 VARIABLE = "_UNCAGED_WORKFLOW_COMPLETE"
 HINTS = {
@@ -30,6 +30,6 @@ def command(context: click.Context, shell: str, as_json: bool) -> None:
     script = kind(context.find_root().command, {}, PROGRAM, VARIABLE)
     source = script.source_template % script.source_vars()
     if as_json:
-        jsonout.document({"shell": shell, "script": source})
+        json_output.document({"shell": shell, "script": source})
     else:
         click.echo(source)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from ..display import jsonout
-from ..display.screen import next_step, result
-from ..given.arguments import json_option, new_directory_argument
+from ..display import json_output
+from ..display.output import next_step, result
+from ..inputs.arguments import json_option, new_directory_argument
 
 
 @click.command()
@@ -21,7 +21,7 @@ def command(directory: Path, as_json: bool) -> None:
 
     write_demo(directory)
     if as_json:
-        jsonout.document({"directory": str(directory)})
+        json_output.document({"directory": str(directory)})
         return
     result(f"{directory}: a git repository with red tests")
     place, issue = shlex.quote(str(directory)), shlex.quote(str(directory / "ISSUE.md"))

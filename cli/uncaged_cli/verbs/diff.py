@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 from uncaged_bundles.errors import RefusedError, UsageError
 
-from ..display import jsonout
-from ..display.futures import show_futures
-from ..display.screen import Styled, result
-from ..given.arguments import complete_flows, flow_argument, json_option
-from ..given.versions import entry_of, load_version
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import Styled, result
+from ..display.thread_diff import show_futures
+from ..inputs.arguments import complete_flows, flow_argument, json_option
+from ..inputs.versions import entry_of, load_version
+from ..runtime import open_engine
 
 
 @click.command()
@@ -29,7 +29,7 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
     Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the version
     before is compared with the present one.
     """
-    from ..display.difference import coloured, compare
+    from ..display.version_diff import coloured, compare
 
     engine = open_engine()
     if of_threads:
@@ -47,7 +47,7 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
     old, new = (load_version(engine, text) for text in (flow, other))
     sections = compare(old, new)
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "old": old.hash,
                 "new": new.hash,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import SandboxUnavailable
 
-from ..display import jsonout
-from ..display.screen import Styled, note, result
-from ..given.arguments import json_option
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import Styled, note, result
+from ..inputs.arguments import json_option
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
 
-    from ..checks import Check
+    from ..machine_checks import Check
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 EXIT_PROBLEM = 1
@@ -48,7 +48,7 @@ def command(live: bool, as_json: bool) -> int:
                 result(f"{'':<20}→ {check.remedy}")
     problems = {check.name for check in checks if check.level == "problem"}
     if as_json:
-        jsonout.document([one.document() for one in checks])
+        json_output.document([one.document() for one in checks])
     elif problems:
         note(
             f"{len(problems)} problem{'' if len(problems) == 1 else 's'}: {', '.join(sorted(problems))}"
@@ -62,9 +62,9 @@ def every_check(engine: Engine, *, live: bool) -> Iterator[Check]:
     """Yield the checks of the machine, then of the agents; one whose settings are wrong already is
     not tried.
     """
+    from ..agent_checks import agent_checks, live_checks
     from ..catalog import is_installed
-    from ..checks import machine_checks
-    from ..live_checks import agent_checks, live_checks
+    from ..machine_checks import machine_checks
 
     wrong = set()
     for check in machine_checks(engine):

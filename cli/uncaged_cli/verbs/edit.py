@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
-from ..display.screen import next_step, note, result
+from ..display import json_output
+from ..display.output import next_step, note, result
 from ..editing import Edit, edited
-from ..given.arguments import (
+from ..inputs.arguments import (
     accept_option,
     complete_flows,
     complete_patterns,
@@ -20,9 +20,9 @@ from ..given.arguments import (
     flow_argument,
     json_option,
 )
-from ..given.consent import asker
-from ..given.versions import entry_of
-from ..session import open_engine
+from ..inputs.consent import asker
+from ..inputs.versions import entry_of
+from ..runtime import open_engine
 
 
 @click.command()
@@ -138,7 +138,7 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
             "before": entry.hash,
             "changed": added.changed,
         }
-        jsonout.document({**fields, "granted": list(added.widened), "notes": list(built.notes)})
+        json_output.document({**fields, "granted": list(added.widened), "notes": list(built.notes)})
         return
     result(
         f"{added.name}@{added.hash} (was {entry.hash})"

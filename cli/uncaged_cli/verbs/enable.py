@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ..display import jsonout
-from ..display.screen import result
-from ..given.arguments import flow_argument, json_option
-from ..given.versions import entry_of
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import result
+from ..inputs.arguments import flow_argument, json_option
+from ..inputs.versions import entry_of
+from ..runtime import open_engine
 
 
 @click.command()
@@ -20,6 +20,6 @@ def command(flow: str, as_json: bool) -> None:
     name = entry_of(registry, flow).name
     registry.set_enabled(name, True)
     if as_json:
-        jsonout.document({"flow": name, "enabled": True})
+        json_output.document({"flow": name, "enabled": True})
         return
     result(f"{name} is enabled")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 
-from ..display import jsonout
-from ..display.screen import next_step, note, result
+from ..display import json_output
+from ..display.output import next_step, note, result
 from ..display.sizes import spell_bytes
-from ..given.arguments import complete_flows, complete_threads, json_option
-from ..session import open_engine
+from ..inputs.arguments import complete_flows, complete_threads, json_option
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import ThreadId
@@ -57,7 +57,7 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
     export_thread(engine, thread_id, path)
     size_bytes = path.stat().st_size
     if as_json:
-        jsonout.document({"threadId": thread_id, "file": str(path), "bytes": size_bytes})
+        json_output.document({"threadId": thread_id, "file": str(path), "bytes": size_bytes})
         return
     result(f"{path}: {spell_bytes(size_bytes)}")
     next_step(f"uncaged-workflow import {shlex.quote(str(path))}")
@@ -97,7 +97,7 @@ def export_flow(
     path = free_path(file or Path(f"{flow.name}{'.py' if block is None else '.json'}"), force=force)
     write_atomically(path.absolute(), text.encode())
     if as_json:
-        jsonout.document(
+        json_output.document(
             {"flow": flow.name, "hash": flow.hash, "file": str(path), "masked": masked}
         )
         return

@@ -8,10 +8,10 @@ from typing import Any
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.follow import follow
-from ..display.screen import result
-from ..given.arguments import (
+from ..display.output import result
+from ..inputs.arguments import (
     agent_option,
     complete_roles,
     complete_versions,
@@ -23,9 +23,9 @@ from ..given.arguments import (
     verbose_option,
     workspace_options,
 )
-from ..given.consent import binding_asker
-from ..given.parameters import read_json
-from ..session import open_engine
+from ..inputs.consent import binding_asker
+from ..inputs.parameters import read_json
+from ..runtime import open_engine
 
 
 @click.command()
@@ -108,7 +108,7 @@ def command(
     if not detach:
         return follow(engine, thread_id, as_json=as_json, verbose=verbose)
     if as_json:
-        jsonout.document({"threadId": thread_id})
+        json_output.document({"threadId": thread_id})
     else:
         result(thread_id)
     return 0

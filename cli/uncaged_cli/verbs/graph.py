@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
-from ..display.drawing import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
-from ..display.screen import note, result
-from ..given.arguments import complete_flows, complete_threads, json_option
-from ..given.versions import find_version
-from ..session import open_engine
+from ..display import json_output
+from ..display.graph import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
+from ..display.output import note, result
+from ..inputs.arguments import complete_flows, complete_threads, json_option
+from ..inputs.versions import find_version
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash
@@ -65,7 +65,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
     if not declared and thread is None:
         edges, taken = merge([], _edges_of_threads(engine, bundle_hash))
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "hash": bundle_hash,
                 "declared": bool(declared),

@@ -6,13 +6,13 @@ import sys
 
 import click
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.durations import clock_time
-from ..display.screen import Piece, Styled, table, text_width
+from ..display.output import Piece, Styled, table, text_width
 from ..display.table import render
-from ..given.arguments import flow_argument, json_option
-from ..given.versions import entry_of
-from ..session import open_engine
+from ..inputs.arguments import flow_argument, json_option
+from ..inputs.versions import entry_of
+from ..runtime import open_engine
 
 
 @click.command()
@@ -26,7 +26,7 @@ def command(flow: str, as_json: bool) -> None:
         *((version.hash, version.timestamp_ms) for version in entry.history),
     ]
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "flow": entry.name,
                 "versions": [{"hash": hash_, "sinceMs": when} for hash_, when in versions],

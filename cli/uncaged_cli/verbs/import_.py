@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import RefusedError
 
-from ..display import jsonout
-from ..display.screen import next_step, note, result
-from ..given.arguments import accept_option, json_option
-from ..session import now_ms, open_engine
+from ..display import json_output
+from ..display.output import next_step, note, result
+from ..inputs.arguments import accept_option, json_option
+from ..runtime import now_ms, open_engine
 
 
 @click.command("import")
@@ -34,7 +34,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
     """
     engine = open_engine()
     if file.suffix.lower() == ".json":
-        from ..given.sources import bundle_source
+        from ..inputs.sources import bundle_source
         from .add import register
 
         found = bundle_source(file, name)
@@ -51,7 +51,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
 
     thread_id = import_thread(engine, file, now_ms=now_ms())
     if as_json:
-        jsonout.document({"threadId": thread_id})
+        json_output.document({"threadId": thread_id})
         return
     result(f"imported {thread_id}")
     note(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from ..display import jsonout
-from ..display.screen import next_step, result
-from ..given.arguments import json_option, new_directory_argument
+from ..display import json_output
+from ..display.output import next_step, result
+from ..inputs.arguments import json_option, new_directory_argument
 
 
 @click.command()
@@ -23,7 +23,7 @@ def command(directory: Path, as_json: bool) -> None:
 
     files = write_starter(directory)
     if as_json:
-        jsonout.document({"directory": str(directory), "files": [str(path) for path in files]})
+        json_output.document({"directory": str(directory), "files": [str(path) for path in files]})
         return
     for path in files:
         result(str(path))

@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from ..display import jsonout
-from ..display.screen import is_terminal, next_step, result, table, text_width
+from ..display import json_output
+from ..display.output import is_terminal, next_step, result, table, text_width
 from ..display.table import render
-from ..given.arguments import json_option
-from ..session import open_engine
+from ..inputs.arguments import json_option
+from ..runtime import open_engine
 
 
 @click.group("keys")
@@ -40,7 +40,7 @@ def set_key(name: str, as_json: bool) -> None:
     engine = open_engine()
     path = keys.put(engine.store.root / "keys", name, value)
     if as_json:
-        jsonout.document({"name": name, "file": str(path)})
+        json_output.document({"name": name, "file": str(path)})
         return
     result(f"kept in {path}")
     next_step(f"name it as secret:{name}")
@@ -58,7 +58,7 @@ def list_keys(as_json: bool) -> None:
     kept = keys.names(engine.store.root / "keys")
     sources = {name: str(source) for name, source in engine.config.secrets.items()}
     if as_json:
-        jsonout.document({"keys": kept, "sources": sources})
+        json_output.document({"keys": kept, "sources": sources})
         return
     places = dict.fromkeys(kept, "the store") | sources  # config.yaml goes before the store
     table(
@@ -79,6 +79,6 @@ def remove_key(name: str, as_json: bool) -> None:
 
     keys.remove(open_engine().store.root / "keys", name)
     if as_json:
-        jsonout.document({"name": name, "removed": True})
+        json_output.document({"name": name, "removed": True})
         return
     result(f"{name} is forgotten")

@@ -8,10 +8,10 @@ import click
 from uncaged_bundles.errors import RefusedError
 from uncaged_engine.threads.ending import ending_of
 
-from ..display import jsonout
-from ..display.screen import next_step, note, result
-from ..given.arguments import json_option, threads_argument
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import next_step, note, result
+from ..inputs.arguments import json_option, threads_argument
+from ..runtime import open_engine
 
 
 @click.command()
@@ -37,4 +37,4 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
             for command_line in killed.commands:
                 next_step(command_line)
     if as_json:
-        jsonout.document({"threadIds": ids})
+        json_output.document({"threadIds": ids})

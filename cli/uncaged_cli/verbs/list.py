@@ -8,13 +8,13 @@ import sys
 
 import click
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.durations import ago
-from ..display.screen import Piece, Styled, next_step, note, table, text_width
+from ..display.output import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
-from ..given.arguments import full_option, json_option
-from ..session import now_ms, open_engine
-from ..uses import count_uses, mark, spell_use, used_by
+from ..flow_usage import count_uses, mark, spell_use, used_by
+from ..inputs.arguments import full_option, json_option
+from ..runtime import now_ms, open_engine
 
 HEADERS = ("flow", "hash", "versions", "since", "source", "used", "")
 
@@ -29,7 +29,7 @@ def command(full: bool, as_json: bool) -> None:
     flows = sorted(snapshot.flows.values(), key=lambda flow: flow.name)
     used = count_uses(engine.store)
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "flows": [
                     {

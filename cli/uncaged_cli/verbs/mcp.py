@@ -12,10 +12,10 @@ from pathlib import Path
 
 import click
 
-from ..display import jsonout
-from ..display.screen import is_terminal, note
-from ..given.arguments import complete_flows, json_option
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import is_terminal, note
+from ..inputs.arguments import complete_flows, json_option
+from ..runtime import open_engine
 
 CLIENTS = ("claude", "cursor", "vscode")
 
@@ -92,7 +92,7 @@ def config(client: str, port: int | None, as_json: bool) -> None:
     words = [program, "mcp"] if program else [sys.executable, "-m", "uncaged_cli", "mcp"]
     kept = {name: os.environ[name] for name in ("UNCAGED_WORKFLOW_HOME",) if os.environ.get(name)}
     url = None if port is None else f"http://127.0.0.1:{port}/mcp"
-    jsonout.document(snippet(known[client], words, kept, url))
+    json_output.document(snippet(known[client], words, kept, url))
     if not as_json:
         note(f"put it into {known[client].file}")
     if not as_json and url is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ..display import jsonout
-from ..display.screen import next_step, result
-from ..given.arguments import json_option, threads_argument
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import next_step, result
+from ..inputs.arguments import json_option, threads_argument
+from ..runtime import open_engine
 
 
 @click.command()
@@ -30,4 +30,4 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
             )
             next_step(f"uncaged-workflow resume {thread_id}")
     if as_json:
-        jsonout.document({"threadIds": ids})
+        json_output.document({"threadIds": ids})

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import UncagedError
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.durations import parse_age
-from ..display.screen import next_step, result
+from ..display.output import next_step, result
 from ..display.sizes import spell_bytes
-from ..given.arguments import json_option
-from ..session import open_engine
+from ..inputs.arguments import json_option
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_engine.threads.housekeeping import Pruned
@@ -40,7 +40,9 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
             "freedBytes": pruned.freed_bytes,
             "dryRun": dry_run,
         }
-        jsonout.document(document | {"kept": list(pruned.kept), "problems": list(pruned.problems)})
+        json_output.document(
+            document | {"kept": list(pruned.kept), "problems": list(pruned.problems)}
+        )
     else:
         tell(pruned, older_than, dry_run=dry_run)
     if pruned.problems:

@@ -7,14 +7,14 @@ import sys
 
 import click
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.costs import spell_spent
 from ..display.durations import spell
-from ..display.listing import short_ids, summary_document
-from ..display.screen import Piece, Styled, note, result, text_width, width_of
+from ..display.output import Piece, Styled, note, result, text_width, width_of
 from ..display.table import render
-from ..given.arguments import full_option, json_option
-from ..session import now_ms, open_engine
+from ..display.thread_list import short_ids, summary_document
+from ..inputs.arguments import full_option, json_option
+from ..runtime import now_ms, open_engine
 
 HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 
@@ -30,7 +30,7 @@ def command(full: bool, as_json: bool) -> None:
     running = engine.running()
     work = {str(one["threadId"]): one for one in engine.working()}
     if as_json:
-        jsonout.document(
+        json_output.document(
             [{**summary_document(thread), **work.get(thread.thread_id, {})} for thread in running]
         )
         return

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ..display import jsonout
-from ..display.screen import next_step, result
-from ..given.arguments import flow_argument, json_option
-from ..given.versions import entry_of
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import next_step, result
+from ..inputs.arguments import flow_argument, json_option
+from ..inputs.versions import entry_of
+from ..runtime import open_engine
 
 
 @click.command()
@@ -20,7 +20,7 @@ def command(flow: str, as_json: bool) -> None:
     entry = entry_of(registry, flow)
     registry.remove(entry.name)
     if as_json:
-        jsonout.document({"flow": entry.name, "hash": entry.hash, "removed": True})
+        json_output.document({"flow": entry.name, "hash": entry.hash, "removed": True})
         return
     result(f"removed {entry.name}; its bundle {entry.hash} and its threads are still there")
     next_step(f"uncaged-workflow threads {entry.name}")

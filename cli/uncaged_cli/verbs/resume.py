@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from uncaged_bundles.errors import UncagedError, UsageError
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.follow import follow
-from ..display.screen import Styled, note, result
-from ..given.arguments import (
+from ..display.output import Styled, note, result
+from ..inputs.arguments import (
     agent_option,
     complete_threads,
     detach_option,
@@ -20,8 +20,8 @@ from ..given.arguments import (
     verbose_option,
     workspace_options,
 )
-from ..given.consent import binding_asker
-from ..session import open_engine
+from ..inputs.consent import binding_asker
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
@@ -95,7 +95,7 @@ def command(
             engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(before.records)
         )
     if as_json:
-        jsonout.document({"threadId": thread_id})
+        json_output.document({"threadId": thread_id})
     else:
         result(thread_id)
     return 0
@@ -114,7 +114,7 @@ def resume_due(engine: Engine, *, as_json: bool) -> int:
             left += 1
             note(Styled("warning: ", "yellow"), f"thread {thread_id} does not go on: {exc}")
     if as_json:
-        jsonout.document({"threadIds": resumed})
+        json_output.document({"threadIds": resumed})
     else:
         for thread_id in resumed:
             result(thread_id)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ..display import jsonout
-from ..display.screen import result
-from ..given.arguments import complete_former, flow_argument, json_option
-from ..given.versions import entry_of, former_hash
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import result
+from ..inputs.arguments import complete_former, flow_argument, json_option
+from ..inputs.versions import entry_of, former_hash
+from ..runtime import open_engine
 
 
 @click.command()
@@ -23,6 +23,6 @@ def command(flow: str, version: str | None, as_json: bool) -> None:
     entry = entry_of(registry, flow)
     after = registry.rollback(entry.name, former_hash(entry, version) if version else None)
     if as_json:
-        jsonout.document({"flow": after.name, "hash": after.hash, "before": entry.hash})
+        json_output.document({"flow": after.name, "hash": after.hash, "before": entry.hash})
         return
     result(f"{after.name} is {after.hash} now (was {entry.hash})")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import jsonout
-from ..display.screen import is_terminal, note, result
-from ..given.arguments import (
+from ..display import json_output
+from ..display.output import is_terminal, note, result
+from ..inputs.arguments import (
     agent_option,
     detach_option,
     flow_argument,
@@ -21,9 +21,9 @@ from ..given.arguments import (
     verbose_option,
     workspace_options,
 )
-from ..given.consent import ask_once
-from ..given.parameters import gather
-from ..session import open_engine
+from ..inputs.consent import ask_once
+from ..inputs.parameters import gather
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_bundles.contract import Descriptor
@@ -124,7 +124,7 @@ def command(
 
         return follow(engine, thread_id, as_json=as_json, verbose=verbose)
     if as_json:
-        jsonout.document({"threadId": thread_id, "hash": bundle.hash})
+        json_output.document({"threadId": thread_id, "hash": bundle.hash})
     else:
         result(thread_id)
     return 0
@@ -133,7 +133,7 @@ def command(
 def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:
     """Say what a flow does and what it can be given."""
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "flow": flow,
                 "description": descriptor.description,
@@ -158,7 +158,7 @@ def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
         from dataclasses import asdict
 
         fields = asdict(found)
-        jsonout.document({"hash": fields.pop("hash"), "threads": fields.pop("n"), **fields})
+        json_output.document({"hash": fields.pop("hash"), "threads": fields.pop("n"), **fields})
         return 0
     from ..display.costs import estimate_lines
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 import click
 from uncaged_bundles.clean import clean_line
 
-from ..display import jsonout
-from ..display.drawing import as_text, edges_of_table
+from ..display import json_output
 from ..display.durations import clock_time
-from ..display.screen import Styled, result, width_of
-from ..given.arguments import flow_argument, json_option
-from ..given.versions import find_version
-from ..session import open_engine
+from ..display.graph import as_text, edges_of_table
+from ..display.output import Styled, result, width_of
+from ..inputs.arguments import flow_argument, json_option
+from ..inputs.versions import find_version
+from ..runtime import open_engine
 
 PURE = "nothing: it only computes, the world cannot notice it"
 FOREIGN = (
@@ -42,7 +42,7 @@ def command(flow: str, as_json: bool) -> None:
     name = entry.name if entry else None
     allowed = widening(None, descriptor.policy, KNOWN) or (PURE,)
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "flow": name,
                 "hash": bundle_hash,

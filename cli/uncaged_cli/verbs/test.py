@@ -12,10 +12,10 @@ import click
 from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import UncagedError
 
-from ..display import jsonout
-from ..display.screen import Styled, note, result
-from ..given.arguments import flow_argument, json_option
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import Styled, note, result
+from ..inputs.arguments import flow_argument, json_option
+from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_bundles.examples import Example
@@ -59,7 +59,7 @@ def command(flow: str, as_json: bool) -> int:
         if not as_json:
             show(outcomes[-1])
     if as_json:
-        jsonout.document({"flow": flow, "examples": outcomes})
+        json_output.document({"flow": flow, "examples": outcomes})
     elif not outcomes:
         note(
             f"{flow} carries no examples; a recipe lists them under examples: sentence, params and expect"

@@ -11,20 +11,20 @@ import click
 from click.shell_completion import CompletionItem
 from uncaged_engine.threads.ending import ending_of
 
-from ..display import jsonout
+from ..display import json_output
 from ..display.changes import SHORT_COMMIT, changes_document, show_changes
 from ..display.follow import follow, summary_of
-from ..display.portrait import portrait
-from ..display.screen import next_step, note, result
-from ..given.arguments import (
+from ..display.output import next_step, note, result
+from ..display.thread_details import portrait
+from ..inputs.arguments import (
     complete_threads,
     json_option,
     thread_argument,
     threads_argument,
     verbose_option,
 )
-from ..given.consent import confirmed
-from ..session import open_engine
+from ..inputs.consent import confirmed
+from ..runtime import open_engine
 
 
 class ShowByDefault(click.Group):
@@ -79,7 +79,7 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
     if following:
         return follow(engine, view.summary.thread_id, as_json=as_json, verbose=verbose)
     if as_json:
-        jsonout.document({**summary_of(view), "start": view.start, "records": view.records})
+        json_output.document({**summary_of(view), "start": view.start, "records": view.records})
         return 0
     last, full = ending_of(view, engine.store, Path.cwd()), full or verbose
     if last.branch is not None and last.branch == (view.start.get("workspace") or {}).get("branch"):
@@ -110,7 +110,7 @@ def diff(thread: str, step: int | None, as_json: bool) -> None:
     engine = open_engine()
     found = changes_of(engine.store, engine.thread(thread), step, os.environ)
     if as_json:
-        jsonout.document(changes_document(found))
+        json_output.document(changes_document(found))
         return
     show_changes(found)
 
@@ -141,7 +141,7 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
             "commit": merged.commit,
             "changed": merged.changed,
         }
-        jsonout.document({**changes_document(found), **fields})
+        json_output.document({**changes_document(found), **fields})
     elif merged.changed:
         result(f"merged {merged.branch} into {merged.into}: {merged.commit[:SHORT_COMMIT]}")
     else:
@@ -166,4 +166,4 @@ def remove(threads: tuple[str, ...], as_json: bool) -> None:
         if not as_json:
             result(f"removed {thread_id}")
     if as_json:
-        jsonout.document({"threadIds": ids})
+        json_output.document({"threadIds": ids})

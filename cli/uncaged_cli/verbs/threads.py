@@ -9,11 +9,11 @@ import click
 from uncaged_bundles.errors import NotFoundError
 from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
 
-from ..display import jsonout
-from ..display.listing import listing, short_ids, summary_document
-from ..display.screen import next_step, note, result, text_width, width_of
-from ..given.arguments import complete_flows, full_option, json_option
-from ..session import now_ms, open_engine
+from ..display import json_output
+from ..display.output import next_step, note, result, text_width, width_of
+from ..display.thread_list import listing, short_ids, summary_document
+from ..inputs.arguments import complete_flows, full_option, json_option
+from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadSummary
@@ -46,7 +46,7 @@ def command(
         ]
     threads = threads[:limit]
     if as_json:
-        jsonout.document([summary_document(thread) for thread in threads])
+        json_output.document([summary_document(thread) for thread in threads])
         return
     if not threads:
         note(f"no threads with status {' or '.join(statuses)}" if statuses else "no threads")

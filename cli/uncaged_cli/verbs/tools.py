@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from ..display import jsonout
-from ..display.screen import Piece, Styled, next_step, note, table, text_width
+from ..display import json_output
+from ..display.output import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
-from ..given.arguments import json_option
-from ..session import open_engine
+from ..inputs.arguments import json_option
+from ..runtime import open_engine
 
 HEADERS = ("tool", "arguments", "")
 
@@ -30,10 +30,10 @@ def command(form: str | None, as_json: bool) -> None:
     found = tools(open_engine())
     if form is not None:
         chosen = next(one for one in FORMATS if one == form)
-        jsonout.document([tool_document(tool, chosen) for tool in found])
+        json_output.document([tool_document(tool, chosen) for tool in found])
     elif as_json:
         fields = [{"name": tool.name, "flow": tool.flow, "hash": tool.hash} for tool in found]
-        jsonout.document(
+        json_output.document(
             [
                 {**one, "description": tool.description, "schema": tool.schema}
                 for one, tool in zip(fields, found, strict=True)

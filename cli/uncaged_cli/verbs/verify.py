@@ -7,11 +7,11 @@ from __future__ import annotations
 import click
 from uncaged_bundles.errors import NotFoundError
 
-from ..checking import show_check
-from ..display import jsonout
-from ..display.screen import Styled, note, result
-from ..given.arguments import HEAD, complete_versions, json_option, thread_argument
-from ..session import open_engine
+from ..display import json_output
+from ..display.output import Styled, note, result
+from ..inputs.arguments import HEAD, complete_versions, json_option, thread_argument
+from ..replay_check import show_check
+from ..runtime import open_engine
 
 EXIT_NOT_PROVED = 1
 
@@ -43,7 +43,7 @@ def command(*, thread: str, on: str | None, as_json: bool) -> int:
         raise NotFoundError(f"no thread {thread!r}, but a flow; {advice}") from problem
     verdict = engine.verify(thread_id)
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "threadId": thread_id,
                 "ok": verdict.ok,

@@ -6,9 +6,9 @@ import io
 
 import pytest
 from rich.console import Console
-from uncaged_cli.display.doing import Doing
 from uncaged_cli.display.live import LiveView, MovingLine, spell_seconds
 from uncaged_cli.display.plain import Heard
+from uncaged_cli.display.progress import Doing
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Row
 

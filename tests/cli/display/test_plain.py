@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 from uncaged_bundles.clean import columns
+from uncaged_cli.display.output import Piece
 from uncaged_cli.display.plain import Heard, PlainView, row_pieces
-from uncaged_cli.display.screen import Piece
-from uncaged_cli.display.unfolded import unfolded
+from uncaged_cli.display.step_details import unfolded
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Row
 

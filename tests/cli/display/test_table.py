@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from uncaged_bundles.clean import columns
-from uncaged_cli.display.screen import Piece, Styled
+from uncaged_cli.display.output import Piece, Styled
 from uncaged_cli.display.table import render, unique_prefixes
 
 HEADERS = ("id", "status", "message")

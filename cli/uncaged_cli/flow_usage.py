@@ -14,7 +14,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import archive, lines
 
 from .display.durations import ago
-from .display.screen import Piece, Styled
+from .display.output import Piece, Styled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

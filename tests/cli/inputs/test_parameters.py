@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import NotFoundError, UsageError
-from uncaged_cli.given.parameters import gather, parse_value, read_file, read_json
+from uncaged_cli.inputs.parameters import gather, parse_value, read_file, read_json
 
 SCHEMA = {
     "type": "object",

@@ -11,7 +11,7 @@ from uncaged_engine.threads.ending import UNSUCCESSFUL
 
 from .costs import spell_spent
 from .durations import ago
-from .screen import Piece, Styled, status
+from .output import Piece, Styled, status
 from .table import render, unique_prefixes
 
 if TYPE_CHECKING:

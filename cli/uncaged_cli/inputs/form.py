@@ -11,7 +11,7 @@ from typing import cast
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display.screen import note
+from ..display.output import note
 from .parameters import parse_value
 
 WORDS: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from uncaged_cli.display.screen import Styled, note, paint, result, takes_colour, width_of, write
+from uncaged_cli.display.output import Styled, note, paint, result, takes_colour, width_of, write
 
 
 class Terminal(io.StringIO):

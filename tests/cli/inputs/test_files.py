@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import NotFoundError, UsageError
-from uncaged_cli.given.files import read_bytes, read_text
+from uncaged_cli.inputs.files import read_bytes, read_text
 
 
 def test_a_missing_file_is_not_found(tmp_path: Path) -> None:

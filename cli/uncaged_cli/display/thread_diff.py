@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.clean import shorten
 from uncaged_engine.threads.story import Row, Story
 
-from . import jsonout
-from .screen import Styled, result
+from . import json_output
+from .output import Styled, result
 
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView
@@ -30,7 +30,7 @@ def show_futures(left: ThreadView, right: ThreadView, *, as_json: bool) -> None:
             one: [row.detail for _, row in steps[together:]]
             for one, steps in zip(ids, (ours, theirs), strict=True)
         }
-        jsonout.document(
+        json_output.document(
             {
                 "together": together,
                 "futures": futures,

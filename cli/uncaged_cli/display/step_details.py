@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from uncaged_engine.threads.story import Record
 
-from .doing import spell_usage
 from .durations import spell
+from .progress import spell_usage
 
 INDENT = " " * 8
 

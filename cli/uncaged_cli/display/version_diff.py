@@ -14,8 +14,8 @@ from uncaged_bundles.contract import Graph
 from uncaged_bundles.policy import widening
 from uncaged_bundles.validation.validate import Bundle
 
-from .drawing import as_text, edges_of_table
-from .screen import Piece, Styled
+from .graph import as_text, edges_of_table
+from .output import Piece, Styled
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 BACKWARDS = (

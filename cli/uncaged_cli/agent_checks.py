@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.clean import clean_line
 from uncaged_bundles.errors import UncagedError
 
-from .checks import Check
 from .display.costs import spell_spent
 from .display.durations import spell
+from .machine_checks import Check
 
 if TYPE_CHECKING:
     from uncaged_agents.trial.trial import TrialContext

@@ -15,7 +15,7 @@ def open_engine() -> Engine:
 
     engine = Engine.open()
     if engine.problems:
-        from .display.screen import Styled, note
+        from .display.output import Styled, note
 
         for problem in engine.problems:
             note(Styled("warning: ", "yellow"), problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_cli.display.opening import agents_in_words, opening
+from uncaged_cli.display.header import agents_in_words, opening
 
 START = {"threadId": "01T", "name": "solve-issue", "hash": "C9NMV6V2TQT81", "sandbox": "bubblewrap"}
 

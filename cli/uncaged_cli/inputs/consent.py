@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import RefusedError
 
-from ..display.screen import is_terminal, note
+from ..display.output import is_terminal, note
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.clean import shorten
 
-from .display import jsonout
-from .display.screen import Styled, result
+from .display import json_output
+from .display.output import Styled, result
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
@@ -39,7 +39,7 @@ def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> in
     checked = engine.check(flow, bundle)
     diverged = [one for one in checked if not one.identical]
     if as_json:
-        jsonout.document(
+        json_output.document(
             {
                 "flow": flow,
                 "hash": bundle.hash,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from uncaged_cli.checks import check_git, check_python
+from uncaged_cli.machine_checks import check_git, check_python
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uncaged_cli.display.drawing import (
+from uncaged_cli.display.graph import (
     Edge,
     as_mermaid,
     as_path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from uncaged_cli.display import jsonout
+from uncaged_cli.display import json_output
 
 
 def test_a_document_is_lossless_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
@@ -13,7 +13,7 @@ def test_a_document_is_lossless_and_harmless(capsys: pytest.CaptureFixture[str])
     program gets every character.
     """
     value = {"text": "\x1b[2J\x9b31m\u202e漢", "list": (1, 2), "set": frozenset("ba")}
-    jsonout.document(value)
+    json_output.document(value)
     printed = capsys.readouterr().out
     assert printed.isascii()
     assert "\x1b" not in printed
@@ -26,5 +26,5 @@ def test_a_document_is_lossless_and_harmless(capsys: pytest.CaptureFixture[str])
 
 def test_a_line_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Each object of a stream ends with the only line feed."""
-    jsonout.line({"a": "x\ny\u2028z"})
+    json_output.line({"a": "x\ny\u2028z"})
     assert capsys.readouterr().out == '{"a":"x\\ny\\u2028z"}\n'

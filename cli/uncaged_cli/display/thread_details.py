@@ -15,10 +15,10 @@ from uncaged_engine.threads.story import Story
 
 from .costs import spell_spent
 from .durations import clock_time
-from .opening import opening
+from .header import opening
+from .output import Piece, Styled, status, text_width
 from .plain import ending_lines, row_pieces
-from .screen import Piece, Styled, status, text_width
-from .unfolded import unfolded
+from .step_details import unfolded
 
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView

@@ -6,7 +6,7 @@ import io
 
 import pytest
 from uncaged_bundles.errors import RefusedError
-from uncaged_cli.given.consent import asker
+from uncaged_cli.inputs.consent import asker
 
 
 class Terminal(io.StringIO):
