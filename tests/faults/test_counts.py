@@ -27,7 +27,10 @@ MOST_BYTES = 300
 STEPS = 200
 FOLLOWERS = 20
 THREADS = 16
-MOST_FLUSHES = 1.15
+PATIENT_MS = 60_000
+"""The wait for a bundle's process. The default depends on how busy the machine is; `benchmarks`
+measures it.
+"""
 
 
 def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
@@ -38,6 +41,7 @@ def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
         engine.store,
         placed.bundle.hash,
         before=strace(log, calls=["fdatasync", "fsync", "sync_file_range", "msync"]),
+        slow_ms=PATIENT_MS,
     ):
         drive(engine.store, placed)
     calls = calls_of(log)
@@ -50,37 +54,27 @@ def test_one_flush_per_step(engine: Engine, tmp_path: Path) -> None:
     """After creation exactly one fdatasync for each step, one for the end, and nothing else is
     synchronised at all.
     """
-    counted: list[tuple[int, int]] = []
-    # a bundle that gets no processor for 5 ms costs a flush: then once more
-    while (STEPS + 1, 0) not in counted and len(counted) < 3:
-        number = len(counted)
-        placed = place(engine.store, COUNT, number=number, params={"n": STEPS})
-        counted.append(flushes(engine, placed, tmp_path / f"log-{number}"))
-        finish(engine, placed.thread)
-    assert counted[-1] == (STEPS + 1, 0), counted
+    placed = place(engine.store, COUNT, params={"n": STEPS})
+    assert flushes(engine, placed, tmp_path / "log") == (STEPS + 1, 0)
+    finish(engine, placed.thread)
 
 
 @pytest.mark.needs("strace")
 def test_sixteen_threads_of_a_worker_flush_once_a_step(engine: Engine, tmp_path: Path) -> None:
-    """Threads of one worker wait a few milliseconds for their bundle's process before they flush an
-    outcome by itself.
+    """Threads that wait for their turn with the bundle's process flush no outcome by itself: one
+    fdatasync for each step, and one for each end.
     """
-    counted: list[float] = []
-    # the same on a machine with no processor to spare
-    while (not counted or counted[-1] > MOST_FLUSHES) and len(counted) < 3:
-        first = len(counted) * THREADS
-        placed = [
-            place(engine.store, COUNT, number=first + number, params={"n": STEPS})
-            for number in range(THREADS)
-        ]
-        bundle, log = placed[0].bundle.hash, tmp_path / f"log-{first}"
-        with worker(engine.store, bundle, before=strace(log, calls=["fdatasync"], light=True)):
-            for one in placed:
-                client.request(engine.store, bundle, drive_message(one), start=False)
-            for one in placed:
-                finish(engine, one.thread)
-        counted.append(len(calls_of(log)) / (THREADS * STEPS))
-    assert counted[-1] <= MOST_FLUSHES, counted
+    placed = [
+        place(engine.store, COUNT, number=number, params={"n": STEPS}) for number in range(THREADS)
+    ]
+    bundle, log = placed[0].bundle.hash, tmp_path / "log"
+    traced = strace(log, calls=["fdatasync"], light=True)
+    with worker(engine.store, bundle, before=traced, slow_ms=PATIENT_MS):
+        for started in placed:
+            client.request(engine.store, bundle, drive_message(started), start=False)
+        for started in placed:
+            finish(engine, started.thread)
+    assert len(calls_of(log)) == THREADS * (STEPS + 1)
 
 
 @pytest.mark.needs("strace")

@@ -20,7 +20,7 @@ from testbed.strategies import effects as usual_effects
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.null import NullHandler
-from uncaged_engine.cells import cell
+from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.cells.session import BundleSession
 from uncaged_engine.cells.shared import Cells, start_cells
@@ -116,16 +116,15 @@ def memory() -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def cells(memory: Store) -> Iterator[Cells]:
-    found = start_cells(place(memory, FLOW, number=99).bundle, "auto", begun=None)
+    bundle = place(memory, FLOW, number=99).bundle
+    # a busy machine makes no bundle slow
+    found = start_cells(bundle, "auto", limits=CellLimits(slow_ms=PATIENT_MS), begun=None)
     yield found
     found.close()
 
 
 def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
-    """Note what reaches the journal, the bundle and the handlers; a busy machine makes no bundle
-    slow.
-    """
-    patch.setattr(cell, "SLOW_MS", PATIENT_MS)
+    """Note what reaches the journal, the bundle and the handlers."""
     write, sync, ask, perform = (
         Journal._write,
         Journal._sync,

@@ -36,16 +36,22 @@ def environment() -> Mapping[str, str]:
 
 @contextmanager
 def worker(
-    store: Store, bundle: BundleHash, *, python: Sequence[str] = WORKER, before: Sequence[str] = ()
+    store: Store,
+    bundle: BundleHash,
+    *,
+    python: Sequence[str] = WORKER,
+    before: Sequence[str] = (),
+    slow_ms: int | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run the worker of a bundle and wait until it listens, or has ended.
 
     Args:
         python: what the interpreter is to run in place of the plain worker. before: words that
-            stand before the interpreter.
+            stand before the interpreter. slow_ms: as for `CellLimits`.
     """
     ready, theirs = os.pipe()
     words = [*before, sys.executable, *python, str(store.root), bundle, str(theirs)]
+    words += [] if slow_ms is None else [str(slow_ms)]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         words, pass_fds=(theirs,), cwd=store.root, env=environment(), stdin=pipe, stdout=pipe

@@ -28,8 +28,6 @@ from .reply import BundleReply
 if TYPE_CHECKING:
     from uncaged_bundles.validation.validate import Bundle
 
-SLOW_MS = 5
-_SLOW_S = SLOW_MS / 1000
 _HEADER_BYTES = 256
 _RUNNING_WORDS = frozenset({b"effect", b"return", b"raise"})
 _WORDS = {
@@ -69,12 +67,17 @@ class _Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellLimits:
-    """Limits of one process, for all its threads together."""
+    """Limits of one process, for all its threads together.
+
+    slow_ms: how long an outcome waits for the bundle's next effect, to be flushed together with its
+    intent; a deadline shorter than that is noticed late.
+    """
 
     memory_bytes: int = 1 << 30
     cpu_s: int = 600
     answer_bytes: int = 8 << 20
     start_s: float = 20.0
+    slow_ms: int = 5
 
 
 class Cell:
@@ -84,6 +87,8 @@ class Cell:
         self.mechanism = mechanism
         self._launched = launched
         self._limits = limits
+        self._slow_ms = limits.slow_ms
+        self._slow_s = limits.slow_ms / 1000
         self._lock = threading.Lock()
         self._end_reason = ""  # empty while it lives
         self._answers = select.poll()
@@ -190,15 +195,15 @@ class Cell:
 
         Args:
             line: as the body for `ask`. deadline_s: the same.
-            on_slow: called once if the lock or the reply takes longer than five milliseconds, so
-                that the outcome is flushed meanwhile.
+            on_slow: called once if the lock or the reply takes longer than the limits' `slow_ms`,
+                so that the outcome is flushed meanwhile.
         Raises:
             CellDied: as in `ask`.
         """
         frame = b"O %d %d %b" % (slot, seq, line)
         if frame.find(b"\n") != len(frame) - 1:
             frame = frame_of("O", slot, seq, line)
-        if not self._lock.acquire(timeout=_SLOW_S):
+        if not self._lock.acquire(timeout=self._slow_s):
             on_slow()
             on_slow = _do_nothing
             self._lock.acquire()
@@ -229,10 +234,10 @@ class Cell:
             if sent < len(frame):
                 end = time.monotonic() + deadline_s
                 self._send(frame[sent:], end)
-            if not self._poll(SLOW_MS):
+            if not self._poll(self._slow_ms):
                 before = time.monotonic()
                 on_slow()
-                end = (end or before - _SLOW_S + deadline_s) + time.monotonic() - before
+                end = (end or before - self._slow_s + deadline_s) + time.monotonic() - before
                 return self._parsed(self._receive(end), _Expected("O", slot, seq))
             chunk = os.read(self._launched.answer_fd, CHUNK_BYTES)
             usual = b"%d %d effect - " % (slot, seq)

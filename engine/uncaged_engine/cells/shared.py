@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 
-def start_cells(bundle: Bundle, prefer: str, *, begun: tuple[Cell, Mechanism] | None) -> Cells:
+def start_cells(
+    bundle: Bundle, prefer: str, *, limits: CellLimits, begun: tuple[Cell, Mechanism] | None
+) -> Cells:
     """Make the pool of a worker and start the shared cell.
 
     Args:
@@ -35,13 +37,13 @@ def start_cells(bundle: Bundle, prefer: str, *, begun: tuple[Cell, Mechanism] | 
     if begun is not None and bundle.trusted:
         begun[0].close()
     elif begun is not None:
-        cells = Cells(bundle, begun[1], CellLimits(), begun=begun[0])
+        cells = Cells(bundle, begun[1], limits, begun=begun[0])
         try:
             cells.shared()
             return cells
         except SandboxUnavailable:
             cells.close()
-    cells = Cells(bundle, None if bundle.trusted else choose(prefer), CellLimits())
+    cells = Cells(bundle, None if bundle.trusted else choose(prefer), limits)
     cells.shared()
     return cells
 

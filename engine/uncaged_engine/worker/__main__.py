@@ -1,5 +1,7 @@
-"""`python -m uncaged_engine.worker STORE HASH READY_FD`: become the worker of one bundle, or leave
-at once if there is one.
+"""`python -m uncaged_engine.worker STORE HASH READY_FD [SLOW_MS]`: become the worker of one bundle,
+or leave at once if there is one.
+
+SLOW_MS replaces the default of `CellLimits.slow_ms`, where flushes are counted.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from uncaged_bundles.storage.store import Store
 from . import address
 
 if TYPE_CHECKING:
+    from ..cells.cell import CellLimits
     from .server import Begun
 
 LINGER_S = 1.0
@@ -35,7 +38,8 @@ def main(arguments: list[str]) -> int:
     """
     report = Report(int(arguments[2]))
     try:
-        return work(Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1]), report)
+        store, bundle = Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1])
+        return work(store, bundle, report, *map(int, arguments[3:]))
     except (UncagedError, OSError) as exc:
         if report.is_given:
             raise  # it had listened: a bug
@@ -45,7 +49,7 @@ def main(arguments: list[str]) -> int:
         return 1
 
 
-def work(store: Store, bundle: BundleHash, report: Report) -> int:
+def work(store: Store, bundle: BundleHash, report: Report, slow_ms: int | None = None) -> int:
     """Become the bundle's worker, if there is none, and serve until it is idle."""
     # a shell's background job ignores it, and children would inherit that
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -62,7 +66,11 @@ def work(store: Store, bundle: BundleHash, report: Report) -> int:
     allow_files()
     # modules are no garbage, and looking for some takes a tenth of the time of importing them
     gc.disable()
-    begun = begin_cell(store, bundle)
+    # not at the top: a second worker of the bundle leaves without it
+    from ..cells.cell import CellLimits
+
+    limits = CellLimits() if slow_ms is None else CellLimits(slow_ms=slow_ms)
+    begun = begin_cell(store, bundle, limits)
     if any(store.lent.glob("*.json")):
         from uncaged_engine.sandbox.lending import give_back_all  # only after a crash
 
@@ -77,6 +85,7 @@ def work(store: Store, bundle: BundleHash, report: Report) -> int:
         bundle=bundle,
         linger_s=LINGER_S,
         clock_ms=lambda: time.time_ns() // 1_000_000,
+        limits=limits,
         begun=begun,
         release=lambda: fcntl.flock(lock, fcntl.LOCK_UN),
     )
@@ -120,11 +129,11 @@ def allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
 
 
-def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
+def begin_cell(store: Store, bundle: BundleHash, limits: CellLimits) -> Begun | None:
     """Start a sandbox process for an untrusted bundle; an error is ignored here, and the first
     request for a thread meets it again.
     """
-    from ..cells.cell import Cell, CellLimits
+    from ..cells.cell import Cell
     from ..sandbox.mechanism import assume
     from ..settings.loading import load
 
@@ -132,9 +141,7 @@ def begin_cell(store: Store, bundle: BundleHash) -> Begun | None:
         if b"trusted" in store.bundle_path(bundle).read_bytes():
             return None
         mechanism = assume(load(store).sandbox)
-        return (
-            None if mechanism is None else (Cell.spawn(mechanism, limits=CellLimits()), mechanism)
-        )
+        return None if mechanism is None else (Cell.spawn(mechanism, limits=limits), mechanism)
     except (UncagedError, OSError):
         return None
 

@@ -35,7 +35,7 @@ from uncaged_bundles.errors import (
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
 from uncaged_bundles.storage.store import Store
 
-from ..cells.cell import Cell
+from ..cells.cell import Cell, CellLimits
 from ..cells.shared import start_cells
 from ..effect_kinds import KNOWN
 from ..journal.journal import Journal
@@ -64,16 +64,18 @@ class Server:
         bundle: BundleHash,
         linger_s: float,
         clock_ms: Callable[[], int],
+        limits: CellLimits,
         begun: Begun | None,
         release: Callable[[], None],
     ) -> None:
-        """Args: begun: a sandbox process that is starting already. release: gives the worker lock
-        back.
+        """Args: limits: of each sandbox process. begun: one that is starting already. release:
+        gives the worker lock back.
         """
         self._store = store
         self._hash = bundle
         self._linger_s = linger_s
         self._clock_ms = clock_ms
+        self._limits = limits
         self._begun = begun
         self._hub = Hub()
         self._drivers: dict[ThreadId, Driver] = {}
@@ -360,7 +362,7 @@ class Server:
         if self._around is None:
             bundle = self._store.load_bundle(self._hash, KNOWN)
             begun, self._begun = self._begun, None
-            cells = start_cells(bundle, load(self._store).sandbox, begun=begun)
+            cells = start_cells(bundle, load(self._store).sandbox, limits=self._limits, begun=begun)
             self._around = WorkerContext(
                 store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish
             )

@@ -32,7 +32,7 @@ def test_a_cell_that_was_begun_is_the_shared_one() -> None:
     """It gets the bundle that it was started for, and no second process is started."""
     mechanism = choose()
     cell = Cell.spawn(mechanism, limits=CellLimits())
-    cells = start_cells(unchecked(YIELDS), "auto", begun=(cell, mechanism))
+    cells = start_cells(unchecked(YIELDS), "auto", limits=CellLimits(), begun=(cell, mechanism))
     try:
         assert cells.shared() is cell
         assert begin(cell).word == "effect"
@@ -61,7 +61,12 @@ def test_a_sandbox_that_was_assumed_in_vain_is_replaced(program: str, tmp_path: 
         cell = Cell.spawn(assumed, limits=CellLimits())
     except SandboxUnavailable:  # it was gone before its first bytes were written
         cell = None
-    cells = start_cells(unchecked(YIELDS), "auto", begun=None if cell is None else (cell, assumed))
+    cells = start_cells(
+        unchecked(YIELDS),
+        "auto",
+        limits=CellLimits(),
+        begun=None if cell is None else (cell, assumed),
+    )
     try:
         assert cells.shared() is not cell
         assert cell is None or not cell.alive
@@ -75,7 +80,9 @@ def test_a_trusted_bundle_does_not_get_the_cell_that_was_begun() -> None:
     """It has no sandbox, and the process that was started in vain is gone."""
     mechanism = choose()
     cell = Cell.spawn(mechanism, limits=CellLimits())
-    cells = start_cells(unchecked(YIELDS, trusted=True), "auto", begun=(cell, mechanism))
+    cells = start_cells(
+        unchecked(YIELDS, trusted=True), "auto", limits=CellLimits(), begun=(cell, mechanism)
+    )
     try:
         assert cells.shared().mechanism == "none"
         assert not cell.alive

@@ -14,6 +14,7 @@ from testbed.journals import NOW_MS, records_of
 from testbed.moments import just_after, just_before
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.shared import start_cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.journal import Journal
@@ -33,7 +34,7 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
 
     def take(*plan: object) -> tuple[Placed, Driver]:
         placed = place(store, PLANNED, params={"plan": list(plan)})
-        cells = start_cells(placed.bundle, "auto", begun=None)
+        cells = start_cells(placed.bundle, "auto", limits=CellLimits(), begun=None)
         worker = WorkerContext(
             store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None
         )
