@@ -15,7 +15,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import lines, lock
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.worker import client
 
 from .cputime import Profile, ends_of_steps, family, take_sample
@@ -105,9 +105,9 @@ class Laboratory:
             for _ in events or ():
                 pass
 
-    def journal(self, thread: ThreadId) -> Journal:
+    def journal(self, thread: ThreadId) -> JournalFile:
         bundle, thread, path = self.engine.store.locate_thread(thread)
-        return Journal.open(path, bundle, thread)
+        return JournalFile.open(path, bundle, thread)
 
     def close(self) -> None:
         """End what still runs; nobody needs it."""

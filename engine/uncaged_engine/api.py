@@ -28,7 +28,7 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 from .door.preparing import RunOptions
 from .effect_kinds import KNOWN
 from .journal import archive, lines
-from .journal.journal import Journal, create
+from .journal.file import JournalFile, create
 from .journal.origin import ThreadOrigin, unbound
 from .sandbox.mechanism import choose
 from .settings.config import Config
@@ -328,7 +328,7 @@ class Engine:
         if found.unbound:
             raise RefusedError(unbound(thread))
         value = check_answer(found.records, value)
-        journal = Journal.open(path, bundle_hash, thread)
+        journal = JournalFile.open(path, bundle_hash, thread)
         try:
             require_still(journal, self.store, bundle_hash, thread, "answer")
             # somebody answered, and it asks something else by now

@@ -27,7 +27,7 @@ from uncaged_engine.cells.shared import Cells, start_cells
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.settings.loading import load
 from uncaged_engine.steps.driver import Driver
 from uncaged_engine.steps.fast_lane import FastLane
@@ -126,17 +126,17 @@ def cells(memory: Store) -> Iterator[Cells]:
 def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
     """Note what reaches the journal, the bundle and the handlers."""
     write, sync, ask, perform = (
-        Journal._write,
-        Journal._sync,
+        JournalFile._write,
+        JournalFile._sync,
         BundleSession.ask,
         NullHandler.perform,
     )
 
-    def writing(self: Journal, body: bytes) -> bytes:
+    def writing(self: JournalFile, body: bytes) -> bytes:
         recorder.note("write", body)
         return write(self, body)
 
-    def syncing(self: Journal) -> int:
+    def syncing(self: JournalFile) -> int:
         recorder.note("flush")
         return sync(self)
 
@@ -164,8 +164,8 @@ def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
         recorder.note_and_act("performed", outcome)
         return outcome
 
-    patch.setattr(Journal, "_write", writing)
-    patch.setattr(Journal, "_sync", syncing)
+    patch.setattr(JournalFile, "_write", writing)
+    patch.setattr(JournalFile, "_sync", syncing)
     patch.setattr(BundleSession, "ask", asking)
     patch.setattr(NullHandler, "perform", performing)
 
@@ -185,7 +185,7 @@ def drive(
     def publish(_thread: object, event: Mapping[str, object]) -> None:
         recorder.note("publish", dict(event))
 
-    journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
+    journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
     worker = WorkerContext(store=store, cells=cells, clock_ms=clock_ms, publish=publish)
     driver = Driver(
         thread=placed.thread,

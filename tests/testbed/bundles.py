@@ -13,7 +13,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.journal import create
+from uncaged_engine.journal.file import create
 
 from .journals import NOW_MS, Script, start_fields
 

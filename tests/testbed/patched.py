@@ -22,7 +22,7 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_effects import null, script
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Outcome
-from uncaged_engine.journal import journal, lock
+from uncaged_engine.journal import file, lock
 from uncaged_engine.sandbox import script_start
 from uncaged_engine.state.undecided import Doubt
 from uncaged_engine.steps import commands, fast_lane, loop
@@ -89,14 +89,14 @@ def no_ask() -> None:
 
 def flush_each_line() -> None:
     """No flush covers two lines."""
-    append = journal.Journal.append
+    append = file.JournalFile.append
 
-    def flushing(self: journal.Journal, body: bytes, *, flush: bool = False) -> bytes:  # noqa: ARG001 - the method's signature
+    def flushing(self: file.JournalFile, body: bytes, *, flush: bool = False) -> bytes:  # noqa: ARG001 - the method's signature
         line = append(self, body)
         self.flush()
         return line
 
-    journal.Journal.append = flushing  # type: ignore[method-assign]
+    file.JournalFile.append = flushing  # type: ignore[method-assign]
 
 
 def clock_back() -> None:

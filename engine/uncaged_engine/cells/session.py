@@ -18,8 +18,8 @@ from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
 
 from ..journal.blobs import Blobs
+from ..journal.file import JournalFile
 from ..journal.infolog import InfoLog
-from ..journal.journal import Journal
 from ..journal.recover import History
 from .cell import Cell, CellDied
 from .replay import Replay, replay_timeout_s
@@ -45,7 +45,7 @@ class BundleSession:
         *,
         cells: Cells,
         slot: int,
-        journal: Journal,
+        journal: JournalFile,
         thread: ThreadId,
         start: Mapping[str, Any],
         blobs: Blobs,

@@ -37,8 +37,8 @@ from ..door.effects import Cancel, Rule
 from ..door.outcomes import Outcome
 from ..journal import lines
 from ..journal.blobs import Blobs
+from ..journal.file import JournalBusy, JournalFile
 from ..journal.infolog import InfoLog
-from ..journal.journal import Journal, JournalBusy
 from ..journal.origin import ThreadOrigin, start_of, unbound
 from ..journal.recover import LIMITS, History, extend
 from ..settings.config import Config
@@ -61,7 +61,7 @@ class Driver:
         *,
         thread: ThreadId,
         slot: int,
-        journal: Journal,
+        journal: JournalFile,
         request: Request,
         config: Config,
         worker: WorkerContext,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..journal import lines
 from ..journal.blobs import Blobs
-from ..journal.journal import Journal
+from ..journal.file import JournalFile
 from ..journal.origin import ThreadOrigin
 from ..state.observe import parse_records
 
@@ -16,7 +16,7 @@ from ..state.observe import parse_records
 class FinishedSteps:
     """Finished steps of a journal whose lock this process holds, so that only its end changes."""
 
-    def __init__(self, journal: Journal, blobs: Blobs) -> None:
+    def __init__(self, journal: JournalFile, blobs: Blobs) -> None:
         self._journal = journal
         self._blobs = blobs
         self._records: list[dict[str, Any]] = []

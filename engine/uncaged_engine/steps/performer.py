@@ -30,7 +30,7 @@ from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..effect_kinds import handler_for
 from ..journal import lines
 from ..journal.blobs import Blobs
-from ..journal.journal import Journal, JournalBroken
+from ..journal.file import JournalBroken, JournalFile
 from ..journal.recover import History
 from ..processes import shortage
 from ..settings.config import Config
@@ -132,7 +132,7 @@ class Performer:
         bundle: Bundle,
         config: Config,
         thread: ThreadId,
-        journal: Journal,
+        journal: JournalFile,
         start: Mapping[str, Any],
         environment: Mapping[str, str],
         directory: Path,

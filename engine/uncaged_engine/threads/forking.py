@@ -16,7 +16,7 @@ from uncaged_bundles.storage.store import Store
 from ..door.preparing import NewThread, RunOptions
 from ..journal import chain, durable
 from ..journal.blobs import Blobs
-from ..journal.journal import create
+from ..journal.file import create
 from ..journal.origin import USED, ThreadOrigin
 from ..journal.recover import recover
 from ..settings.config import Config

@@ -14,7 +14,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 
 from ..journal import lines
-from ..journal.journal import Journal, JournalBusy
+from ..journal.file import JournalBusy, JournalFile
 from ..state import states
 from ..state.observe import ThreadSummary, facts_of, summarise
 from ..worker import client
@@ -85,7 +85,7 @@ def require(summary: ThreadSummary, event: states.Event) -> None:
 
 
 def require_still(
-    journal: Journal, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
+    journal: JournalFile, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
 ) -> None:
     """Refuse the same, once no other process can change it."""
     state = states.status(facts_of(journal.history, store, bundle), locked=False)
@@ -95,7 +95,7 @@ def require_still(
 
 def _ask_or_take(
     store: Store, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event
-) -> Journal | None:
+) -> JournalFile | None:
     """Return None if the thread's worker did it; else the journal, locked."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
@@ -106,7 +106,7 @@ def _ask_or_take(
             ):
                 return None
         try:
-            return Journal.open(path, bundle, thread)
+            return JournalFile.open(path, bundle, thread)
         except JournalBusy:
             if time.monotonic() >= deadline:
                 raise

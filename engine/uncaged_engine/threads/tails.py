@@ -14,7 +14,7 @@ from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
 from ..journal import archive, trouble
-from ..journal.journal import Journal, JournalBusy
+from ..journal.file import JournalBusy, JournalFile
 
 
 def settle(path: Path, bundle: BundleHash, thread: ThreadId) -> bool:
@@ -27,7 +27,7 @@ def settle(path: Path, bundle: BundleHash, thread: ThreadId) -> bool:
     if found is None or found.on_disk is None:
         return False
     with suppress(JournalBusy):  # its new owner does it
-        Journal.open(path, bundle, thread).close()
+        JournalFile.open(path, bundle, thread).close()
     return True
 
 
@@ -45,7 +45,7 @@ def cut(path: Path, bundle: BundleHash, thread: ThreadId) -> Path | None:
     plain = archive.restore(path) if is_archived else path
     # crash here: it is no longer archived, and otherwise as it was
     try:
-        journal = Journal.open(plain, bundle, thread)
+        journal = JournalFile.open(plain, bundle, thread)
     except (JournalBusy, DamagedError):
         return None
     try:

@@ -38,7 +38,7 @@ from uncaged_bundles.storage.store import Store
 from ..cells.cell import Cell, CellLimits
 from ..cells.shared import start_cells
 from ..effect_kinds import KNOWN
-from ..journal.journal import Journal
+from ..journal.file import JournalFile
 from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
 from ..state.states import refusal
@@ -279,7 +279,7 @@ class Server:
                 raise RefusedError(refusal("running", "resume", thread))
             _send(connection, {"ok": True, "already": True})
             return
-        journal = Journal.open(self._store.data_path(self._hash, thread), self._hash, thread)
+        journal = JournalFile.open(self._store.data_path(self._hash, thread), self._hash, thread)
         request = Request(
             environment=dict(message.get("environment") or {}),
             directory=Path(str(message.get("directory") or "/")),

@@ -19,8 +19,8 @@ from uncaged_engine.cells.session import BundleSession
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.file import JournalFile, create
 from uncaged_engine.journal.infolog import InfoLog
-from uncaged_engine.journal.journal import Journal, create
 from uncaged_engine.sandbox.mechanism import choose
 
 SOURCE = """
@@ -55,7 +55,7 @@ class Flow:
         path = directory / bundle / f"{self.thread}.data.jsonl"
         start = start_fields(bundle, self.thread, params={"word": word})
         create(path, lines.start(start, NOW_MS), bundle, self.thread)
-        self.journal = Journal.open(path, bundle, self.thread)
+        self.journal = JournalFile.open(path, bundle, self.thread)
         blobs = Blobs(directory)
         self.session = BundleSession(
             cells=cells,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from testbed.journals import BUNDLE, THREAD, Script
 from uncaged_engine.journal import archive, durable, trouble
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.recover import flushed_at_least
 from uncaged_engine.journal.trouble import Trouble
 
@@ -54,7 +54,7 @@ def test_the_next_owner_settles_what_was_in_doubt(path: Path) -> None:
     gone.
     """
     trouble.write(path, Trouble(message="the flush failed", on_disk=size_of(5)))
-    Journal.open(path, BUNDLE, THREAD).close()
+    JournalFile.open(path, BUNDLE, THREAD).close()
     assert path.read_bytes() == SCRIPT.data
     assert durable.read(path) == durable.Durable(data=SCRIPT.data, trouble=None)
 

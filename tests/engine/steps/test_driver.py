@@ -17,7 +17,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.shared import start_cells
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import summarise
 from uncaged_engine.steps.driver import Driver
@@ -38,7 +38,7 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
         worker = WorkerContext(
             store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None
         )
-        journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
+        journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
         driver = Driver(
             thread=placed.thread,
             slot=1,
@@ -118,12 +118,12 @@ def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(
     """Whoever started it, or answered it, was slower than whoever paused it."""
     placed, first = begin({"null": {"value": 1}})
     first.close()
-    with closing(Journal.open(placed.path, placed.bundle.hash, placed.thread)) as journal:
+    with closing(JournalFile.open(placed.path, placed.bundle.hash, placed.thread)) as journal:
         journal.append(lines.control("pause", {}, NOW_MS))
     again = Driver(
         thread=placed.thread,
         slot=2,
-        journal=Journal.open(placed.path, placed.bundle.hash, placed.thread),
+        journal=JournalFile.open(placed.path, placed.bundle.hash, placed.thread),
         request=Request(),
         config=load(store),
         worker=first._worker,

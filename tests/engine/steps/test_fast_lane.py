@@ -15,7 +15,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.door.outcomes import Answer, Outcome
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.steps.commands import Perform, StepProgress
 from uncaged_engine.steps.fast_lane import FastLane
 
@@ -35,13 +35,13 @@ class Session:
 
 
 @pytest.fixture
-def journal(store: Store) -> Iterator[Journal]:
+def journal(store: Store) -> Iterator[JournalFile]:
     placed = place(store)
-    with closing(Journal.open(placed.path, placed.bundle.hash, placed.thread)) as journal:
+    with closing(JournalFile.open(placed.path, placed.bundle.hash, placed.thread)) as journal:
         yield journal
 
 
-def lane_of(journal: Journal, session: Session, performed: list[Perform]) -> FastLane:
+def lane_of(journal: JournalFile, session: Session, performed: list[Perform]) -> FastLane:
     def perform(command: Perform) -> Outcome:
         performed.append(command)
         return Answer(fields={"outcome": command.seq})
@@ -51,7 +51,7 @@ def lane_of(journal: Journal, session: Session, performed: list[Perform]) -> Fas
     )
 
 
-def test_ordinary_steps_are_finished_one_after_the_other(journal: Journal) -> None:
+def test_ordinary_steps_are_finished_one_after_the_other(journal: JournalFile) -> None:
     """The lane goes on until the bundle returns, and says how far it came."""
     performed: list[Perform] = []
     session = Session(
@@ -92,7 +92,7 @@ def test_ordinary_steps_are_finished_one_after_the_other(journal: Journal) -> No
     ],
 )
 def test_what_a_process_should_not_have_sent_is_left_to_the_loop(
-    journal: Journal, raw: bytes
+    journal: JournalFile, raw: bytes
 ) -> None:
     """Anything but one canonical effect, and every effect that counts as a round: nothing is
     written, nothing performed.

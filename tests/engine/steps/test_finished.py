@@ -10,7 +10,7 @@ from testbed.journals import NOW_MS
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.blobs import Blobs
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.steps.finished import FinishedSteps
 
 
@@ -25,21 +25,23 @@ class Counted(Blobs):
 
 
 @pytest.fixture
-def journal(store: Store) -> Iterator[Journal]:
+def journal(store: Store) -> Iterator[JournalFile]:
     placed: Placed = place(store)
-    journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
+    journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
     yield journal
     journal.close()
 
 
-def write(journal: Journal, seq: int, fields: dict[str, object]) -> None:
+def write(journal: JournalFile, seq: int, fields: dict[str, object]) -> None:
     journal.append(lines.intent(seq, b'{"null":{}}', NOW_MS))
     journal.append(lines.step(seq, {"sub": 0, "outcome": "part"}, NOW_MS))
     journal.append(lines.attempt(seq, 2, {"because": "retry"}, NOW_MS))
     journal.append(lines.step(seq, fields, NOW_MS))
 
 
-def test_all_finished_steps_come_in_order_and_nothing_else(store: Store, journal: Journal) -> None:
+def test_all_finished_steps_come_in_order_and_nothing_else(
+    store: Store, journal: JournalFile
+) -> None:
     """Intents, attempts, sub-steps and controls are none; what was written since the last question
     is there.
     """
@@ -54,7 +56,7 @@ def test_all_finished_steps_come_in_order_and_nothing_else(store: Store, journal
     assert [record["seq"] for record in steps.records()] == [1, 2]
 
 
-def test_a_step_is_read_once(store: Store, journal: Journal) -> None:
+def test_a_step_is_read_once(store: Store, journal: JournalFile) -> None:
     """However long a thread is, a question costs what is new; a text in a blob is fetched once,
     too.
     """
@@ -68,7 +70,7 @@ def test_a_step_is_read_once(store: Store, journal: Journal) -> None:
     assert blobs.asked == 1
 
 
-def test_a_half_written_line_is_no_step_yet(store: Store, journal: Journal) -> None:
+def test_a_half_written_line_is_no_step_yet(store: Store, journal: JournalFile) -> None:
     """It is read whole, or not at all; and the next question begins where it begins."""
     steps = FinishedSteps(journal, Blobs(store.blobs))
     write(journal, 1, {"outcome": 1})

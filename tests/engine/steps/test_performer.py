@@ -13,7 +13,7 @@ from uncaged_engine.costs.spending import Spending
 from uncaged_engine.door.effects import Cancel
 from uncaged_engine.door.outcomes import Answer, Failure, Void, Wait
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.usage import NOTHING
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import view
@@ -27,14 +27,14 @@ def placed(store: Store) -> Placed:
 
 
 @pytest.fixture
-def journal(placed: Placed) -> Iterator[Journal]:
-    journal = Journal.open(placed.path, placed.bundle.hash, placed.thread)
+def journal(placed: Placed) -> Iterator[JournalFile]:
+    journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
     yield journal
     journal.close()
 
 
 @pytest.fixture
-def performer(store: Store, placed: Placed, journal: Journal) -> Performer:
+def performer(store: Store, placed: Placed, journal: JournalFile) -> Performer:
     journal.append(lines.intent(1, b'{"null":{}}', NOW_MS))
     cancel = Cancel()
     return Performer(
@@ -88,7 +88,7 @@ def test_a_retry_is_an_attempt_line_before_it_happens(performer: Performer, plac
 
 
 def test_a_large_attempt_stands_in_a_blob(
-    performer: Performer, store: Store, placed: Placed, journal: Journal
+    performer: Performer, store: Store, placed: Placed, journal: JournalFile
 ) -> None:
     """What an agent answered that has to be repaired may be megabytes; its line is short, and
     readers see the whole.
@@ -148,7 +148,7 @@ def test_without_a_retry_nothing_is_tried_again() -> None:
 
 
 def test_a_sub_step_is_on_disk_when_its_outcome_is_known(
-    performer: Performer, placed: Placed, journal: Journal
+    performer: Performer, placed: Placed, journal: JournalFile
 ) -> None:
     """One line and one flush for each effect inside an `all`; what the policy lacks is refused
     there too.
@@ -165,7 +165,7 @@ def test_a_sub_step_is_on_disk_when_its_outcome_is_known(
 
 
 def test_what_an_earlier_owner_finished_inside_an_effect_is_not_performed_again(
-    performer: Performer, placed: Placed, journal: Journal
+    performer: Performer, placed: Placed, journal: JournalFile
 ) -> None:
     """Sub-steps that have a line are taken from there; the others are performed."""
     journal.append(lines.step(1, {"sub": 1, "outcome": "from before"}, NOW_MS))

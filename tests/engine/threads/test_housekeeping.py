@@ -20,7 +20,7 @@ from uncaged_cli import main
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import archive, lines, lock
 from uncaged_engine.journal.blobs import Blobs
-from uncaged_engine.journal.journal import Journal, JournalBusy
+from uncaged_engine.journal.file import JournalBusy, JournalFile
 from uncaged_engine.state.observe import summarise
 from uncaged_engine.threads import housekeeping, parcel, removal
 from uncaged_engine.threads.housekeeping import YOUNG_BLOB_S, archive_threads, prune
@@ -35,8 +35,8 @@ def killed(store: Store) -> Placed:
     return place_script(store, bundle, script_of(bundle).done(1).intent(2).void(2).end("killed"))
 
 
-def opened(placed: Placed) -> Journal:
-    return Journal.open(placed.path, placed.bundle.hash, placed.thread)
+def opened(placed: Placed) -> JournalFile:
+    return JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
 
 
 class Directory:
@@ -59,7 +59,7 @@ def test_a_thread_that_is_resumed_just_now_is_not_archived(
     """Its worker would write into a file that has no name any more; whoever comes first wins, and
     the other hears of it.
     """
-    journals: list[Journal] = []
+    journals: list[JournalFile] = []
     just_before(monkeypatch, lock, "taken", lambda: journals.append(opened(killed)))
     with pytest.raises(RefusedError, match="in use by another process"):
         archive_threads(engine, [killed.thread])

@@ -22,7 +22,7 @@ from uncaged_bundles.storage.store import HOME_VARIABLE, Store
 from uncaged_cli import main
 from uncaged_engine.api import Engine, ThreadSummary
 from uncaged_engine.journal import archive, lines, lock, trouble
-from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.trouble import Trouble
 from uncaged_engine.state import index, observe
 from uncaged_engine.threads import listing, names
@@ -555,7 +555,7 @@ def test_a_journal_that_was_taken_up_again_meanwhile_is_not_released(engine: Eng
     kept = index.noted(store)
     assert kept is not None
     assert set(kept.taken_up) == {place_of}
-    journal = Journal.open(placed.path, bundle.hash, placed.thread)
+    journal = JournalFile.open(placed.path, bundle.hash, placed.thread)
     try:
         assert names.locked_journals(store) == [place_of]
         assert [one.status for one in engine.running()] == [], (

@@ -39,7 +39,7 @@ class JournalBusy(RefusedError):
     """Another process holds the journal's lock."""
 
 
-class Journal:
+class JournalFile:
     """An open, locked journal. `history` is what it held when it was opened."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Journal:
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, path: Path, bundle: BundleHash, thread: ThreadId) -> Journal:
+    def open(cls, path: Path, bundle: BundleHash, thread: ThreadId) -> JournalFile:
         """Lock the journal, read it, and cut a torn tail.
 
         Raises:

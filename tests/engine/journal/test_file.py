@@ -11,7 +11,7 @@ from testbed.journals import BUNDLE, NOW_MS, THREAD, Script, start_fields
 from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.journal import lines, lock
-from uncaged_engine.journal.journal import Journal, JournalBroken, JournalBusy, create
+from uncaged_engine.journal.file import JournalBroken, JournalBusy, JournalFile, create
 from uncaged_engine.journal.recover import recover
 
 
@@ -24,8 +24,8 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def opened(path: Path) -> Journal:
-    return Journal.open(path, BUNDLE, THREAD)
+def opened(path: Path) -> JournalFile:
+    return JournalFile.open(path, BUNDLE, THREAD)
 
 
 def descriptor_of(path: Path) -> int:
