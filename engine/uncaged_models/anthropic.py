@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from uncaged_engine.services.network import RequestCancelled, WebProblem
+
 from .client import ModelReply, ModelRequest, OnPiece, Stop, ToolDescription, Usage
 from .connection import ModelConnection
 from .conversation import ChatTurn, Part, Raw, Text, ToolResult, ToolUse, clean
@@ -80,20 +82,9 @@ class AnthropicClient:
         except anthropic.APIStatusError as exc:
             raise self._refused(exc) from None  # its chain holds the request with the key
         except anthropic.APIConnectionError as exc:
-            cause = exc.__cause__
-            if isinstance(
-                cause,
-                httpx2.ConnectError
-                | httpx2.ConnectTimeout
-                | httpx2.ProxyError
-                | httpx2.UnsupportedProtocol,
-            ):
-                raise self._endpoint.unreachable(cause) from None
-            raise ReplyBroken(f"{self._endpoint.url} gave no answer: {cause or exc}") from None
-        except (httpx2.TransportError, httpx2.StreamError) as exc:
-            raise ReplyBroken(
-                f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage
-            ) from None
+            raise self._endpoint.lost(exc.__cause__ or exc) from None
+        except (WebProblem, RequestCancelled, httpx2.HTTPError, httpx2.StreamError) as exc:
+            raise self._endpoint.lost(exc, draft.usage) from None
         except (ValueError, LookupError, TypeError, AttributeError) as exc:
             raise ReplyBroken(
                 f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage

@@ -5,11 +5,12 @@ give up.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_engine.services.network import BrokenReply, NoReply, ProxyRefused, WebProblem
 
 from .client import Usage
 
@@ -111,34 +112,33 @@ class Endpoint:
                 remedy=f"fix baseUrl in {self.config}",
             )
 
-    def unreachable(self, error: BaseException) -> EnvironmentLacks:
-        """Return the error for a request without a connection.
+    def lost(self, error: BaseException, usage: Usage | None = None) -> Exception:
+        """Return the error for a request that failed on the network. usage: until then."""
+        match error:
+            case ProxyRefused():
+                return EnvironmentLacks(
+                    f"the proxy for {self.url} refuses it ({error.reason})",
+                    remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY",
+                )
+            case NoReply():
+                return ReplyBroken(f"{self.url} gave no answer: {error.reason}", usage=usage)
+            case BrokenReply():
+                return ReplyBroken(
+                    f"the answer of {self.url} broke off: {error.reason}", usage=usage
+                )
+            case WebProblem(kind="tls"):
+                return EnvironmentLacks(
+                    f"there is no secure connection with {self.url} ({error})",
+                    remedy=f"fix baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority",
+                )
+            case WebProblem(kind="dns" | "connect"):
+                return self.unreachable(error)
+            case _:
+                return ReplyBroken(f"the answer of {self.url} broke off: {error}", usage=usage)
 
-        A refused certificate and a refusing proxy count as reached.
-        """
-        words = str(error) or type(error).__name__
-        # neither library is imported yet if no request was sent
-        kinds = [type(cause).__name__ for cause in causes_of(error)]
-        if any(kind.startswith("SSL") for kind in kinds):
-            remedy = (
-                f"fix baseUrl in {self.config}, or set SSL_CERT_FILE to its certificate authority"
-            )
-            return EnvironmentLacks(
-                f"there is no secure connection with {self.url} ({words})", remedy=remedy
-            )
-        if "ProxyError" in kinds:
-            return EnvironmentLacks(
-                f"the proxy for {self.url} refuses it ({words})",
-                remedy="set HTTPS_PROXY, HTTP_PROXY or NO_PROXY",
-            )
+    def unreachable(self, error: WebProblem) -> EnvironmentLacks:
+        """Return the error for a server that no connection can be made to."""
         return EnvironmentLacks(
-            f"{self.url} cannot be reached ({words})",
+            f"{self.url} cannot be reached ({error})",
             remedy=f"start it, or fix baseUrl in {self.config}",
         )
-
-
-def causes_of(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes, the innermost last."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

@@ -11,10 +11,8 @@ Rule 4: a final result is the answer, word for word, without a further request.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Timer
 from typing import Any, Protocol
 
 from uncaged_engine.door.effects import Cancel
@@ -136,7 +134,7 @@ class ToolLoop:
         self._listener = Listener(progress, self.meter)
         self._retries = RetryPolicy(
             wait=self._wait,
-            is_cut=lambda: connection.is_cut,
+            is_over=lambda: connection.is_over,
             spent=self._count_cut,
             left_s=self._left_s,
             progress=progress,
@@ -149,7 +147,8 @@ class ToolLoop:
             ModelFailed: refusal, timeout, or no end. ConversationCancelled: killed.
                 EnvironmentLacks: the model is unavailable.
         """
-        with self._watched():
+        deadline_s = self.meter.begin_s + self._bounds.seconds
+        with self._cancel.on_request(self._connection.begin(deadline_s)):
             try:
                 return self._to_the_end()
             except ConversationCancelled:
@@ -232,7 +231,7 @@ class ToolLoop:
         """
         results: list[ToolResult] = []
         for call in reply.calls:
-            if self._cancel.requested or self._connection.is_cut:
+            if self._cancel.requested or self._connection.is_over:
                 raise ConversationCancelled
             self._progress({**self._tools.shown(call), "usage": self.meter.document()})
             cut_off = reply.stop == "length" and call is reply.calls[-1] and not _whole(call)
@@ -252,18 +251,6 @@ class ToolLoop:
             )
         self.ended_by_tool = final is not None
         return final
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Cut the connection on cancellation and at the time limit."""
-        timer = Timer(max(0.0, self._left_s()), self._connection.cut)
-        timer.daemon = True
-        timer.start()
-        try:
-            with self._cancel.on_request(self._connection.cut):
-                yield
-        finally:
-            timer.cancel()
 
     def _left_s(self) -> float:
         return self.meter.begin_s + self._bounds.seconds - time.monotonic()

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from uncaged_engine.services.network import RequestCancelled, WebProblem
+
 from .anthropic import retry_after_s
 from .client import ModelReply, ModelRequest, OnPiece, Stop, Usage
 from .connection import ModelConnection
@@ -52,17 +54,8 @@ class OpenAIClient:
                         draft.done = True
                         break
                     self._take(draft, event.data, on_piece)
-        except (
-            httpx2.ConnectError,
-            httpx2.ConnectTimeout,
-            httpx2.ProxyError,
-            httpx2.UnsupportedProtocol,
-        ) as exc:
-            raise self._endpoint.unreachable(exc) from None
-        except (httpx2.TransportError, httpx2.StreamError) as exc:
-            raise ReplyBroken(
-                f"the answer of {self._endpoint.url} broke off: {exc}", usage=draft.usage
-            ) from None
+        except (WebProblem, RequestCancelled, httpx2.HTTPError, httpx2.StreamError) as exc:
+            raise self._endpoint.lost(exc, draft.usage) from None
         except (LookupError, TypeError, AttributeError) as exc:
             raise ReplyBroken(
                 f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage

@@ -67,13 +67,13 @@ def outage(words: str, tries: int) -> EnvironmentLacks:
 class RetryPolicy:
     """Retry policy of one conversation.
 
-    wait(s): True when a kill ended it. is_cut: whether the connection was cut on purpose. spent:
+    wait(s): True when a kill ended it. is_over: whether the connection was cut on purpose. spent:
     counts the usage of a failed attempt.
     left_s: the rest of the time limit.
     """
 
     wait: Callable[[float], bool]
-    is_cut: Callable[[], bool]
+    is_over: Callable[[], bool]
     spent: Callable[[Usage], None]
     left_s: Callable[[], float]
     progress: Callable[[Mapping[str, object]], None]
@@ -95,10 +95,10 @@ class RetryPolicy:
                 self.spent(exc.usage)
                 words, asked_s = str(exc), None
             except EnvironmentLacks:
-                if self.is_cut():  # during the connect
+                if self.is_over():  # during the connect
                     raise ConversationCancelled from None
                 raise
-            if self.is_cut():
+            if self.is_over():
                 raise ConversationCancelled
             tries += 1
             pause_s = pause_after(tries) if asked_s is None else asked_s

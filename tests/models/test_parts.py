@@ -11,7 +11,6 @@ import pytest
 from testbed.modelserver import Turn, calls, says, serving
 from testbed.talks import Notebook, talking
 from uncaged_bundles.errors import UsageError
-from uncaged_engine.network.proxies import proxy_for
 from uncaged_models.anthropic import retry_after_s
 from uncaged_models.client import Usage
 from uncaged_models.conversation import (
@@ -100,26 +99,6 @@ def test_settings_leave_nothing_open() -> None:
         ).url
         == "http://own/v1"
     )
-
-
-@pytest.mark.parametrize(
-    ("environment", "proxy"),
-    [
-        ({}, None),
-        ({"HTTPS_PROXY": "http://p:1"}, "http://p:1"),
-        ({"https_proxy": "http://low:1", "HTTPS_PROXY": "http://p:1"}, "http://low:1"),
-        ({"HTTP_PROXY": "http://p:1"}, None),
-        ({"ALL_PROXY": "http://all:1"}, "http://all:1"),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "example.org"}, None),
-        ({"HTTPS_PROXY": "http://p:1", "no_proxy": "*"}, None),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "other.org"}, "http://p:1"),
-    ],
-)
-def test_the_proxy_is_the_one_that_the_caller_names(
-    environment: dict[str, str], proxy: str | None
-) -> None:
-    """By scheme, then for all; the lower-case name wins; an excepted host needs none."""
-    assert proxy_for("https://api.example.org/v1", environment) == proxy
 
 
 def test_a_pause_is_in_seconds_or_in_thousandths() -> None:

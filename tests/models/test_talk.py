@@ -487,3 +487,23 @@ def test_a_request_goes_through_the_callers_proxy(wire: Wire) -> None:
             pytest.raises(EnvironmentLacks),
         ):
             sight.talk.answer()
+
+
+def test_a_proxy_that_is_no_http_proxy_is_a_lack(wire: Wire) -> None:
+    """A SOCKS proxy in the caller's variables pauses the thread before anything is sent."""
+    with (
+        serving([says("past the proxy")]) as server,
+        pytest.raises(EnvironmentLacks, match=r"cannot be reached .*none of http or https"),
+        talking(server, wire, environment={"ALL_PROXY": "socks5://127.0.0.1:9"}),
+    ):
+        pass
+    assert server.asked == []
+
+
+def test_a_reply_in_a_broken_encoding_is_asked_for_again(wire: Wire) -> None:
+    """A body that is not in the encoding of its header is a broken reply."""
+    headers = {"content-type": "text/event-stream", "content-encoding": "gzip"}
+    broken = Turn(headers=headers, body="not gzip")
+    with serving([broken, says("Whole.")]) as server, talking(server, wire) as sight:
+        assert sight.talk.answer() == "Whole."
+        assert len(server.asked) == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from threading import Timer
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentCheck
@@ -27,22 +26,18 @@ def ask_model(
     if not settings.options:  # a budget for thinking, say, would have to be smaller than the limit
         settings = replace(settings, max_tokens=TINY_TOKENS)
     ask = ModelRequest(system="", turns=(user_turn(PROMPT),))
-    with open_client(settings, environment) as (client, line):
-        timer = Timer(limit_s, line.cut)
-        timer.daemon = True
-        timer.start()
+    with open_client(settings, environment) as (client, connection):
         begin_s = time.monotonic()
+        connection.begin(begin_s + limit_s)
         try:
             reply = client.send(ask, _ignore_piece)
         except (EnvironmentLacks, ReplyBroken, Busy):
-            if line.is_cut:
+            if connection.is_over:
                 raise ModelFailed(
                     f"{settings.model} at {settings.url} gave no answer within {limit_s:g} s",
                     kind="timeout",
                 ) from None
             raise
-        finally:
-            timer.cancel()
     refused = reply.stop == "refusal"
     return AgentCheck(
         level="note" if refused else "ok",

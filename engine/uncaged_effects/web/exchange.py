@@ -11,18 +11,24 @@ answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from uncaged_bundles.addresses import judge, literal
 from uncaged_bundles.urls import Target
 from uncaged_bundles.version import __version__
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.services.network import HostRules, StaleConnection, WebProblem, redirect_target
+from uncaged_engine.services.network import (
+    HostRules,
+    Route,
+    StaleConnection,
+    WebProblem,
+    proxy_for,
+    redirect_target,
+)
 
-from .client import Clients, Way
+from .client import Clients
 from .credentials import Credentials
 from .decoding import ACCEPTED, Unpacker
 from .request import REPEATABLE, TYPES, Request, header_bytes
@@ -126,31 +132,22 @@ class Session:
         return self._send(request, prepared, deadline_s)
 
     def _send(self, request: Request, prepared: httpcore2.Request, deadline_s: float) -> Received:
-        import httpcore2
-
-        target = request.target
-        with self.clients.borrowed(self._way(target), deadline_s, self.cancel) as client:
+        with self.clients.borrowed(self._route(request.target), deadline_s, self.cancel) as client:
             self.has_sent = True
+            answer = client.send(prepared)
             try:
-                answer = client.send(prepared)
-            except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as exc:
-                problem = WebProblem if client.session.has_connected else StaleConnection
-                raise problem("connect", f"{target.authority} gave no answer: {exc}") from exc
-            try:
-                return self._receive(request, answer)
-            except (httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
-                raise WebProblem(
-                    "body", f"the answer of {target.authority} broke off: {exc}"
-                ) from exc
+                return self._receive(request, answer, client.content(prepared, answer))
             finally:
                 answer.close()
 
-    def _receive(self, request: Request, answer: httpcore2.Response) -> Received:
+    def _receive(
+        self, request: Request, answer: httpcore2.Response, content: Iterable[bytes]
+    ) -> Received:
         headers = joined(answer.headers)
         truncated, body = False, b""
         if not (request.follow and answer.status in REDIRECTS and "location" in headers):
             unpacker = Unpacker(headers.get("content-encoding", ""), self.limits.max_bytes)
-            for chunk in answer.iter_stream():
+            for chunk in content:
                 unpacker.feed(chunk)
                 if unpacker.is_full:
                     break
@@ -168,33 +165,18 @@ class Session:
             truncated=truncated,
         )
 
-    def _way(self, target: Target) -> Way:
-        secure = target.scheme == "https"
-        return Way(
-            rules=self.rules,
-            secure=secure,
-            proxy=self._proxy(target),
-            ca_file=self.environment.get("SSL_CERT_FILE") if secure else None,
-            ca_directory=self.environment.get("SSL_CERT_DIR") if secure else None,
-        )
+    def _route(self, target: Target) -> Route:
+        return Route.of(target.url, self.environment, proxy=self._proxy(target), rules=self.rules)
 
     def _proxy(self, target: Target) -> str | None:
-        """The caller's proxy for *target*. It looks names up by itself, so that behind one nobody
-        here can check an address.
+        """Return the caller's proxy for *target*. It looks names up by itself, so no address can be
+        checked here.
         """
-        from uncaged_engine.services.network import proxy_for
-
         address = literal(target.host)
         if target.host == "localhost" or (address is not None and judge(address).reach != "public"):
             return None
         proxy = proxy_for(target.url, self.environment)
-        if proxy is None:
-            return None
-        if urlsplit(proxy).scheme not in ("http", "https"):
-            raise WebProblem(
-                "connect", "the proxy that the environment names is none of http or https"
-            )
-        if self.rules.hosts is None:
+        if proxy is not None and self.rules.hosts is None:
             raise WebProblem(
                 "policy",
                 f'behind a proxy, where addresses cannot be checked, the policy has to name its hosts; add "{target.authority}" to them',

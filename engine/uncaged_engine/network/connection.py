@@ -1,4 +1,4 @@
-"""Network streams to checked addresses, with a deadline, closable from any thread.
+"""Connections to checked addresses, with a deadline, closable from any thread.
 
 A name is looked up once, and the connection goes to the addresses that were checked: a name server
 that changes its answer between check and connection (DNS rebinding) has no effect. TLS and the Host
@@ -10,14 +10,11 @@ from __future__ import annotations
 import ipaddress
 import queue
 import socket
-import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
-import httpcore2
 from uncaged_bundles.addresses import Address, literal
 
 from .problems import RequestCancelled, WebProblem
@@ -37,7 +34,8 @@ def system_lookup(host: str, port: int) -> Sequence[str]:
 class NetworkSession:
     """Deadline and cancellation of one client's connections, exchange by exchange.
 
-    has_connected: whether this exchange made a connection.
+    Nothing is sent before the first `begin`. has_connected: whether this exchange made a
+    connection.
     """
 
     def __init__(self) -> None:
@@ -63,6 +61,16 @@ class NetworkSession:
     def end(self) -> None:
         with self._lock:
             self._exchange += 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the exchange was cancelled or its deadline has passed."""
+        return self.is_cut or time.monotonic() >= self._deadline_s
+
+    def wait_s(self, timeout_s: float | None) -> float:
+        """Return the seconds to wait for a single read or write; raises like `left_s`."""
+        left_s = self.left_s()
+        return left_s if timeout_s is None else min(timeout_s, left_s)
 
     def left_s(self) -> float:
         """Return the seconds until the deadline; raise if it has passed or the exchange was
@@ -127,158 +135,76 @@ class NetworkSession:
                 self._woken.put(None)
 
 
-class Backend(httpcore2.NetworkBackend):
-    """Network backend of one client. rules: None for a proxy, which the person chose."""
+def connect(
+    session: NetworkSession,
+    host: str,
+    port: int,
+    *,
+    rules: HostRules | None,
+    lookup: Lookup = system_lookup,
+    timeout_s: float = CONNECT_S,
+) -> socket.socket:
+    """Connect to the first address of *host* that answers.
 
-    def __init__(self, session: NetworkSession, rules: HostRules | None, lookup: Lookup) -> None:
-        self._session = session
-        self._rules = rules
-        self._lookup = lookup
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline counts from the beginning of the exchange
-        local_address: str | None = None,  # noqa: ARG002 - the protocol's signature
-        socket_options: Iterable[Any] | None = None,  # noqa: ARG002 - the protocol's signature
-    ) -> Stream:
-        problem = ""
-        addresses = self._addresses(host, port)
-        for number, address in enumerate(addresses):
-            share_s = min(CONNECT_S, self._session.left_s()) / (len(addresses) - number)
-            try:
-                return Stream(self._session, self._connect(address, port, share_s))
-            except TimeoutError:
-                problem = f"{host} ({address}, port {port}) did not answer within {share_s:.1f} s"
-            except OSError as exc:
-                problem = (
-                    f"{host} ({address}, port {port}) cannot be connected to: {exc.strerror or exc}"
-                )
-        self._session.left_s()
-        raise WebProblem("connect", problem)
-
-    def _addresses(self, host: str, port: int) -> Sequence[Address]:
-        known = literal(host)
-        found = (
-            [known]
-            if known is not None
-            else [_plain(text) for text in self._session.look_up(self._lookup, host, port)]
-        )
-        if self._rules is not None:
-            # all of them: a name with a public and a private address is refused
-            for address in found:
-                self._rules.check_address(host, address)
-        return found
-
-    def _connect(self, address: Address, port: int, timeout_s: float) -> socket.socket:
-        connection = socket.socket(
-            socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM
-        )
-        self._session.add(connection)
-        try:
-            connection.settimeout(timeout_s)
-            connection.connect((str(address), port))
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except OSError:
-            self._session.drop(connection)
-            connection.close()
-            self._session.left_s()
-            raise
-        return connection
-
-
-class Stream(httpcore2.NetworkStream):
-    """Connection whose timeouts are the time until the deadline; those of the library are
-    ignored.
+    Args:
+        rules: None for a server that the person configured.
+    Raises:
+        WebProblem: the host has no address, an address is refused, or none answers.
     """
-
-    def __init__(self, session: NetworkSession, connection: socket.socket) -> None:
-        self._session = session
-        self._socket = connection
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - see the class
+    problem = ""
+    addresses = _checked_addresses(session, host, port, rules, lookup)
+    for number, address in enumerate(addresses):
+        share_s = session.wait_s(timeout_s) / (len(addresses) - number)
         try:
-            self._socket.settimeout(self._session.left_s())
-            data = self._socket.recv(max_bytes)
+            return _connect(session, address, port, share_s)
+        except TimeoutError:
+            problem = f"{host} ({address}, port {port}) did not answer within {share_s:.1f} s"
         except OSError as exc:
-            self._session.left_s()
-            raise httpcore2.ReadError(exc.strerror or str(exc)) from exc
-        if not data:
-            # a cancelled connection must not look like the end of the stream
-            self._session.left_s()
-        return data
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - see the class
-        try:
-            view = memoryview(buffer)
-            while view:
-                self._socket.settimeout(self._session.left_s())
-                view = view[self._socket.send(view) :]
-        except OSError as exc:
-            self._session.left_s()
-            raise httpcore2.WriteError(exc.strerror or str(exc)) from exc
-
-    def close(self) -> None:
-        self._session.drop(self._socket)
-        self._socket.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002 - see the class
-    ) -> Stream:
-        try:
-            left_s = self._session.left_s()
-            self._session.drop(self._socket)
-            wrapped = ssl_context.wrap_socket(
-                self._socket, server_hostname=server_hostname, do_handshake_on_connect=False
+            problem = (
+                f"{host} ({address}, port {port}) cannot be connected to: {exc.strerror or exc}"
             )
-            self._socket = wrapped
-            self._session.add(wrapped)
-            wrapped.settimeout(left_s)
-            wrapped.do_handshake()
-        except ssl.SSLCertVerificationError as exc:
-            self.close()
-            raise WebProblem(
-                "tls", f"the certificate of {server_hostname} is not accepted: {exc.verify_message}"
-            ) from None
-        except OSError as exc:
-            self.close()
-            self._session.left_s()
-            raise WebProblem(
-                "tls", f"no TLS with {server_hostname}: {exc.strerror or exc}"
-            ) from None
-        return self
+    session.left_s()
+    raise WebProblem("connect", problem)
 
-    def get_extra_info(self, info: str) -> Any:
-        match info:
-            case "ssl_object":
-                return self._socket if isinstance(self._socket, ssl.SSLSocket) else None
-            case "is_readable":
-                return _is_readable(self._socket)
-            case _:
-                return None
+
+def _checked_addresses(
+    session: NetworkSession, host: str, port: int, rules: HostRules | None, lookup: Lookup
+) -> Sequence[Address]:
+    known = literal(host)
+    found = (
+        [known]
+        if known is not None
+        else [_plain(text) for text in session.look_up(lookup, host, port)]
+    )
+    if rules is not None:
+        # all of them: a name with a public and a private address is refused
+        for address in found:
+            rules.check_address(host, address)
+    return found
+
+
+def _connect(
+    session: NetworkSession, address: Address, port: int, timeout_s: float
+) -> socket.socket:
+    connection = socket.socket(
+        socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM
+    )
+    session.add(connection)
+    try:
+        connection.settimeout(timeout_s)
+        connection.connect((str(address), port))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except OSError:
+        session.drop(connection)
+        connection.close()
+        session.left_s()
+        raise
+    return connection
 
 
 def _plain(text: str) -> Address:
     """Parse an address of the resolver without the interface of a link-local one."""
     return ipaddress.ip_address(text.partition("%")[0])
-
-
-def _is_readable(connection: socket.socket) -> bool:
-    """Whether the peer of an idle connection has closed it or sent unexpected bytes."""
-    if connection.fileno() < 0:
-        return True
-    connection.settimeout(0)
-    try:
-        socket.socket.recv(connection, 1, socket.MSG_PEEK)  # the bytes on the wire, TLS or not
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _shut(connection: socket.socket) -> None:

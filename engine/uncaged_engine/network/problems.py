@@ -29,8 +29,28 @@ class WebProblem(Exception):
         self.kind = kind
 
 
-class StaleConnection(WebProblem):
+class NoReply(WebProblem):
+    """Missing reply of a server that a connection was made to. reason: in the library's words."""
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__("connect", f"{server} gave no answer: {reason}")
+        self.reason = reason
+
+
+class StaleConnection(NoReply):
     """Missing reply on a reused connection."""
+
+
+class ProxyRefused(NoReply):
+    """Refusal of a tunnel by the caller's proxy."""
+
+
+class BrokenReply(WebProblem):
+    """Reply that broke off. reason: in the library's words."""
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__("body", f"the answer of {server} broke off: {reason}")
+        self.reason = reason
 
 
 class RequestCancelled(Exception):

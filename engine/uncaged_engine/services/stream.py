@@ -1,9 +1,9 @@
-"""Network stream to checked addresses. It loads the HTTP library, so it is imported where a request
-is made.
+"""HTTP client over streams to checked addresses. It loads the HTTP library, so it is imported where
+a request is made.
 """
 
 from __future__ import annotations
 
-from ..network.connection import Backend, Lookup, NetworkSession, system_lookup
+from ..network.client import HttpClient
 
-__all__ = ["Backend", "Lookup", "NetworkSession", "system_lookup"]
+__all__ = ["HttpClient"]

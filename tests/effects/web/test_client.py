@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from uncaged_effects.web.client import KEPT, Client, Clients, Way
+from uncaged_effects.web.client import KEPT, Clients
 from uncaged_engine.door.effects import Cancel
+from uncaged_engine.network.client import HttpClient
 from uncaged_engine.network.connection import NetworkSession
 from uncaged_engine.network.problems import RequestCancelled
+from uncaged_engine.network.route import Route
 from uncaged_engine.network.rules import HostRules
 
 
@@ -20,8 +22,8 @@ def clients() -> Iterator[Clients]:
     clients.close()
 
 
-def way(number: int = 0) -> Way:
-    return Way(
+def route(number: int = 0) -> Route:
+    return Route(
         rules=HostRules(kind=f"kind-{number}"),
         secure=False,
         proxy=None,
@@ -32,9 +34,9 @@ def way(number: int = 0) -> Way:
 
 def used(
     clients: Clients, number: int = 0, cancel: Cancel | None = None, *, cut: bool = False
-) -> Client:
+) -> HttpClient:
     cancel = cancel or Cancel()
-    with clients.borrowed(way(number), time.monotonic() + 60, cancel) as client:
+    with clients.borrowed(route(number), time.monotonic() + 60, cancel) as client:
         if cut:
             cancel.request()
     return client
@@ -45,7 +47,7 @@ def test_a_client_is_used_again_by_its_like(clients: Clients) -> None:
     first = used(clients)
     assert used(clients) is first
     assert used(clients, 1) is not first
-    with clients.borrowed(way(), time.monotonic() + 60, Cancel()) as client:
+    with clients.borrowed(route(), time.monotonic() + 60, Cancel()) as client:
         assert client is first
         assert used(clients) is not first
 
@@ -61,7 +63,7 @@ def test_a_client_in_which_something_went_wrong_is_not_used_again(clients: Clien
     """Nobody knows what is still on its way."""
     with (
         pytest.raises(ValueError, match="wrong"),
-        clients.borrowed(way(), time.monotonic() + 60, Cancel()) as first,
+        clients.borrowed(route(), time.monotonic() + 60, Cancel()) as first,
     ):
         raise ValueError("wrong")
     assert used(clients) is not first
