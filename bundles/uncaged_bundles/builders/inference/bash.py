@@ -1,16 +1,16 @@
 """Inference for bash: the parameters that a script reads (``getopts``, ``$1``, ``$PARAM_NAME``) and
 the programs that it starts.
 
-The syntax tree is tree-sitter's; a script with syntax errors gives what can be recognised of it.
+The syntax tree is tree-sitter's; a script with syntax errors gives what can be recognized of it.
+Programs that a shell inside the script starts (``sh -c '…'``) are not inferred.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING
 
 from .guess import Guess, kind_of
@@ -25,65 +25,32 @@ _BUILTIN_WORDS = """
     unalias unset until wait while . : [ [[ ]] ] { } !
 """
 BUILTINS = frozenset(_BUILTIN_WORDS.split())
-CARRIERS = frozenset(
-    {
-        "sudo",
-        "env",
-        "nohup",
-        "nice",
-        "xargs",
-        "command",
-        "exec",
-        "time",
-        "timeout",
-        "stdbuf",
-        "builtin",
-    }
+SHELLS = frozenset({"bash", "sh", "dash"})
+WRAPPERS = frozenset(
+    {"command", "env", "exec", "nice", "nohup", "sudo", "time", "timeout", "xargs"}
 )
 """Commands whose first plain argument is the name of another command."""
-SHELLS = frozenset({"bash", "sh", "dash"})
-FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_NAME = re.compile(r"[A-Za-z0-9_./+-]+")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PROGRAM = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*")
+_OPTION = re.compile(r"-.*|\d.*|\{\}|[A-Za-z_]\w*=.*", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_OPTIONAL_SIGNS = (":-", "-", ":=", "=")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expansion:
-    """One ``$name`` or ``${name:-default}``. variable: the one that it is assigned to, if it is the
-    whole value.
-    """
-
-    name: str
-    sign: str
-    default: str
-    variable: str
+_EXPANSION = re.compile(
+    r"\$\{?[#!]?(?P<name>\w+|[@*])(?P<sign>:?[-=])?(?P<default>.*?)\}?", re.DOTALL
+)
+_BRANCH = re.compile(r"(?<![^\s(|])([A-Za-z0-9])\)\s*([A-Za-z_]\w*)\+?=")
 
 
 def parameters(text: str) -> list[Guess]:
     """Return what the script seems to take: variables, options, then places."""
     found: dict[str, Guess] = {}
-    outside = list(_expansions(text, in_functions=False))
-    for expansion in _expansions(text, in_functions=True):
-        if expansion.name.startswith("PARAM_"):
-            name = expansion.name.removeprefix("PARAM_").lower()
+    for expansion, _ in _expansions(text, in_functions=True):
+        if expansion["name"].startswith("PARAM_"):
+            name = expansion["name"].removeprefix("PARAM_").lower()
             if name not in found or found[name].default is None:
                 found[name] = _guess(name, expansion)
-    for guess in _options(text):
-        found[guess.name] = guess
-    if not any(guess.flag for guess in found.values()):
-        places: dict[int, Guess] = {}
-        # an assignment names a place best
-        for expansion in sorted(outside, key=lambda one: not one.variable):
-            if expansion.name.isdecimal() and (place := int(expansion.name)) > 0:
-                places.setdefault(
-                    place,
-                    _guess(expansion.variable.lower() or f"argument{place}", expansion, place),
-                )
-        # a place between two that are read has to be filled, too
-        for place in range(1, max(places, default=0) + 1):
-            guess = places.get(place) or Guess(name=f"argument{place}", required=True, place=place)
+    options = list(_options(text))
+    found |= {guess.name: guess for guess in options}
+    if not options:
+        for guess in _places(text):
             found.setdefault(guess.name, guess)
     return list(found.values())
 
@@ -92,113 +59,92 @@ def reads_all_arguments(text: str) -> bool:
     """Return whether the script takes its arguments as a list: ``$@``, ``$*`` or ``shift``, outside
     its functions.
     """
-    if any(expansion.name in ("@", "*") for expansion in _expansions(text, in_functions=False)):
+    if any(found["name"] in ("@", "*") for found, _ in _expansions(text, in_functions=False)):
         return True
-    return any(name == "shift" for name, _ in _commands(text, in_functions=False))
+    return any(words[0] == "shift" for words in _commands(text, in_functions=False))
 
 
 def commands(text: str) -> set[str]:
     """Return the programs that the script seems to start; its own functions and bash's own commands
     are none.
     """
-    defined = (
-        node.child_by_field_name("name")
+    functions = {
+        _text(name)
         for node in _nodes(text)
-        if node.type == "function_definition"
-    )
-    functions = {_text(node) for node in defined if node is not None}
+        if node.type == "function_definition" and (name := node.child_by_field_name("name"))
+    }
     started = {
-        program for name, arguments in _commands(text) for program in _started(name, arguments)
+        name.rpartition("/")[2] if name.startswith("/") else name
+        for words in _commands(text)
+        for name in _started(words)
+        if _PROGRAM.fullmatch(name)
     }
     return started - BUILTINS - functions
 
 
-def _started(name: str, arguments: Sequence[str]) -> Iterator[str]:
+def _started(words: Sequence[str]) -> Iterator[str]:
     """Yield a command's own name and those of the commands that it starts."""
-    while True:
-        if not _NAME.fullmatch(name) or name[0].isdigit() or name.startswith(("-", "+")):
-            return
-        yield name.rpartition("/")[2] if name.startswith("/") else name
-        for action, started in pairwise(arguments):
-            if name == "find" and action in FIND_ACTIONS and _NAME.fullmatch(started):
-                yield from _started(started, ())
-        if name not in CARRIERS:
-            return
-        plain = next((n for n, word in enumerate(arguments) if not _is_option(word)), None)
-        if plain is None:
-            return
-        name, arguments = arguments[plain], arguments[plain + 1 :]
+    yield words[0]
+    if words[0] == "find":
+        yield from (word for action, word in pairwise(words) if action in ("-exec", "-execdir"))
+    elif words[0] in WRAPPERS and (inner := list(dropwhile(_OPTION.fullmatch, words[1:]))):
+        yield from _started(inner)
 
 
-def _is_option(word: str) -> bool:
-    return (
-        word.startswith("-")
-        or word[:1].isdigit()
-        or word == "{}"
-        or _ASSIGNMENT.match(word) is not None
-    )
+def _places(text: str) -> Iterator[Guess]:
+    """Yield the places of the command line, from 1. One between two that are read must be filled,
+    too.
+    """
+    places: dict[int, Guess] = {}
+    # an assignment names a place best
+    for expansion, variable in sorted(
+        _expansions(text, in_functions=False), key=lambda read: not read[1]
+    ):
+        if expansion["name"].isdecimal() and (place := int(expansion["name"])) > 0:
+            name = variable.lower() or f"argument{place}"
+            places.setdefault(place, _guess(name, expansion, place))
+    for place in range(1, max(places, default=0) + 1):
+        yield places.get(place) or Guess(name=f"argument{place}", required=True, place=place)
 
 
-def _guess(name: str, expansion: Expansion, place: int | None = None) -> Guess:
-    optional = expansion.sign in _OPTIONAL_SIGNS
+def _guess(name: str, expansion: re.Match[str], place: int | None = None) -> Guess:
     default: object = None
-    if optional and "$" not in expansion.default:
-        word = expansion.default.strip("\"'")
+    if expansion["sign"] and "$" not in expansion["default"]:
+        word = expansion["default"].strip("\"'")
         default = (float(word) if "." in word else int(word)) if _NUMBER.fullmatch(word) else word
         default = {"true": True, "false": False}.get(word, default)
         if default == "" and place is None:
             default = None
-    return Guess(
-        name=name, kind=kind_of(name, default), required=not optional, default=default, place=place
-    )
+    kind, required = kind_of(name, default), not expansion["sign"]
+    return Guess(name=name, kind=kind, required=required, default=default, place=place)
 
 
 def _options(text: str) -> Iterator[Guess]:
     """Yield the options of ``getopts``, named after the variable that each one's branch sets
-    first.
+    at once, else by their letter.
     """
-    named: dict[str, str] = {}
-    for node in _nodes(text):
-        value = node.child_by_field_name("value") if node.type == "case_item" else None
-        variable = (
-            next((child for child in _below([node]) if child.type == "variable_assignment"), None)
-            if value
-            else None
-        )
-        if value is not None and variable is not None:
-            named.setdefault(_text(value), _text(variable).partition("=")[0].lower())
-    for name, arguments in _commands(text):
-        if name == "getopts" and arguments:
-            for letter, colon in re.findall(r"([A-Za-z0-9])(:?)", arguments[0].lstrip(":")):
-                option = named.get(letter, letter)
-                yield Guess(
-                    name=option,
-                    kind=kind_of(option) if colon else "boolean",
-                    flag=f"-{letter}",
-                    switch=not colon,
-                )
+    names = {letter: name.lower() for letter, name in reversed(_BRANCH.findall(text))}
+    for words in _commands(text):
+        if words[0] == "getopts" and len(words) > 1:
+            for letter, colon in re.findall(r"([A-Za-z0-9])(:?)", words[1]):
+                name = names.get(letter, letter)
+                kind = kind_of(name) if colon else "boolean"
+                yield Guess(name=name, kind=kind, flag=f"-{letter}", switch=not colon)
 
 
-def _expansions(text: str, *, in_functions: bool) -> Iterator[Expansion]:
+def _expansions(text: str, *, in_functions: bool) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each ``$name`` or ``${name:-default}``, with the variable that it is assigned to if it
+    is the whole value.
+    """
     for node in _nodes(text, in_functions=in_functions):
-        if node.type not in ("simple_expansion", "expansion"):
-            continue
-        place = next(
-            (n for n, child in enumerate(node.children) if child.type.endswith("variable_name")),
-            None,
-        )
-        if place is None:
-            continue
-        rest = node.children[place + 1 :]
-        sign = _text(rest[0]) if rest and rest[0].type != "}" else ""
-        default = b"".join(child.text or b"" for child in rest[1:] if child.type != "}").decode()
-        yield Expansion(
-            name=_text(node.children[place]), sign=sign, default=default, variable=_assigned(node)
-        )
+        if node.type in ("simple_expansion", "expansion"):
+            # in quotes, the grammar counts the space before an expansion to it
+            found = _EXPANSION.fullmatch(_text(node).lstrip())
+            if found is not None:
+                yield found, _assigned(node)
 
 
 def _assigned(node: Node) -> str:
-    """Return the variable whose whole value *node* is, perhaps in quotes."""
     parent = node.parent
     if parent is not None and parent.type == "string" and parent.named_child_count == 1:
         parent = parent.parent
@@ -208,63 +154,30 @@ def _assigned(node: Node) -> str:
     return "" if name is None else _text(name)
 
 
-def _commands(text: str, *, in_functions: bool = True) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each simple command's name and its arguments, without their quotes."""
+def _commands(text: str, *, in_functions: bool = True) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each simple command, without their quotes."""
     for node in _nodes(text, in_functions=in_functions):
         name = node.child_by_field_name("name") if node.type == "command" else None
         if name is not None:
-            yield _plain(name), tuple(map(_plain, node.children_by_field_name("argument")))
+            yield tuple(map(_plain, (name, *node.children_by_field_name("argument"))))
 
 
 def _nodes(text: str, *, in_functions: bool = True) -> Iterator[Node]:
-    """Yield the nodes of a script in order, those of scripts inside it included: ``sh -c '…'`` and
-    a shell's here document.
-    """
-    left_out = {"heredoc_body"} if in_functions else {"heredoc_body", "function_definition"}
+    """Yield the nodes of a script in order, then those of the expansions in its here documents."""
     pending = [text]
     while pending:
-        root = _parser().parse(pending.pop().encode()).root_node
-        for node in _below([root], into=lambda node: node.type not in left_out):
+        stack = [_parser().parse(pending.pop().encode()).root_node]
+        while stack:
+            node = stack.pop()
             yield node
-            pending.extend(_inner_scripts(node))
-
-
-def _inner_scripts(node: Node) -> Iterator[str]:
-    """Yield the scripts that a node holds as text."""
-    match node.type:
-        case "command":
-            words = [_plain(child) for child in node.children]
-            if words and words[0].rpartition("/")[2] in SHELLS and "-c" in words[:-1]:
-                yield words[words.index("-c") + 1]
-        case "redirected_statement":
-            command = node.child_by_field_name("body")
-            name = (
-                command.child_by_field_name("name")
-                if command is not None and command.type == "command"
-                else None
-            )
-            for redirect in (child for child in node.children if child.type == "heredoc_redirect"):
-                parts = {child.type: _text(child) for child in redirect.children}
-                body = parts.get("heredoc_body", "")
-                if name is not None and _plain(name).rpartition("/")[2] in SHELLS:
-                    yield body
-                elif not parts.get("heredoc_start", "").startswith(("'", '"', "\\")):
-                    # bash expands it like text in double quotes
-                    yield ('echo "' + body.replace('"', " ") + '"')
-        case _:
-            pass
-
-
-def _below(nodes: Iterable[Node], into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
-    """Yield nodes in the order of the text, each before its children. into: says whether the
-    children follow.
-    """
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        yield node
-        if into(node):
-            stack.extend(reversed(node.children))
+            if node.type == "heredoc_redirect":
+                parts = {child.type: _text(child) for child in node.children}
+                if not parts.get("heredoc_start", "").startswith(("'", '"', "\\")):
+                    # the grammar finds the first expansion of a body only: read it as quoted text
+                    body = parts.get("heredoc_body", "").replace('"', " ")
+                    pending.append(f'echo "{body}"')
+            if node.type != "heredoc_body" and (in_functions or node.type != "function_definition"):
+                stack.extend(reversed(node.children))
 
 
 def _text(node: Node) -> str:

@@ -16,6 +16,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..blocks.block import block_flow_of, build_block
 from ..blocks.block_flow import BlockFlow
 from ..inference import task as infer_task
+from ..inference.bash import SHELLS
 from ..inference.inference import infer_commands, infer_parameters
 from ..scripts.foreign import build_foreign
 from ..scripts.script import build_script
@@ -172,13 +173,19 @@ def is_task(language: str, text: str) -> bool:
 
 
 def _notes_on_script(flow: ScriptFlow) -> list[str]:
-    commands = flow.policy.get("executables")
-    able = [name for name in commands if name in PROGRAMMABLE] if isinstance(commands, list) else []
+    listed = flow.policy.get("executables")
+    commands = listed if isinstance(listed, list) else []
     return [
         *_unread(flow),
         *(
             f"{name} runs whatever program it is given: it can do more than its name says"
-            for name in able
+            for name in commands
+            if name in PROGRAMMABLE
+        ),
+        *(
+            f"{name} runs a script of its own: the commands in it are not inferred"
+            for name in commands
+            if flow.language == "bash" and name in SHELLS
         ),
     ]
 

@@ -330,6 +330,17 @@ def test_commands_are_inferred_when_nobody_says_them() -> None:
     )
 
 
+def test_a_shell_inside_a_script_is_named_as_not_inferred() -> None:
+    """The commands of `sh -c` are not asked for; a note says that they were not searched for."""
+    flow = read_script_file("listing", ".sh", "sh -c 'ls | sort'\nwc -l x\n")
+    assert isinstance(flow, ScriptFlow)
+    assert flow.policy == {"executables": ["sh", "wc"]}
+    note = "sh runs a script of its own: the commands in it are not inferred"
+    assert build_flow(flow).notes[-1] == note
+    plain = read_script_file("listing", ".sh", "wc -l x\n")
+    assert note not in build_flow(plain).notes
+
+
 def test_a_script_file_is_a_flow() -> None:
     """Parameters, command line and commands come from its text; a file with `execute` is a task."""
     text = '#!/bin/bash\n# Count lines.\nfile=${1:-README.md}\nwc -l "$file"\n'
