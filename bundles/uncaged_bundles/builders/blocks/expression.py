@@ -55,7 +55,7 @@ def compile_expression(text: str, path: Path) -> list[object]:
         )
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        return Compiler(path).tree(tree.body)
+        return _Compiler(path).tree(tree.body)
     except SyntaxError as exc:
         raise ShapeError(
             path, f"column {max(exc.offset or 1, 1)}: not an expression: {exc.msg}"
@@ -64,13 +64,20 @@ def compile_expression(text: str, path: Path) -> list[object]:
         raise ShapeError(path, f"cannot be read: {exc or 'it is nested too deeply'}") from exc
 
 
-class Compiler:
-    """Writes down one expression as lists."""
+class _Compiler:
+    """Compiles one expression to nested lists, each with its operation first."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def tree(self, node: ast.expr) -> list[object]:  # noqa: PLR0912 - one branch for each thing that can be said
+    def tree(self, node: ast.expr) -> list[object]:
+        compiled = self._operand(node) or self._operation(node) or self._collection(node)
+        if compiled is None:
+            raise self._refused(node, f"{ast.unparse(node)!r} is not possible here")
+        return compiled
+
+    def _operand(self, node: ast.expr) -> list[object] | None:
+        """Compile a constant, a name, a part of a value, or a call."""
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() as value):
                 return ["const", value]
@@ -86,6 +93,14 @@ class Compiler:
                 ]
             case ast.Subscript(value=base, slice=index):
                 return ["item", self.tree(base), self.tree(index)]
+            case ast.Call(keywords=[]):
+                return self._call(node)
+            case _:
+                return None
+
+    def _operation(self, node: ast.expr) -> list[object] | None:
+        """Compile an operator, a comparison or a choice."""
+        match node:
             case ast.BoolOp(op=op, values=values):
                 return [
                     "and" if isinstance(op, ast.And) else "or",
@@ -105,6 +120,12 @@ class Compiler:
                 return ["compare", self.tree(left), links]
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return ["if", self.tree(test), self.tree(body), self.tree(orelse)]
+            case _:
+                return None
+
+    def _collection(self, node: ast.expr) -> list[object] | None:
+        """Compile a list, a mapping, a text with values, or a comprehension."""
+        match node:
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return ["list", [self.tree(item) for item in items]]
             case ast.Dict(keys=keys, values=values) if None not in keys:
@@ -131,11 +152,8 @@ class Compiler:
                     self.tree(items),
                     [self.tree(condition) for condition in ifs],
                 ]
-            case ast.Call(keywords=[]):
-                return self._call(node)
             case _:
-                pass
-        raise self._refused(node, f"{ast.unparse(node)!r} is not possible here")
+                return None
 
     def _part(self, node: ast.expr) -> list[object]:
         match node:
