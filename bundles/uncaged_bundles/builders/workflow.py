@@ -23,7 +23,7 @@ from .function import locate
 from .schema import freeze_schema
 from .table import check_table, write_graph
 from .text.layout import spaced
-from .text.literal import WIDTH, write_literal
+from .text.literal import WIDTH, write_constant
 
 _RESERVED = ("descriptor", "run", "input", "options")
 _HEAD = "# The workflow {name!r}, as uncaged-workflow built it from its definition: change that, and build again."
@@ -76,7 +76,7 @@ def write_workflow(workflow: Workflow) -> bytes:
     parts = [
         _HEAD.format(name=workflow.name),
         *(["\n".join(imports)] if imports else []),
-        f"descriptor = {write_literal(descriptor, used=len('descriptor = '))}",
+        write_constant("descriptor", descriptor),
         f"{_OURS}\n\n\n{spaced([text for module, text in code if module == carried.__name__])}",
     ]
     theirs = [text for module, text in code if module != carried.__name__]

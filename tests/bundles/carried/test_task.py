@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from uncaged_bundles.builders.recipes.flows import TaskFlow
-from uncaged_bundles.builders.scripts.task import build_task
+from uncaged_bundles.builders.scripts.script import build_task
 
 
 class EffectError(Exception):

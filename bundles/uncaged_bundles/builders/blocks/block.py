@@ -19,7 +19,7 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..recipes.described import describe
 from ..text.layout import write_driven
-from ..text.literal import write_literal
+from ..text.literal import write_constant
 from ..workflow import check_built
 from .block_flow import BlockFlow
 from .mask import mask_steps
@@ -33,10 +33,7 @@ def build_block(flow: BlockFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
     """Return the bundle of a block flow, validated."""
     descriptor = describe(flow, kind="block", policy=policy_of(flow))
     constants = {"steps": flow.steps, "variables": flow.variables, "expressions": flow.expressions}
-    rest = "".join(
-        f"{name} = {write_literal(value, used=len(name) + 3)}\n"
-        for name, value in constants.items()
-    )
+    rest = "".join(f"{write_constant(name, value)}\n" for name, value in constants.items())
     rest += (
         "\n\ndef run(input, options):\n"
         "    return (yield from drive_blocks(input, steps=steps, variables=variables, expressions=expressions))\n"

@@ -18,9 +18,7 @@ from ..blocks.block_flow import BlockFlow
 from ..inference import task as infer_task
 from ..inference.bash import SHELLS
 from ..inference.inference import infer_commands, infer_parameters
-from ..scripts.foreign import build_foreign
-from ..scripts.script import build_script
-from ..scripts.task import build_task, script_in
+from ..scripts.script import build_foreign, build_script, build_task, script_in
 from ..scripts.task_check import check_script, open_kinds, unused_parameters
 from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from .parameters import write_schema

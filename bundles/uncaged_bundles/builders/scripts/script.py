@@ -1,20 +1,24 @@
-"""A script flow becomes one file: its descriptor, the script word for word, and the driver that
-hands it the parameters of a run.
+"""Bundles of script, task and foreign flows: the descriptor, the carried driver, and the author's
+script word for word.
 """
 
 from __future__ import annotations
 
 from uncaged_bundles.carried import script as carried_script
+from uncaged_bundles.carried import task as carried_task
+from uncaged_bundles.errors import BundleError
 from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 
 from ..recipes.described import describe
-from ..recipes.flows import ScriptFlow
+from ..recipes.flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from ..text.layout import write_driven
-from ..text.literal import write_literal
+from ..text.literal import write_constant
 from ..workflow import check_built
-from .task_check import parse_script
+from .task_check import check_script, infer_policy, parse_script
 
-_HEAD = "# The script flow {name!r}, as uncaged-workflow built it: change it with 'uncaged-workflow edit {name}', which builds it again."
+BEGIN = "# The script, as it was written."
+END = "# The end of the script."
+_HEAD = "# The {kind} flow {name!r}, as uncaged-workflow built it: change it with 'uncaged-workflow edit {name}', which builds it again."
 
 
 def build_script(flow: ScriptFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
@@ -28,12 +32,61 @@ def build_script(flow: ScriptFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -
     if flow.repeat:
         script["repeat"] = True
     rest = (
-        f"script = {write_literal(script, used=len('script = '))}\n"
-        f"arguments = {write_literal(list(flow.arguments), used=len('arguments = '))}\n\n\n"
+        f"{write_constant('script', script)}\n{write_constant('arguments', list(flow.arguments))}\n\n\n"
         "def run(input, options):\n"
         f'    return (yield from drive_script(input, name="{flow.name}", script=script, arguments=arguments, form="{flow.form}"))\n'
     )
     source = write_driven(
-        _HEAD.format(name=flow.name), descriptor, carried_script.__name__, ["drive_script"], rest
+        _head(flow, "script"), descriptor, carried_script.__name__, ["drive_script"], rest
     )
     return check_built(source, flow.name, known_effects)
+
+
+def build_task(flow: TaskFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
+    """Return the bundle of a task flow, validated.
+
+    Raises:
+        BundleError: the script breaks a rule; line and column are the script's own.
+    """
+    text = flow.script.rstrip("\n")
+    if BEGIN in text or END in text:
+        raise BundleError(
+            f"{flow.name}: the script has the line {BEGIN!r} or {END!r}, which marks its place in a bundle; take it out"
+        )
+    tree = check_script(text, flow.name)
+    policy = infer_policy(tree) if flow.policy is None else flow.policy
+    descriptor = describe(flow, kind="task", policy=policy)
+    rest = f'{BEGIN}\n\n{text}\n\n{END}\n\n\ndef run(input, options):\n    return (yield from drive_task(execute, input, "{flow.name}"))\n'
+    source = write_driven(
+        _head(flow, "task"), descriptor, carried_task.__name__, ["drive_task", "print"], rest
+    )
+    return check_built(source, flow.name, known_effects)
+
+
+def script_in(source: str) -> str | None:
+    """Return the script inside a task flow's bundle."""
+    head, begin, rest = source.partition(f"{BEGIN}\n\n")
+    text, end, _ = rest.partition(f"\n\n{END}\n")
+    return f"{text}\n" if begin and end and head else None
+
+
+def build_foreign(flow: ForeignFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
+    """Return a bundle that keeps a flow in a language that is not run here; it fails when it is
+    run.
+    """
+    descriptor = describe(flow, kind=flow.kind, policy={}, unsupported=flow.language)
+    kept: dict[str, object] = {"language": flow.language, "text": flow.text}
+    if flow.scope is not None:
+        kept["scope"] = flow.scope
+    text = (
+        f"# The {flow.kind} flow {flow.name!r}, kept by uncaged-workflow as it came. Its language, {flow.language}, is not run here.\n\n"
+        f"{write_constant('descriptor', descriptor)}\n\n{write_constant('kept', kept)}\n\n\n"
+        "def run(input, options):\n"
+        f'    raise NotImplementedError("{flow.language} is not run here")\n'
+        "    yield\n"
+    )
+    return check_built(text.encode(), flow.name, known_effects)
+
+
+def _head(flow: RecipeFlow, kind: str) -> str:
+    return _HEAD.format(kind=kind, name=flow.name)

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..carrying.carry import Carrier
 from ..carrying.imports import write_imports
-from .literal import write_literal
+from .literal import write_constant
 
 _BLOCK = re.compile(r"^(?:def |class |async def |@)", re.MULTILINE)
 
@@ -41,7 +41,7 @@ def write_driven(
     parts = [
         head,
         *([imports] if imports else []),
-        f"descriptor = {write_literal(descriptor, used=len('descriptor = '))}",
+        write_constant("descriptor", descriptor),
         f"# Carried from uncaged-workflow: the driver.\n\n\n{code}",
     ]
     return ("\n\n".join(parts) + "\n\n\n" + rest).encode()

@@ -65,6 +65,11 @@ def write_literal(value: object, *, indent: str = "", used: int = 0, path: str =
             return inline
 
 
+def write_constant(name: str, value: object) -> str:
+    """Return the assignment of *value* to *name*, in one or several lines."""
+    return f"{name} = {write_literal(value, used=len(name) + 3)}"
+
+
 def quote(text: str) -> str:
     """Return *text* as one string literal, in the quotes that need fewer escapes."""
     mark = "'" if '"' in text and "'" not in text else '"'
