@@ -22,59 +22,33 @@ def constants(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     if isinstance(value, bool):
         yield scene.edit(node, str(not value), "constant", 0.7)
     elif isinstance(value, int):
-        nearby = [
-            value + 1,
-            value - 1,
-            -value,
-            0,
-            1,
-            2,
-            value * 2,
-            value * 10,
-            value // 10,
-            value + 2,
-            60,
-            100,
-        ]
-        for rank, other in enumerate(_fresh(nearby, value)):
-            if (
-                other >= 0 or not isinstance(scene.source.parents.get(node), ast.UnaryOp)
-            ) and not _idle(scene, node, other):
-                yield scene.edit(
-                    node,
-                    str(other),
-                    "constant",
-                    (0.9, 0.85, 0.45, 0.45, 0.4)[rank] if rank < 5 else 0.3 / (rank - 3),
-                )
-        for rank, text in enumerate(("float('inf')", "float('-inf')", "None", "[]", "''")):
-            yield scene.edit(node, text, "constant", 0.12 / (1 + rank))
+        yield from _integers(scene, node, value)
     elif isinstance(value, float):
-        for rank, other_float in enumerate(
-            _fresh(
-                [
-                    -value,
-                    value * 10,
-                    value / 10,
-                    value * 100,
-                    value / 100,
-                    value + 1,
-                    value - 1,
-                    0.0,
-                    1.0,
-                    2.0,
-                    0.5,
-                ],
-                value,
-            )
-        ):
-            yield scene.edit(
-                node, repr(round(other_float, 12)), "constant", 0.35 / (1 + 0.3 * rank)
-            )
+        yield from _floats(scene, node, value)
     elif isinstance(value, str):
         yield from _strings(scene, node, value)
     elif value is None:
         for rank, text in enumerate(("[]", "{}", "0", "''", "False", "True", "set()", "()")):
             yield scene.edit(node, text, "constant", 0.3 / (1 + 0.4 * rank))
+
+
+def _integers(scene: Scene, node: ast.Constant, value: int) -> Iterator[Edit]:
+    """Yield nearby and common numbers in place of *value*, then what often stands for no number."""
+    near = [value + 1, value - 1, -value, 0, 1, 2, value * 2, value * 10, value // 10, value + 2]
+    negated = isinstance(scene.source.parents.get(node), ast.UnaryOp)
+    for rank, other in enumerate(_fresh([*near, 60, 100], value)):
+        if (other >= 0 or not negated) and not _idle(scene, node, other):
+            weight = (0.9, 0.85, 0.45, 0.45, 0.4)[rank] if rank < 5 else 0.3 / (rank - 3)
+            yield scene.edit(node, str(other), "constant", weight)
+    for rank, text in enumerate(("float('inf')", "float('-inf')", "None", "[]", "''")):
+        yield scene.edit(node, text, "constant", 0.12 / (1 + rank))
+
+
+def _floats(scene: Scene, node: ast.Constant, value: float) -> Iterator[Edit]:
+    """Yield other powers of ten, neighbours and common numbers in place of *value*."""
+    scaled = [-value, value * 10, value / 10, value * 100, value / 100, value + 1, value - 1]
+    for rank, other in enumerate(_fresh([*scaled, 0.0, 1.0, 2.0, 0.5], value)):
+        yield scene.edit(node, repr(round(other, 12)), "constant", 0.35 / (1 + 0.3 * rank))
 
 
 def off_by_one(scene: Scene, node: ast.AST) -> Iterator[Edit]:
@@ -141,36 +115,9 @@ def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     other way round.
     """
     match node:
-        case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=step)) if (
-            isinstance(node.ctx, ast.Load)
-        ):
-            texts = ["" if part is None else scene.segment(part) for part in (lower, upper, step)]
-            base = scene.operand(value)
-            for low, high, weight in (
-                (texts[0], "", 0.4 if texts[1] else 0.0),
-                ("", texts[1], 0.4 if texts[0] else 0.0),
-                (texts[1], texts[0], 0.4),
-                ("1", texts[1], 0.0 if texts[0] else 0.45),
-                (texts[0], "-1", 0.0 if texts[1] else 0.45),
-            ):
-                if weight and (low, high) != (texts[0], texts[1]):
-                    yield scene.edit(
-                        node,
-                        f"{base}[{low}:{high}{':' + texts[2] if texts[2] else ''}]",
-                        "slice",
-                        weight,
-                    )
-            yield scene.edit(node, base, "slice", 0.3)
-            if not texts[2]:
-                yield scene.edit(node, f"{base}[{texts[0]}:{texts[1]}:-1]", "slice", 0.2)
-                for rank, name in enumerate(_counts(scene)[:6]):
-                    yield scene.edit(
-                        node, f"{base}[{texts[0]}:{name}]", "slice", 0.2 / (1 + 0.3 * rank)
-                    )
-                    yield scene.edit(
-                        node, f"{base}[{name}:{texts[1]}]", "slice", 0.2 / (1 + 0.3 * rank)
-                    )
-        case ast.Subscript(value=value, slice=ast.Tuple(elts=[first, second])):
+        case ast.Subscript(slice=ast.Slice() as bounds, ctx=ast.Load()):
+            yield from _other_bounds(scene, node, bounds)
+        case ast.Subscript(slice=ast.Tuple(elts=[first, second])):
             yield scene.edit_span(
                 scene.source.span(first)[0],
                 scene.source.span(second)[1],
@@ -187,25 +134,52 @@ def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
                 "index swap",
                 0.6,
             )
-        case ast.Subscript(value=value, slice=ast.Constant(value=int())) if isinstance(
-            node.ctx, ast.Load
-        ):
+        case ast.Subscript(value=value, slice=ast.Constant(value=int()), ctx=ast.Load()):
             yield scene.edit(node, f"{scene.operand(value)}[-1]", "index", 0.5)
-        case ast.Subscript(value=value, slice=index) if isinstance(
-            node.ctx, ast.Load
-        ) and not isinstance(index, ast.Constant | ast.Tuple):
+        case ast.Subscript(value=value, slice=index, ctx=ast.Load()) if not isinstance(
+            index, ast.Constant | ast.Tuple
+        ):
             yield scene.edit(node, f"{scene.operand(value)}[:{scene.segment(index)}]", "slice", 0.1)
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _value_place(
             scene, node
         ) and _sliceable(scene, node):
-            text = scene.segment(node)
-            named = [
-                f"[{form}]"
-                for name in _counts(scene)[:4]
-                for form in (f"{name}:", f":{name}", f"{name} + 1:")
-            ]
-            for rank, part in enumerate(("[1:]", "[:-1]", "[::-1]", "[:]", *named)):
-                yield scene.edit(node, f"{text}{part}", "slice", 0.35 / (1 + 0.15 * rank))
+            yield from _parts(scene, node)
+
+
+def _other_bounds(scene: Scene, node: ast.Subscript, bounds: ast.Slice) -> Iterator[Edit]:
+    """Yield the slice with bounds dropped, exchanged, added or replaced, and the whole sequence."""
+    base = scene.operand(node.value)
+    lower, upper, step = (
+        "" if part is None else scene.segment(part)
+        for part in (bounds.lower, bounds.upper, bounds.step)
+    )
+    for low, high, weight in (
+        (lower, "", 0.4 if upper else 0.0),
+        ("", upper, 0.4 if lower else 0.0),
+        (upper, lower, 0.4),
+        ("1", upper, 0.0 if lower else 0.45),
+        (lower, "-1", 0.0 if upper else 0.45),
+    ):
+        if weight and (low, high) != (lower, upper):
+            yield scene.edit(node, f"{base}[{low}:{high}{step and f':{step}'}]", "slice", weight)
+    yield scene.edit(node, base, "slice", 0.3)
+    if not step:
+        yield scene.edit(node, f"{base}[{lower}:{upper}:-1]", "slice", 0.2)
+        for rank, name in enumerate(_counts(scene)[:6]):
+            weight = 0.2 / (1 + 0.3 * rank)
+            yield scene.edit(node, f"{base}[{lower}:{name}]", "slice", weight)
+            yield scene.edit(node, f"{base}[{name}:{upper}]", "slice", weight)
+
+
+def _parts(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+    """Yield slices of a sequence that is used as a whole."""
+    named = [
+        f"[{form}]"
+        for name in _counts(scene)[:4]
+        for form in (f"{name}:", f":{name}", f"{name} + 1:")
+    ]
+    for rank, part in enumerate(("[1:]", "[:-1]", "[::-1]", "[:]", *named)):
+        yield scene.edit(node, f"{scene.segment(node)}{part}", "slice", 0.35 / (1 + 0.15 * rank))
 
 
 def _sliced(*indices: ast.expr) -> bool:

@@ -52,74 +52,87 @@ Context = ServerRequestContext[Any, Any]
 
 def make_server(engine: Engine, flows: Collection[str] | None = None) -> Server[Any]:
     """Return the server of a store. flows: offer only these; None offers all that are enabled."""
-
-    def enabled_tools() -> list[FlowTool]:
-        return tools(engine, reserved=threads.THREAD_TOOLS, flows=flows)
-
-    changes = ToolListWatcher(engine.store.registry_path, enabled_tools)
-
-    async def list_tools(
-        context: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        changes.note(context)
-        found = await anyio.to_thread.run_sync(enabled_tools)
-        own = [
-            tool_entry(name, tool.description, tool.schema, changes=tool.changes)
-            for name, tool in threads.THREAD_TOOLS.items()
-            if flows is None or name != "run"
-        ]
-        return types.ListToolsResult(
-            tools=[*(tool_entry(tool.name, tool.description, tool.schema) for tool in found), *own]
-        )
-
-    async def call_tool(
-        context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        return await cancel_on_disconnect(context.request, lambda: use_tool(context, params))
-
-    async def use_tool(
-        context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        arguments = params.arguments or {}
-        try:
-            if params.name in threads.THREAD_TOOLS and (flows is None or params.name != "run"):
-                return call_result(
-                    await threads.use(engine, params.name, arguments, context.session)
-                )
-            found = await anyio.to_thread.run_sync(enabled_tools)
-            return await call_flow(engine, found, params.name, arguments, context)
-        except UncagedError as exc:
-            return types.CallToolResult(content=[types.TextContent(text=str(exc))], is_error=True)
-
-    async def list_resources(
-        _context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        return await anyio.to_thread.run_sync(
-            resources.list_threads, engine, params.cursor if params else None
-        )
-
-    async def list_templates(
-        _context: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        return resources.list_templates()
-
-    async def read_resource(
-        _context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        return await anyio.to_thread.run_sync(resources.read_thread, engine, str(params.uri))
-
+    handlers = RequestHandlers(engine, flows)
     return Server(
         NAME,
         version=__version__,
         instructions=INSTRUCTIONS,
-        lifespan=changes.watching,
-        on_subscriptions_listen=changes.listen,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        lifespan=handlers.changes.watching,
+        on_subscriptions_listen=handlers.changes.listen,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
+
+
+class RequestHandlers:
+    """Handlers of the protocol's requests for one store; blocking work runs in threads."""
+
+    def __init__(self, engine: Engine, flows: Collection[str] | None) -> None:
+        self._engine, self._flows = engine, flows
+        self.changes = ToolListWatcher(engine.store.registry_path, self._enabled_tools)
+
+    async def list_tools(
+        self, context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        self.changes.note(context)
+        enabled = await anyio.to_thread.run_sync(self._enabled_tools)
+        listed = [
+            *(tool_entry(tool.name, tool.description, tool.schema) for tool in enabled),
+            *(
+                tool_entry(name, tool.description, tool.schema, changes=tool.changes)
+                for name, tool in threads.THREAD_TOOLS.items()
+                if self._offers(name)
+            ),
+        ]
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return await cancel_on_disconnect(context.request, lambda: self._use_tool(context, params))
+
+    async def list_resources(
+        self, _context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return await anyio.to_thread.run_sync(
+            resources.list_threads, self._engine, params.cursor if params else None
+        )
+
+    async def list_templates(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return resources.list_templates()
+
+    async def read_resource(
+        self, _context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await anyio.to_thread.run_sync(resources.read_thread, self._engine, str(params.uri))
+
+    def _enabled_tools(self) -> list[FlowTool]:
+        return tools(self._engine, reserved=threads.THREAD_TOOLS, flows=self._flows)
+
+    def _offers(self, thread_tool: str) -> bool:
+        """Return whether a tool for threads is offered: `run` starts any flow, so a server of a few
+        flows leaves it out.
+        """
+        return thread_tool != "run" or self._flows is None
+
+    async def _use_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        name, arguments = params.name, params.arguments or {}
+        try:
+            if name in threads.THREAD_TOOLS and self._offers(name):
+                return call_result(
+                    await threads.use(self._engine, name, arguments, context.session)
+                )
+            enabled = await anyio.to_thread.run_sync(self._enabled_tools)
+            return await call_flow(self._engine, enabled, name, arguments, context)
+        except UncagedError as exc:
+            return types.CallToolResult(content=[types.TextContent(text=str(exc))], is_error=True)
 
 
 async def cancel_on_disconnect(
@@ -136,9 +149,8 @@ async def cancel_on_disconnect(
     result = types.CallToolResult(
         content=[types.TextContent(text="the client is gone")], is_error=True
     )
-    refused: UncagedError | MCPError | None = (
-        None  # raised outside of the group, which would wrap it
-    )
+    # raised outside of the group, which would wrap it
+    refused: UncagedError | MCPError | None = None
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
