@@ -261,7 +261,7 @@ def _agents(config: Config) -> Iterator[Check]:
             text="the package uncaged_agents is not installed: flows with roles do not run",
         )
         return
-    from uncaged_agents.choose import choose
+    from uncaged_agents.choose import default_agent
     from uncaged_agents.kinds import factory_of, kinds
 
     for name, agent in config.agents.items():
@@ -277,9 +277,7 @@ def _agents(config: Config) -> Iterator[Check]:
     installed = ", ".join((*config.agents, *kinds()))
     yield Check(name="agents", level="ok", text=f"there are: {installed}")
     try:
-        default = choose(
-            config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd()
-        )
+        default = default_agent(config, os.environ, Path.cwd())
     except UncagedError:
         return  # it was named, and is told of by that name
     yield Check(

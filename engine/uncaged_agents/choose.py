@@ -38,6 +38,10 @@ class Choice:
     settings: Mapping[str, object]
     reason: str
 
+    def is_same(self, other: Choice | None) -> bool:
+        """Return whether it is the same agent, for whatever reason it was chosen."""
+        return other is not None and (self.name, self.settings) == (other.name, other.settings)
+
     def recorded(self, rights: Rights = ALL_TOOLS) -> dict[str, object]:
         fields: dict[str, object] = {
             "name": self.name,
@@ -66,64 +70,54 @@ def bind(
 
     Args:
         roles: those that the policy lets the bundle ask an agent for.
-        asked: the agents named for this run: role to agent, the empty key for all roles. directory:
-            where relative paths in it start.
+        asked: the agents named for this run: role to agent, the empty key for all roles.
+        directory: where relative paths in it start.
         rights: what the flow's policy allows its roles; the record says how far each agent can be
             held to it.
     Raises:
-        NotFoundError: no such agent, or a role that the flow does not have. UsageError: settings
-            that the agent does not understand.
+        NotFoundError: no such agent, or a role that the flow does not have.
+        UsageError: settings that the agent does not understand.
         EnvironmentLacks: no agent is chosen, and the built-in one does not play these roles.
     """
     names = tuple(roles)
-    if (wrong := wrong_role(names, asked)) is not None:
-        near = get_close_matches(wrong, names, n=3) or names
-        raise NotFoundError(
-            f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})"
-        )
-    chosen_names = {
+    expect_roles(flow, names, asked)
+    configured = {
         role: configured_name(config, flow=flow, role=role, asked=asked) for role in names
     }
-    unnamed = [role for role, (name, _) in chosen_names.items() if name is None]
+    unnamed = [role for role, (name, _) in configured.items() if name is None]
     general, reason = configured_name(config, flow=flow, role=None, asked=asked)
-    default = (
-        named(general, config, reason, directory)
-        if general is not None
-        else automatic(config, environment)
-        if unnamed
-        else None
-    )
+    default = named(general, config, reason, directory) if general is not None else None
+    if default is None and unnamed:
+        default = automatic(config, environment)
     chosen = {
-        role: default if name is None else named(name, config, reason, directory)
-        for role, (name, reason) in chosen_names.items()
+        role: named(name, config, reason, directory)
+        for role, (name, reason) in configured.items()
+        if name is not None
     }
-    others = {
-        role: choice
-        for role, choice in chosen.items()
-        if choice is not None
-        and (default is None or (choice.name, choice.settings) != (default.name, default.settings))
-    }
+    others = {role: choice for role, choice in chosen.items() if not choice.is_same(default)}
     if default is not None:
         expect_plays(flow, default.use, unnamed)
+    answering = default if len(others) < len(names) else None
     # settings that a person gave are checked, even if no role uses them
-    asked_for = DEFAULT in asked
-    used = (
-        [*others.values()]
-        if default is None or (len(others) == len(names) and not asked_for)
-        else [default, *others.values()]
-    )
-    for choice in used:
+    checked = default if DEFAULT in asked else answering
+    for choice in (*((checked,) if checked is not None else ()), *others.values()):
         factory_of(choice.use)(choice.settings)  # raises now instead of in the thread
     if not names:
         return {}
-    record: dict[str, object] = {
-        "roles": {role: choice.recorded(rights) for role, choice in others.items()}
+    return {
+        **({"default": answering.recorded(rights)} if answering is not None else {}),
+        "roles": {role: choice.recorded(rights) for role, choice in others.items()},
     }
-    return (
-        record
-        if default is None or len(others) == len(names)
-        else {"default": default.recorded(rights), **record}
-    )
+
+
+def expect_roles(flow: str, roles: Collection[str], asked: Iterable[str]) -> None:
+    """Refuse an agent for a role that the flow does not have."""
+    wrong = wrong_role(roles, asked)
+    if wrong is not None:
+        near = get_close_matches(wrong, roles, n=3) or roles
+        raise NotFoundError(
+            f"the flow {flow!r} has no role {wrong!r} (its roles: {', '.join(near) or 'none'})"
+        )
 
 
 def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
@@ -139,21 +133,14 @@ def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
         )
 
 
-def choose(
-    config: Config,
-    *,
-    flow: str,
-    role: str | None,
-    asked: Mapping[str, str],
-    environment: Mapping[str, str],
-    directory: Path,
-) -> Choice:
-    """Return the agent for *role*, or for all roles: the one named for this run, then the config
-    from the special to the general.
+def default_agent(config: Config, environment: Mapping[str, str], directory: Path) -> Choice:
+    """Return the agent of a role that nothing names one for: that of the config, else the first
+    that this machine has.
     """
-    name, reason = configured_name(config, flow=flow, role=role, asked=asked)
     return (
-        automatic(config, environment) if name is None else named(name, config, reason, directory)
+        named(config.agent, config, "config.yaml: agent", directory)
+        if config.agent is not None
+        else automatic(config, environment)
     )
 
 
@@ -292,10 +279,11 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
     agent, or ``KIND:…`` in one word.
     """
     if name in config.agents:
-        agent = config.agents[name]
-        beside = config.path.parent if config.path is not None else directory
         return Choice(
-            name=name, use=agent.use, settings=absolute(agent.settings, beside), reason=reason
+            name=name,
+            use=config.agents[name].use,
+            settings=configured_settings(name, config, directory),
+            reason=reason,
         )
     kind, colon, rest = name.partition(":")
     if colon and is_kind(kind) and (settings := kind_of(kind).parse(rest)) is not None:
@@ -312,6 +300,14 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
             f"there is no agent {name!r} (known: {', '.join(near)}); `uncaged-workflow agents` lists all, config.yaml may define more"
         )
     return Choice(name=name, use=row.use, settings={"row": name}, reason=reason)
+
+
+def configured_settings(name: str, config: Config, directory: Path) -> dict[str, object]:
+    """Return the settings that the config has for an agent. Relative paths in them start at its
+    file, or at *directory* if it has none.
+    """
+    start = config.path.parent if config.path is not None else directory
+    return absolute(config.agents[name].settings, start)
 
 
 def absolute(settings: Mapping[str, object], directory: Path) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from testbed.repositories import write
-from uncaged_agents.choose import bind, choose
+from uncaged_agents.choose import bind, default_agent
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings
 from uncaged_engine.settings.keys import put
@@ -80,45 +80,21 @@ def test_the_record_says_which_and_why_and_keeps_secrets_by_name() -> None:
 
 def test_nobody_configured_means_the_built_in_repair(tmp_path: Path) -> None:
     """A program on PATH is named in the reason, but never used unasked."""
-    plain = choose(
-        Config(),
-        flow="fix",
-        role=None,
-        asked={},
-        environment={"PATH": str(tmp_path)},
-        directory=tmp_path,
-    )
+    plain = default_agent(Config(), {"PATH": str(tmp_path)}, tmp_path)
     assert (plain.name, plain.reason) == (
         "repair",
         "no agent is configured, so the built-in repair answers",
     )
     write(tmp_path, {"claude": "#!/bin/sh\n"})
     (tmp_path / "claude").chmod(0o755)
-    found = choose(
-        Config(),
-        flow="fix",
-        role=None,
-        asked={},
-        environment={"PATH": str(tmp_path)},
-        directory=tmp_path,
-    )
+    found = default_agent(Config(), {"PATH": str(tmp_path)}, tmp_path)
     assert found.name == "repair"
     assert (
         "'claude' is on PATH: to use it, run with --agent claude, or name it in config.yaml"
         in found.reason
     )
     refused = Config(consent=("not claude",))
-    assert (
-        choose(
-            refused,
-            flow="fix",
-            role=None,
-            asked={},
-            environment={"PATH": str(tmp_path)},
-            directory=tmp_path,
-        ).reason
-        == plain.reason
-    )
+    assert default_agent(refused, {"PATH": str(tmp_path)}, tmp_path).reason == plain.reason
 
 
 def test_nobody_for_a_role_is_said_before_a_thread_starts() -> None:
@@ -152,9 +128,7 @@ def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repa
         (Config(), {}, "repair"),
     ):
         environment = {"PATH": str(tmp_path), **variables}
-        chosen = choose(
-            config, flow="fix", role=None, asked={}, environment=environment, directory=tmp_path
-        )
+        chosen = default_agent(config, environment, tmp_path)
         assert chosen.name == expected
 
 
@@ -166,14 +140,7 @@ def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
     put(tmp_path, "WORK", "x")
 
     def chosen(config: Config, **variables: str) -> tuple[str, str]:
-        found = choose(
-            config,
-            flow="fix",
-            role=None,
-            asked={},
-            environment={"PATH": "", **variables},
-            directory=tmp_path,
-        )
+        found = default_agent(config, {"PATH": "", **variables}, tmp_path)
         return found.name, found.reason
 
     config = Config(keys=tmp_path)
@@ -200,15 +167,16 @@ def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
 )
 def test_an_agent_can_be_said_in_one_word(word: str, use: str, settings: dict[str, object]) -> None:
     """Paths start at the caller's directory, since the worker runs elsewhere."""
-    choice = choose(
+    bound = bind(
         Config(agents=AGENTS),
         flow="fix",
-        role=None,
+        roles=["coder"],
         asked={"": word},
         environment={},
         directory=Path("/here"),
     )
-    assert (choice.use, dict(choice.settings), choice.reason) == (use, settings, "asked for")
+    expected = {"use": use, "settings": settings, "reason": "asked for"}
+    assert bound["default"] == {"name": word.partition(":")[0], **expected}
 
 
 def test_paths_in_config_start_at_the_config(tmp_path: Path) -> None:
@@ -218,9 +186,7 @@ def test_paths_in_config_start_at_the_config(tmp_path: Path) -> None:
         agents={"s": AgentSettings(use="scripted", settings={"file": "s.yaml"})},
         agent="s",
     )
-    choice = choose(
-        config, flow="fix", role=None, asked={}, environment={}, directory=Path("/elsewhere")
-    )
+    choice = default_agent(config, {}, Path("/elsewhere"))
     assert choice.settings == {"file": str(tmp_path / "s.yaml")}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from uncaged_agents.choose import choose, question
+from uncaged_agents.choose import bind, default_agent, question
 from uncaged_agents.consent import keep, present
 from uncaged_agents.program.table import table
 from uncaged_bundles.errors import UsageError
@@ -23,9 +23,7 @@ def programs(directory: Path, *names: str) -> dict[str, str]:
 
 
 def chosen(config: Config, environment: dict[str, str]) -> tuple[str, str]:
-    choice = choose(
-        config, flow="fix", role=None, asked={}, environment=environment, directory=Path("/here")
-    )
+    choice = default_agent(config, environment, Path("/here"))
     return choice.name, choice.reason
 
 
@@ -97,15 +95,17 @@ def test_the_names_of_the_table_need_no_config() -> None:
         ("gemini", "acp", {"row": "gemini"}),
         ("acp:./mine --fast", "acp", {"argv": ["/here/mine", "--fast"]}),
     ):
-        choice = choose(
+        bound = bind(
             Config(),
             flow="fix",
-            role=None,
+            roles=["coder"],
             asked={"": word},
             environment={},
             directory=Path("/here"),
         )
-        assert (choice.use, dict(choice.settings)) == (use, settings)
+        name = word.partition(":")[0]
+        expected = {"name": name, "use": use, "settings": settings, "reason": "asked for"}
+        assert bound["default"] == expected
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,11 @@ def command(as_json: bool) -> None:
     """List the agents that are configured, those that are found on this machine, and which one is
     the default and why.
     """
-    from uncaged_agents.choose import choose
+    from uncaged_agents.choose import default_agent
 
     engine = open_engine()
     config = engine.config
-    chosen = choose(
-        config, flow="", role=None, asked={}, environment=os.environ, directory=Path.cwd()
-    )
+    chosen = default_agent(config, os.environ, Path.cwd())
     rows = found(config)
     if as_json:
         agents = [dict(zip(("name", "use", "here", "about"), row, strict=True)) for row in rows]

@@ -14,7 +14,7 @@ from uncaged_engine.door.agents import AgentCheck, AgentKind, AgentRequest
 from uncaged_engine.services.settings import Config
 from uncaged_models.settings import WIRES, Wire, read_settings, with_key
 
-from ..choose import choose, named
+from ..choose import default_agent, named
 from ..kinds import factory_of
 from .models import ask_model
 from .trial import Trial, TrialContext, run_trial
@@ -108,14 +108,7 @@ def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidat
             seen.add(name)
             yield agent(name, where, config, directory)
     try:
-        default = choose(
-            config,
-            flow="",
-            role=None,
-            asked={},
-            environment=context.environment,
-            directory=directory,
-        )
+        default = default_agent(config, context.environment, directory)
     except UncagedError:
         return  # it was named, so it is a candidate already
     if default.name not in seen:

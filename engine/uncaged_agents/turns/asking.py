@@ -64,17 +64,14 @@ def ask(
     usage: dict[str, object] = {}
     problems: list[str] = []
     direct: str | None = None
-    prompt, progress = request.prompt, request.progress
+    first = request
     while True:
         try:
             answer = answer_in_time(
                 agent, request, usage, restore if request.repair is None else lambda: None
             )
         except AgentFailed as exc:
-            exc.more.setdefault("calls", len(problems) + 1)
-            add_usage(usage, cast("Mapping[str, object]", exc.more.get("usage") or {}))
-            if usage:
-                exc.more["usage"] = usage
+            add_earlier(exc, len(problems), usage)
             raise
         # half a surrogate pair has no place in a journal
         text = answer.text.encode("utf-8", "backslashreplace").decode()
@@ -83,9 +80,8 @@ def ask(
         direct = text if answer.direct else direct
         found = extract(text, check)
         if not isinstance(found, Unfit):
-            content = found.content if direct is None else direct
             return RoleReply(
-                content=content,
+                content=found.content if direct is None else direct,
                 meta=found.meta,
                 problems=tuple(problems),
                 usage=usage,
@@ -93,31 +89,37 @@ def ask(
                 session=answer.session,
             )
         problems.append(found.problem)
-        record_attempt(
-            {
-                "answer": text,
-                "problem": found.problem,
-                **({"usage": dict(answer.usage)} if answer.usage else {}),
-            }
-        )
+        used = {"usage": dict(answer.usage)} if answer.usage else {}
+        record_attempt({"answer": text, "problem": found.problem, **used})
         if calls > MAX_REPAIRS or request.cancel.requested:
             return RoleReply(
                 content=text, meta=None, problems=tuple(problems), usage=usage, calls=calls
             )
         request.progress({"repair": calls, "problem": found.problem})
         request = replace(
-            request,
-            progress=with_usage_before(progress, dict(usage)),
-            prompt=repair_prompt(prompt, text, found.problem, request.role),
-            repair=Repair(
-                answer=text,
-                problem=found.problem,
-                wording=repair_wording(found.problem, request.role),
-            ),
+            correction(first, text, found.problem),
+            progress=with_usage_before(first.progress, dict(usage)),
             session=answer.session,
-            calls=request.calls + 1,
-            role_calls=request.role_calls + 1,
+            calls=first.calls + calls,
+            role_calls=first.role_calls + calls,
         )
+
+
+def correction(request: AgentRequest, text: str, problem: str) -> AgentRequest:
+    """Return *request* with the demand to correct the unusable answer *text*."""
+    return replace(
+        request,
+        prompt=repair_prompt(request.prompt, text, problem, request.role),
+        repair=Repair(answer=text, problem=problem, wording=repair_wording(problem, request.role)),
+    )
+
+
+def add_earlier(failed: AgentFailed, answers: int, usage: dict[str, object]) -> None:
+    """Add to a failure what the unusable answers before it cost. answers: their number."""
+    failed.more.setdefault("calls", answers + 1)
+    add_usage(usage, cast("Mapping[str, object]", failed.more.get("usage") or {}))
+    if usage:
+        failed.more["usage"] = usage
 
 
 def answer_in_time(

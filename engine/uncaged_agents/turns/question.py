@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from uncaged_bundles.contract import RoleSpec
-from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.limits import RoleLimits
 from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
@@ -22,10 +21,9 @@ from uncaged_engine.services.journal import InfoLog
 from uncaged_engine.services.processes import MARK
 from uncaged_engine.services.settings import NOTHING
 from uncaged_models.prompts.prompt import build_prompt
-from uncaged_models.settings import with_key
 
-from ..choose import absolute
 from ..workspace import Workspace
+from .binding import AgentBinding
 
 if TYPE_CHECKING:
     from ..tools.extract import ExtractTool
@@ -43,22 +41,20 @@ class RoleBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Checked body of a role effect. steps: all finished steps of the thread."""
+    """Checked body of a role effect, in its thread. task, params: the thread's own. steps: all of
+    its finished ones.
+    """
 
     role: RoleSpec
     extra: str | None
     timeout_s: float
+    task: str
+    params: Mapping[str, object]
     steps: Sequence[Mapping[str, object]]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentBinding:
-    """Agent that answers. settings: resolved. known: the secrets in them, value to name."""
-
-    name: str
-    use: str
-    settings: Mapping[str, object]
-    known: Mapping[str, str]
+    @property
+    def role_steps(self) -> list[Mapping[str, object]]:
+        return [step for step in self.steps if "role" in step]
 
 
 def question_of(asked: RoleBody, context: EffectContext) -> Question:
@@ -77,34 +73,14 @@ def question_of(asked: RoleBody, context: EffectContext) -> Question:
     granted_s = RoleLimits.of(context.bundle.descriptor.policy.limits.get("role", {})).timeout_s
     bounds = (asked.timeout_s, granted_s, context.config.limits.agent_s)
     shortest = min(float(bound) for bound in bounds if bound is not None and bound > 0)
+    parameters = cast("Mapping[str, object]", context.start["parameters"])
     return Question(
-        role=roles[asked.name], extra=asked.prompt, timeout_s=shortest, steps=context.steps()
-    )
-
-
-def bind(role: str, context: EffectContext) -> AgentBinding:
-    """Return the agent that the start record names, with the settings that the config has for it
-    now: a person may have fixed them.
-    """
-    agents = cast("Mapping[str, Mapping[str, object]]", context.start.get("agents", {}))
-    others = cast("Mapping[str, Mapping[str, object]]", agents.get("roles", {}))
-    bound = others.get(role) or agents.get("default")
-    if bound is None:
-        raise EnvironmentLacks(
-            f"thread {context.thread_id} was started without an agent for {role!r}; run it again with --agent"
-        )
-    name, use = str(bound["name"]), str(bound["use"])
-    settings = cast("Mapping[str, object]", bound.get("settings", NOTHING))
-    configured = context.config.agents.get(name)
-    if configured is not None and configured.use == use:
-        beside = (
-            context.config.path.parent if context.config.path is not None else context.store.root
-        )
-        settings = absolute(configured.settings, beside)
-    settings = with_key(use, settings)
-    resolved, known = secrets.resolve(settings, context.config, context.environment)
-    return AgentBinding(
-        name=name, use=use, settings=cast("Mapping[str, object]", resolved), known=known
+        role=roles[asked.name],
+        extra=asked.prompt,
+        timeout_s=shortest,
+        task=str(parameters.get("prompt", "")),
+        params=cast("Mapping[str, object]", parameters.get("params", NOTHING)),
+        steps=context.steps(),
     )
 
 
@@ -117,35 +93,18 @@ def compose(
     context: EffectContext,
     progress: Callable[[Mapping[str, object]], None],
 ) -> AgentRequest:
-    role, parameters = question.role, cast("Mapping[str, object]", context.start["parameters"])
-    task, params = (
-        str(parameters.get("prompt", "")),
-        cast("Mapping[str, object]", parameters.get("params", NOTHING)),
-    )
-    spoken = [step for step in question.steps if "role" in step]
+    """Return the request to the agent of a binding."""
+    role, rights, steps = question.role, rights_of(context.bundle), question.steps
     environment = context.config.for_agents(context.environment)
     test_command = context.start.get("testCommand")
-    info = InfoLog(
-        context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms
-    )
-    rights = rights_of(context.bundle)
     return AgentRequest(
         thread_id=context.thread_id,
         key=context.key,
         role=role,
-        prompt=build_prompt(
-            role=role,
-            task=task,
-            params=params,
-            steps=spoken,
-            extra=question.extra,
-            note=context.note,
-            max_history_characters=context.config.limits.history_chars,
-            rights=rights,
-        ),
-        task=task,
-        params=params,
-        steps=spoken,
+        prompt=prompt_of(question, context),
+        task=question.task,
+        params=question.params,
+        steps=question.role_steps,
         worktree=workspace.directory if workspace is not None else None,
         environment={
             **(workspace.for_children(environment) if workspace is not None else environment),
@@ -153,18 +112,16 @@ def compose(
         },
         timeout_s=question.timeout_s,
         attempt=context.attempt,
-        calls=sum(calls_of(step) for step in question.steps),
-        role_calls=sum(calls_of(step) for step in question.steps if role_of(step) == role.name),
+        calls=sum(map(calls_of, steps)),
+        role_calls=sum(calls_of(step) for step in steps if role_of(step) == role.name),
         repair=None,
-        session=session_of(role.name, binding.name, context, question.steps),
+        session=session_of(role.name, binding.name, context, steps),
         config=binding.settings,
         test_command=test_command if isinstance(test_command, str) else None,
         scratch=scratch,
         cancel=context.cancel,
         progress=progress,
-        remark=lambda text: info.note(
-            "6RZKQ0WD", str(secrets.redact(f"{binding.name}: {text}", binding.known))
-        ),
+        remark=remark_of(binding, context),
         redact=lambda value: secrets.redact(value, binding.known),
         sandbox=context.config.sandbox,
         reply=context.answer,
@@ -176,6 +133,28 @@ def compose(
         if workspace is not None
         else (),
     )
+
+
+def prompt_of(question: Question, context: EffectContext) -> str:
+    """Return the whole prompt of a step, with as much of the history as the config allows."""
+    return build_prompt(
+        role=question.role,
+        task=question.task,
+        params=question.params,
+        steps=question.role_steps,
+        extra=question.extra,
+        note=context.note,
+        max_history_characters=context.config.limits.history_chars,
+        rights=rights_of(context.bundle),
+    )
+
+
+def remark_of(binding: AgentBinding, context: EffectContext) -> Callable[[str], None]:
+    """Return the function that writes an agent's remark to the thread's debug log."""
+    info = InfoLog(
+        context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms
+    )
+    return lambda text: info.note("6RZKQ0WD", binding.clean(f"{binding.name}: {text}"))
 
 
 def flows_of(context: EffectContext, names: Sequence[str]) -> FlowTools:
@@ -233,10 +212,6 @@ def calls_of(step: Mapping[str, object]) -> int:
     holder = step.get("error") or step.get("usage")
     calls = holder.get("calls", 1) if isinstance(holder, Mapping) else 1
     return calls if isinstance(calls, int) else 1
-
-
-def redacted(fields: Mapping[str, object], binding: AgentBinding) -> dict[str, object]:
-    return cast("dict[str, object]", secrets.redact(dict(fields), binding.known))
 
 
 def rights_of(bundle: Bundle) -> Rights:
