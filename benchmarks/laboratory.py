@@ -106,8 +106,9 @@ class Laboratory:
                 pass
 
     def journal(self, thread: ThreadId) -> JournalFile:
-        bundle, thread, path = self.engine.store.locate_thread(thread)
-        return JournalFile.open(path, bundle, thread)
+        store = self.engine.store
+        bundle, thread, _ = store.locate_thread(thread)
+        return JournalFile.open(store, bundle, thread)
 
     def close(self) -> None:
         """End what still runs; nobody needs it."""

@@ -14,7 +14,6 @@ from uncaged_engine.cells.session import BundleSession
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.journal.infolog import InfoLog
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -103,7 +102,6 @@ def _timed(
                 journal=journal,
                 thread=thread,
                 start=journal.history.start,
-                blobs=Blobs(store.blobs),
                 deadline_s=DEADLINE_S,
                 info=InfoLog(store.info_path(bundle, thread), lambda: 0),
             )

@@ -269,7 +269,7 @@ class Engine:
         if redo and skip:
             raise UsageError("--redo and --skip exclude each other")
         bundle_hash, thread, path = self.store.locate_thread(text)
-        settled = settle(path, bundle_hash, thread)
+        settled = settle(self.store, path, bundle_hash, thread)
         found = view(self.store, bundle_hash, thread, path)
         if settled and found.end is not None and not states.allowed(found.summary.status, "resume"):
             return thread  # it had ended, and only its last lines were in doubt
@@ -328,7 +328,7 @@ class Engine:
         if found.unbound:
             raise RefusedError(unbound(thread))
         value = check_answer(found.records, value)
-        journal = JournalFile.open(path, bundle_hash, thread)
+        journal = JournalFile.open(self.store, bundle_hash, thread)
         try:
             require_still(journal, self.store, bundle_hash, thread, "answer")
             # somebody answered, and it asks something else by now

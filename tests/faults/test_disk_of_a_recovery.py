@@ -14,7 +14,7 @@ from testbed.steering import marks
 from testbed.straced import FAULTS, Fault, calls_of, injection, points, strace
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.blobs import BlobDirectory
 from uncaged_engine.journal.codec import encode
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
@@ -123,7 +123,7 @@ def test_a_blob_that_is_there_is_made_durable_before_a_line_names_it(
     engine: Engine, spilling: Placed, tmp_path: Path
 ) -> None:
     """Whoever put it there may have died before its name was on disk."""
-    Blobs(engine.store.blobs).put(encode({"null": {"value": BIG}}).encode())
+    BlobDirectory(engine.store.blobs).put(encode({"null": {"value": BIG}}).encode())
     suffer(engine, spilling, tmp_path / "log", None)
     calls = [
         call for call in calls_of(tmp_path / "log") if str(engine.store.root) in call.arguments

@@ -185,7 +185,7 @@ def drive(
     def publish(_thread: object, event: Mapping[str, object]) -> None:
         recorder.note("publish", dict(event))
 
-    journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
+    journal = JournalFile.open(store, placed.bundle.hash, placed.thread)
     worker = WorkerContext(store=store, cells=cells, clock_ms=clock_ms, publish=publish)
     driver = Driver(
         thread=placed.thread,

@@ -17,7 +17,7 @@ from uncaged_engine.cells.cell import Cell
 from uncaged_engine.cells.replay import Replay, start_body
 from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.effect_kinds import KNOWN
-from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.blobs import BlobDirectory
 from uncaged_engine.sandbox.mechanism import choose
 
 pytestmark = pytest.mark.slow
@@ -59,7 +59,9 @@ def test_replay_equals_run(
     assert table.play_with(Live(cell, start_body(start, []))) == "completed"
     history = table.history()
     assert len(history.steps) == len(plan)
-    replay = Replay(history, start, Blobs(Path(tmp_path_factory.getbasetemp())), trusted=False)
+    replay = Replay(
+        history, start, BlobDirectory(Path(tmp_path_factory.getbasetemp())), trusted=False
+    )
     quick = replay.run(cell, 2, deadline_s=DEADLINE_S)
     slow = replay.run_stepwise(cell, 3, table.script.data, deadline_s=DEADLINE_S)
     assert quick == slow

@@ -17,9 +17,8 @@ from typing import Any
 from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
 
-from ..journal.blobs import Blobs
-from ..journal.file import JournalFile
 from ..journal.infolog import InfoLog
+from ..journal.journal import Journal
 from ..journal.recover import History
 from .cell import Cell, CellDied
 from .replay import Replay, replay_timeout_s
@@ -45,10 +44,9 @@ class BundleSession:
         *,
         cells: Cells,
         slot: int,
-        journal: JournalFile,
+        journal: Journal,
         thread: ThreadId,
         start: Mapping[str, Any],
-        blobs: Blobs,
         deadline_s: float,
         info: InfoLog,
         alone: bool = False,
@@ -61,7 +59,7 @@ class BundleSession:
         self._journal = journal
         self._thread = thread
         self._start = start
-        self._blobs = blobs
+        self._blobs = journal.blobs
         self._deadline_s = deadline_s
         self._info = info
         self._handed_over = 0
@@ -169,7 +167,7 @@ class BundleSession:
         )
 
     def _reread(self) -> History:
-        return self._journal.reread(self._cells.bundle.hash, self._thread)
+        return self._journal.reread()
 
     def _replay_deadline_s(self, history: History) -> float:
         if self._alone:

@@ -1,5 +1,5 @@
-"""Contents too large for a journal line are files named by their hash, on disk before the line that
-names them.
+"""Contents that are too large for a journal line, named by their hash and durable before the line
+that names them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from _blake2 import blake2b
 from collections.abc import Container, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from uncaged_bundles.errors import DamagedError, StorageError, os_problem
 from uncaged_bundles.storage.files import held, sync_directory, write_atomically
@@ -34,14 +34,53 @@ def effect_mark(effect: bytes) -> bytes:
     return effect if len(effect) <= lines.MARK_BYTES else lines.blob_mark(blob_hash(effect))
 
 
-class Blobs:
-    """The `blobs` directory of a store."""
+class Blobs(Protocol):
+    """Store of blobs, and the notes in a thread's lines that name them."""
+
+    def put(self, data: bytes) -> str:
+        """Make *data* durable and return its hash."""
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes with this hash.
+
+        Raises:
+            DamagedError: they are missing or are not those that were hashed, or *name* is no hash
+                but perhaps a path.
+        """
+
+    def spill(self, fields: Mapping[str, object]) -> dict[str, object]:
+        """Return the same fields with the largest of them moved to a blob."""
+        encoded = {name: encode(value).encode() for name, value in fields.items()}
+        largest = max(encoded, key=lambda name: len(encoded[name]))
+        return lines.spill(fields, largest, self.put(encoded[largest]), len(encoded[largest]))
+
+    def expand(self, line: bytes) -> bytes:
+        """Return a sealed line as the bundle gets it: unchanged, or with its blob put back in (and
+        then without a chain).
+        """
+        note = lines.blob_of(line)
+        if note is None:
+            return line
+        record = self.expand_record(json.loads(line[:-1]))
+        del record["chain"]
+        return encode(record).encode() + b"\n"
+
+    def expand_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a parsed record with its blob, if it names one, put back in."""
+        expanded = dict(record)
+        note = expanded.pop("blob", None)
+        if note is not None:
+            expanded[note["field"]] = json.loads(self.get(str(note["hash"])))
+        return expanded
+
+
+class BlobDirectory(Blobs):
+    """Blobs as the files of a store's `blobs` directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def put(self, data: bytes) -> str:
-        """Make *data* durable and return its hash."""
         name = blob_hash(data)
         path = self.directory / name
         try:
@@ -79,9 +118,6 @@ class Blobs:
         return freed
 
     def get(self, name: str) -> bytes:
-        """Raises: DamagedError: it is missing, its bytes are not those that were hashed, or *name*
-        is no hash but perhaps a path.
-        """
         if not _NAME.fullmatch(name):
             raise DamagedError(f"{name[:100]!r} is no hash of a blob")
         try:
@@ -93,31 +129,6 @@ class Blobs:
                 f"blob {name} in {self.directory} does not hold the bytes that were hashed"
             )
         return data
-
-    def spilt(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """The same fields with the largest of them moved to a blob."""
-        encoded = {name: encode(value).encode() for name, value in fields.items()}
-        largest = max(encoded, key=lambda name: len(encoded[name]))
-        return lines.spill(fields, largest, self.put(encoded[largest]), len(encoded[largest]))
-
-    def expand(self, line: bytes) -> bytes:
-        """A sealed line as the bundle shall see it: unchanged, or with its blob put back in (and
-        then without a chain).
-        """
-        note = lines.blob_of(line)
-        if note is None:
-            return line
-        record = self.expand_record(json.loads(line[:-1]))
-        del record["chain"]
-        return encode(record).encode() + b"\n"
-
-    def expand_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """A parsed record with its blob, if it names one, put back in."""
-        expanded = dict(record)
-        note = expanded.pop("blob", None)
-        if note is not None:
-            expanded[note["field"]] = json.loads(self.get(str(note["hash"])))
-        return expanded
 
 
 def _is(path: Path, data: bytes) -> bool:

@@ -17,37 +17,46 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, StorageError
+from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import read_range, sync_directory, write_atomically
+from uncaged_bundles.storage.store import Store
 
 from . import chain, lines, lock, trouble
+from .blobs import BlobDirectory, Blobs
+from .journal import JournalBroken, JournalBusy
+from .origin import ThreadOrigin
 from .recover import History, flushed_at_least, recover
 from .trouble import Trouble
 
 NEXT_STEP = "free space on the disk or repair it, then `resume`"
 
 
-class JournalBroken(StorageError):
-    """The disk refused a write or a flush; the thread can be resumed once it is mended."""
-
-
-class JournalBusy(RefusedError):
-    """Another process holds the journal's lock."""
-
-
 class JournalFile:
-    """An open, locked journal. `history` is what it held when it was opened."""
+    """A journal in a file. See `Journal` for what its methods promise."""
 
     def __init__(
-        self, path: Path, fd: int, history: History, *, kept_aside: Path | None = None
+        self,
+        path: Path,
+        fd: int,
+        history: History,
+        recover: Callable[[bytes], History],
+        *,
+        blobs: Blobs,
+        kept_aside: Path | None = None,
     ) -> None:
-        """Args: kept_aside: where the damaged tail is that was cut."""
+        """Args: recover: reads the thread's lines. kept_aside: where the damaged tail is that was
+        cut.
+        """
         self.path = path
+        self.place = str(path)
         self.history = history
+        self.blobs = blobs
+        self._recover = recover
         self.kept_aside = kept_aside
         self.trouble: Trouble | None = None
         self.size_bytes = history.good_bytes
@@ -62,7 +71,7 @@ class JournalFile:
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, path: Path, bundle: BundleHash, thread: ThreadId) -> JournalFile:
+    def open(cls, store: Store, bundle: BundleHash, thread: ThreadId) -> JournalFile:
         """Lock the journal, read it, and cut a torn tail.
 
         Raises:
@@ -70,6 +79,7 @@ class JournalFile:
             NotFoundError: it was packed or removed since it was looked up.
             DamagedError: it is corrupt, or has no start record.
         """
+        path = store.data_path(bundle, thread)
         try:
             fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except FileNotFoundError as exc:
@@ -86,9 +96,11 @@ class JournalFile:
                     f"thread {thread} was archived or removed just now; look at it again"
                 )
             _rewrite(fd, path)
-            history = recover(_read_all(fd), bundle, thread)
+            read = partial(recover, bundle=bundle, thread=thread)
+            history = read(_read_all(fd))
             kept_aside = None if history.damage is None else _cut(fd, path, thread, history)
-            return cls(path, fd, history, kept_aside=kept_aside)
+            blobs = BlobDirectory(store.blobs)
+            return cls(path, fd, history, read, blobs=blobs, kept_aside=kept_aside)
         except OSError as exc:
             os.close(fd)
             raise JournalBroken(
@@ -131,9 +143,11 @@ class JournalFile:
             self._clear_note()
         self.on_flush(size)
 
-    def reread(self, bundle: BundleHash, thread: ThreadId) -> History:
-        """What the file holds now, unflushed lines included."""
-        return recover(self.read(), bundle, thread)
+    def reread(self) -> History:
+        return self._recover(self.read())
+
+    def origin(self) -> ThreadOrigin | None:
+        return ThreadOrigin.of(self.path)
 
     def read(self, start: int = 0) -> bytes:
         """What the file holds from *start* on."""

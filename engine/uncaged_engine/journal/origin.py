@@ -119,12 +119,6 @@ def path_beside(journal: Path) -> Path:
     return plain.with_name(plain.name.partition(".")[0] + SUFFIX)
 
 
-def start_of(journal: Path, record: Mapping[str, Any], history: History) -> Mapping[str, Any]:
-    """Return the start record of a thread as this machine may use it."""
-    origin = ThreadOrigin.of(journal)
-    return record if origin is None else origin.start(record, history)
-
-
 def _without_places(record: Mapping[str, Any], snapshot: object) -> dict[str, Any]:
     return {
         key: value

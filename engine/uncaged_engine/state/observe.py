@@ -14,7 +14,7 @@ from uncaged_bundles.storage.files import read_range
 from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, chain, durable, lines, lock, origin, trouble
-from ..journal.blobs import Blobs
+from ..journal.blobs import BlobDirectory, Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, recover
 from ..journal.trouble import Trouble
@@ -202,7 +202,7 @@ def view_of(
     """Return the whole of a thread whose journal was read and recovered."""
     (bundle, thread, path), data = place, found.data
     summary = summary_of(history, store, bundle, thread, data, locked=locked, why=found.trouble)
-    blobs = Blobs(store.blobs)
+    blobs = BlobDirectory(store.blobs)
     records = list(parse_records(data[: history.good_bytes], blobs))
     end = (
         None
@@ -254,8 +254,8 @@ def step_records(history: History, blobs: Blobs) -> list[dict[str, Any]]:
     return parse_records(b"".join(history.steps), blobs)
 
 
-def facts_of(history: History, store: Store, bundle: BundleHash) -> Facts:
-    return _facts(history, bool(undecided(history, store, bundle)))
+def facts_of(history: History, store: Store, bundle: BundleHash, blobs: Blobs) -> Facts:
+    return _facts(history, bool(undecided(history, store, bundle, blobs)))
 
 
 def _facts(history: History, is_undecided: bool) -> Facts:
@@ -283,7 +283,11 @@ def summary_of(
     """Return the summary of a journal that was read. why: what its last owner, or a reader, noted
     about the disk.
     """
-    names = () if locked and history.end is None else undecided(history, store, bundle)
+    names = (
+        ()
+        if locked and history.end is None
+        else undecided(history, store, bundle, BlobDirectory(store.blobs))
+    )
     state = status(_facts(history, bool(names)), locked=locked)
     problem = (
         None

@@ -28,7 +28,7 @@ from .reason import doubt_about
 from .states import NEXT_STEP, State
 
 
-def undecided(history: History, store: Store, bundle: BundleHash) -> tuple[str, ...]:
+def undecided(history: History, store: Store, bundle: BundleHash, blobs: Blobs) -> tuple[str, ...]:
     """Name the effects about which a person has to decide before the thread goes on, as
     ``step 2 (http POST …)``; mostly none.
 
@@ -39,7 +39,7 @@ def undecided(history: History, store: Store, bundle: BundleHash) -> tuple[str, 
     if pending is None or not pending.doubtful:
         return ()
     try:
-        [(kind, body)] = effect_of(pending, store).items()
+        [(kind, body)] = effect_of(pending, blobs).items()
         found = store.bundle_path(bundle).stat()
         loaded = _bundle(store, bundle, (found.st_ino, found.st_size, found.st_mtime_ns))
         return tuple(
@@ -118,12 +118,10 @@ def require_decision(
         raise RefusedError(f"thread {thread} is {state}{doubt}; {NEXT_STEP['unknown']}")
 
 
-def effect_of(pending: Pending, store: Store) -> Mapping[str, object]:
+def effect_of(pending: Pending, blobs: Blobs) -> Mapping[str, object]:
     """Return the effect as a mapping, read from its blob if it is kept in one."""
     effect = decode(
-        pending.effect
-        if pending.effect is not None
-        else Blobs(store.blobs).get(pending.blob_name())
+        pending.effect if pending.effect is not None else blobs.get(pending.blob_name())
     )
     if not isinstance(effect, dict):
         raise ValueError(f"step {pending.seq}: its intent is no effect")

@@ -36,10 +36,9 @@ from ..costs.spending import Spending
 from ..door.effects import Cancel, Rule
 from ..door.outcomes import Outcome
 from ..journal import lines
-from ..journal.blobs import Blobs
-from ..journal.file import JournalBusy, JournalFile
 from ..journal.infolog import InfoLog
-from ..journal.origin import ThreadOrigin, start_of, unbound
+from ..journal.journal import Journal, JournalBusy
+from ..journal.origin import unbound
 from ..journal.recover import LIMITS, History, extend
 from ..settings.config import Config
 from ..state.observe import facts_of
@@ -61,7 +60,7 @@ class Driver:
         *,
         thread: ThreadId,
         slot: int,
-        journal: JournalFile,
+        journal: Journal,
         request: Request,
         config: Config,
         worker: WorkerContext,
@@ -77,7 +76,6 @@ class Driver:
         self._config = config
         self._worker = worker
         self._bundle = worker.cells.bundle
-        self._blobs = Blobs(worker.store.blobs)
         self._limits: dict[str, float] = {}
         self._max_rounds = self._max_steps = 0
         self._spending: Spending | None = None
@@ -108,7 +106,7 @@ class Driver:
             return word
         except (UncagedError, OSError) as exc:
             # an OSError outside of an effect: what was written before could not be read
-            why = os_problem(exc, journal.path) if isinstance(exc, OSError) else str(exc)
+            why = os_problem(exc, journal.place) if isinstance(exc, OSError) else str(exc)
             self.info.note("4TQ8ZJ1M", f"left: {why}")
             worker.publish(thread, {"left": "interrupted", **journal.note(why).document()})
             return self._leave("interrupted")
@@ -122,16 +120,16 @@ class Driver:
             RefusedError: the thread's state forbids it, perhaps because of a request that came
                 first.
         """
-        resume, history = self._request.resume, self._journal.history
+        resume, history, blobs = self._request.resume, self._journal.history, self._journal.blobs
         if resume is None and history.end is None and history.paused:
             raise RefusedError(f"thread {self.thread} was paused just now; {NEXT_STEP['paused']}")
         store, bundle = self._worker.store, self._bundle.hash
-        state = status(facts_of(history, store, bundle), locked=False)
+        state = status(facts_of(history, store, bundle, blobs), locked=False)
         if history.end is not None if resume is None else not allowed(state, "resume"):
             raise RefusedError(state_refusal(state, "resume", self.thread))
         self._refuse_unbound(resume or {})
         if resume is not None:
-            require_decision(self.thread, state, undecided(history, store, bundle), resume)
+            require_decision(self.thread, state, undecided(history, store, bundle, blobs), resume)
         if resume is not None:
             extend(history, self._journal.append(lines.control("resume", resume, self.now_ms())))
             self._journal.flush()
@@ -140,7 +138,7 @@ class Driver:
         """Refuse an imported thread until a person has bound it: its agents, workspace and limits
         are a stranger's choice.
         """
-        origin = ThreadOrigin.of(self._journal.path)
+        origin = self._journal.origin()
         if (
             origin is not None
             and "binding" not in resume
@@ -233,7 +231,7 @@ class Driver:
             return word
         journal = self._journal
         with suppress(UncagedError):  # a broken disk: the thread stays as it is
-            pending = journal.reread(self._bundle.hash, self.thread).open
+            pending = journal.reread().open
             if pending is not None:
                 message = "killed as it was being left"
                 journal.append(
@@ -291,7 +289,7 @@ class Driver:
     def _end_too_slow(self, slow: BundleTooSlow) -> str:
         """End at the limit of a computation, which `resume --bundle-time` raises."""
         journal = self._journal
-        pending = journal.reread(self._bundle.hash, self.thread).open
+        pending = journal.reread().open
         if pending is not None:
             journal.append(
                 lines.void(
@@ -311,7 +309,10 @@ class Driver:
     def _drive(self) -> str:
         journal, bundle = self._journal, self._bundle
         history = journal.history
-        start = start_of(journal.path, self._blobs.expand_record(history.start), history)
+        start: Mapping[str, Any] = journal.blobs.expand_record(history.start)
+        origin = journal.origin()
+        if origin is not None:
+            start = origin.start(start, history)
         # limits of another machine do not apply
         options = {} if "imported" in start else start["parameters"]["options"]
         own = {
@@ -398,7 +399,6 @@ class Driver:
             journal=self._journal,
             thread=self.thread,
             start=start,
-            blobs=self._blobs,
             deadline_s=self._limits["bundleSeconds"],
             info=self.info,
             alone=self._limits["bundleSeconds"] > self._config.limits.bundle_s,
@@ -440,7 +440,7 @@ class Driver:
                     journal.flush()
                     answer = None
                 case Spill():
-                    answer = self._blobs.spilt(command.fields)
+                    answer = journal.blobs.spill(command.fields)
 
     def _perform(self, command: Perform) -> Outcome:
         self._since_s = time.monotonic()

@@ -20,7 +20,7 @@ from ..cells.reply import BundleReply
 from ..door.outcomes import Answer, Outcome
 from ..journal import lines
 from ..journal.codec import CodecError, decode
-from ..journal.file import JournalFile
+from ..journal.journal import Journal
 from .commands import Perform, StepProgress
 from .loop import LoopContext, limit_reached
 
@@ -35,7 +35,7 @@ class FastLane:
         self,
         *,
         context: LoopContext,
-        journal: JournalFile,
+        journal: Journal,
         ask: Callable[[int, bytes], BundleReply],
         perform: Callable[[Perform], Outcome],
         clock_ms: Callable[[], int],

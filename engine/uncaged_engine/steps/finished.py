@@ -7,21 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..journal import lines
-from ..journal.blobs import Blobs
-from ..journal.file import JournalFile
-from ..journal.origin import ThreadOrigin
+from ..journal.journal import Journal
 from ..state.observe import parse_records
 
 
 class FinishedSteps:
     """Finished steps of a journal whose lock this process holds, so that only its end changes."""
 
-    def __init__(self, journal: JournalFile, blobs: Blobs) -> None:
+    def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._blobs = blobs
         self._records: list[dict[str, Any]] = []
         self._known_bytes = 0
-        self._origin = ThreadOrigin.of(journal.path)
+        self._origin = journal.origin()
         self._lock = threading.Lock()  # parts of one effect ask in parallel
 
     def records(self) -> Sequence[dict[str, Any]]:
@@ -30,7 +27,7 @@ class FinishedSteps:
             data = self._journal.read(self._known_bytes)
             whole = data[: data.rfind(b"\n") + 1]
             steps = [line + b"\n" for line in whole.split(b"\n")[:-1] if is_finished_step(line)]
-            found = parse_records(b"".join(steps), self._blobs)
+            found = parse_records(b"".join(steps), self._journal.blobs)
             origin = self._origin
             self._records += (
                 found

@@ -29,8 +29,7 @@ from ..door.effects import Cancel, EffectContext, Handler, Rule, ThreadContext, 
 from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..effect_kinds import handler_for
 from ..journal import lines
-from ..journal.blobs import Blobs
-from ..journal.file import JournalBroken, JournalFile
+from ..journal.journal import Journal, JournalBroken
 from ..journal.recover import History
 from ..processes import shortage
 from ..settings.config import Config
@@ -132,7 +131,7 @@ class Performer:
         bundle: Bundle,
         config: Config,
         thread: ThreadId,
-        journal: JournalFile,
+        journal: Journal,
         start: Mapping[str, Any],
         environment: Mapping[str, str],
         directory: Path,
@@ -150,7 +149,6 @@ class Performer:
         self._spending = spending
         self._progress = progress
         self._clock_ms = clock_ms
-        self._blobs = Blobs(store.blobs)
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
         self._leftover: _Leftover | None = None
@@ -165,7 +163,7 @@ class Performer:
             config=config,
             thread_id=thread,
             start=start,
-            steps=FinishedSteps(journal, self._blobs).records,
+            steps=FinishedSteps(journal).records,
             environment=environment,
             directory=directory,
             remember_paths=self._remember_paths,
@@ -180,7 +178,7 @@ class Performer:
         self._note, pending = history.note, history.pending
         self._paths = dict(history.paths)
         if pending is not None:
-            records = [json.loads(self._blobs.expand(line)) for line in pending.subs]
+            records = [json.loads(self._journal.blobs.expand(line)) for line in pending.subs]
             done = {int(record["sub"]): record for record in records}
             self._leftover = _Leftover(
                 doubt=Doubt.about(pending, self._store, self._thread),
@@ -292,7 +290,9 @@ class Performer:
             body_line = lines.step(seq, {"sub": index, **outcome.fields}, self._clock_ms())
             if len(body_line) > lines.SPILL_BYTES:
                 body_line = lines.step(
-                    seq, {"sub": index, **self._blobs.spilt(outcome.fields)}, self._clock_ms()
+                    seq,
+                    {"sub": index, **self._journal.blobs.spill(outcome.fields)},
+                    self._clock_ms(),
                 )
             self._journal.append(body_line, flush=True)
             self._begun_parts.discard(index)
@@ -361,7 +361,7 @@ class Performer:
         seq, number = context.seq, next(context.numbers)
         line = lines.attempt(seq, number, fields, self._clock_ms())
         if len(line) > lines.SPILL_BYTES:
-            line = lines.attempt(seq, number, self._blobs.spilt(fields), self._clock_ms())
+            line = lines.attempt(seq, number, self._journal.blobs.spill(fields), self._clock_ms())
         self._journal.append(line, flush=True)
         self._spending.check()
 

@@ -21,7 +21,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..door.preparing import NewThread, RunOptions
 from ..effect_kinds import KNOWN
 from ..journal import durable
-from ..journal.blobs import Blobs
+from ..journal.blobs import BlobDirectory
 from ..journal.origin import unbound
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import choose
@@ -80,7 +80,7 @@ def bind_here(
         options=options,
         now_ms=now_ms,
     )
-    fields = _chosen(new, step_records(history, Blobs(store.blobs))[:kept])
+    fields = _chosen(new, step_records(history, BlobDirectory(store.blobs))[:kept])
     if not accept(tuple(_sentences(new, start, history, fields, kept))):
         raise RefusedError(unbound(source_thread))
     secure(new, fields, ())

@@ -17,7 +17,7 @@ from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, durable, lock
-from ..journal.blobs import Blobs
+from ..journal.blobs import BlobDirectory, Blobs
 from ..journal.recover import recover
 from ..journal.trouble import Trouble
 from ..state.observe import parse_records, summary_of
@@ -44,7 +44,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     Raises:
         NotFoundError: it was removed meanwhile.
     """
-    blobs = Blobs(store.blobs)
+    blobs = BlobDirectory(store.blobs)
     plain = archive.plain_of(path)
     shown = 0
     while True:

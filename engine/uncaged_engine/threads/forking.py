@@ -15,7 +15,7 @@ from uncaged_bundles.storage.store import Store
 
 from ..door.preparing import NewThread, RunOptions
 from ..journal import chain, durable
-from ..journal.blobs import Blobs
+from ..journal.blobs import BlobDirectory
 from ..journal.file import create
 from ..journal.origin import USED, ThreadOrigin
 from ..journal.recover import recover
@@ -96,7 +96,7 @@ def make_fork(
         start = _refitted(start, new)
     if instead is not None:
         start["forkFrom"] = {**start["forkFrom"], "instead": True}
-    secure_fork(new, start, step_records(history, Blobs(store.blobs))[:kept])
+    secure_fork(new, start, step_records(history, BlobDirectory(store.blobs))[:kept])
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
     copied = copied_lines(data[: history.good_bytes], kept, begun, made_up)

@@ -20,7 +20,7 @@ from uncaged_bundles.storage.files import remove_stale_temporaries, sync_directo
 from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, lock
-from ..journal.blobs import Blobs
+from ..journal.blobs import BlobDirectory
 from ..state.index import Stamp, stamp_of
 from ..state.observe import read_summary, summarise
 from . import removal, tails
@@ -122,7 +122,7 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
     may_have_tail = (
         one.seen is None and summarise(store, one.bundle, one.thread, one.path).status in ARCHIVABLE
     )
-    if may_have_tail and (kept := tails.cut(one.path, one.bundle, one.thread)) is not None:
+    if may_have_tail and (kept := tails.cut(store, one.path, one.bundle, one.thread)) is not None:
         kept_aside.append(kept)
     # or a thread that is resumed just now would write into a file without a name
     ours = locks.enter_context(lock.taken(one.path))
@@ -268,7 +268,7 @@ def _sweep_blobs(engine: Engine) -> int:
         except (UncagedError, OSError):
             return 0  # a journal that cannot be read may name any of them
         named.update(match.decode() for match in _BLOB_IN_LINE.findall(data))
-    return Blobs(engine.store.blobs).sweep(named, before_s=time.time() - YOUNG_BLOB_S)
+    return BlobDirectory(engine.store.blobs).sweep(named, before_s=time.time() - YOUNG_BLOB_S)
 
 
 def _sweep_worktrees(engine: Engine) -> int:

@@ -29,7 +29,7 @@ from uncaged_bundles.validation.validate import MAX_SOURCE_BYTES, Bundle, read_b
 
 from ..effect_kinds import KNOWN
 from ..journal import durable
-from ..journal.blobs import Blobs, blob_hash
+from ..journal.blobs import BlobDirectory, blob_hash
 from ..journal.codec import CodecError, decode
 from ..journal.foreign import MAX_BLOB_BYTES, check_journal
 from ..journal.origin import ThreadOrigin, path_beside
@@ -61,7 +61,7 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
             f"thread {thread} is corrupt; `fork {thread} --at {len(history.steps)}` makes a whole one of the steps before the damage"
         )
     data = data[: history.good_bytes]
-    blobs = Blobs(engine.store.blobs)
+    blobs = BlobDirectory(engine.store.blobs)
     names = sorted({match.decode() for match in _NAMED_BLOB.findall(data)})
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
@@ -109,7 +109,7 @@ def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     history = _checked(members[JOURNAL], bundle.hash, thread, contents, source)
     _refuse_other_bytes(engine, bundle)
     engine.store.put_bundle(bundle)
-    blobs = Blobs(engine.store.blobs)
+    blobs = BlobDirectory(engine.store.blobs)
     for data in contents.values():
         blobs.put(data)
     mark_children(engine.store, history, blobs)

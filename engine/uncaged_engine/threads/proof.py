@@ -17,7 +17,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay, ReplayDifference
 from ..journal import archive, lines, lock
-from ..journal.blobs import Blobs
+from ..journal.blobs import BlobDirectory
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import Mechanism
 from .verify import difference_at_the_end
@@ -101,7 +101,7 @@ def find_past(store: Store, flow: str) -> Iterator[Past]:
     """Yield the threads of a flow that do not run and whose journals can be read, each read
     once.
     """
-    blobs = Blobs(store.blobs)
+    blobs = BlobDirectory(store.blobs)
     for bundle_hash, thread, path in store.find_journals():
         try:
             data = _read_if(flow, path)

@@ -20,7 +20,7 @@ from uncaged_bundles.version import __version__
 from ..door.preparing import NewThread, RunOptions
 from ..effect_kinds import KNOWN
 from ..journal import lines
-from ..journal.blobs import Blobs
+from ..journal.blobs import BlobDirectory
 from ..journal.codec import encode
 from ..sandbox.mechanism import choose
 from ..settings.config import Config
@@ -145,7 +145,7 @@ def start_line(store: Store, start: Mapping[str, object], now_ms: int) -> bytes:
     if len(body) <= lines.SPILL_BYTES:
         return body
     parameters = encode(start["parameters"]).encode()
-    name = Blobs(store.blobs).put(parameters)
+    name = BlobDirectory(store.blobs).put(parameters)
     return lines.start(lines.spill(start, "parameters", name, len(parameters)), now_ms)
 
 

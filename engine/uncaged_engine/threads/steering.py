@@ -7,14 +7,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 
 from ..journal import lines
-from ..journal.file import JournalBusy, JournalFile
+from ..journal.file import JournalFile
+from ..journal.journal import Journal, JournalBusy
 from ..state import states
 from ..state.observe import ThreadSummary, facts_of, summarise
 from ..worker import client
@@ -40,7 +40,7 @@ def steer(
     """
     bundle, thread, path = store.locate_thread(text)
     require(summarise(store, bundle, thread, path), event)
-    journal = _ask_or_take(store, bundle, thread, path, event)
+    journal = _ask_or_take(store, bundle, thread, event)
     if journal is None:
         return thread
     try:
@@ -85,16 +85,16 @@ def require(summary: ThreadSummary, event: states.Event) -> None:
 
 
 def require_still(
-    journal: JournalFile, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
+    journal: Journal, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
 ) -> None:
     """Refuse the same, once no other process can change it."""
-    state = states.status(facts_of(journal.history, store, bundle), locked=False)
+    state = states.status(facts_of(journal.history, store, bundle, journal.blobs), locked=False)
     if not states.allowed(state, event):
         raise RefusedError(states.refusal(state, event, thread))
 
 
 def _ask_or_take(
-    store: Store, bundle: BundleHash, thread: ThreadId, path: Path, event: states.Event
+    store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
 ) -> JournalFile | None:
     """Return None if the thread's worker did it; else the journal, locked."""
     deadline = time.monotonic() + TIMEOUT_S
@@ -106,7 +106,7 @@ def _ask_or_take(
             ):
                 return None
         try:
-            return JournalFile.open(path, bundle, thread)
+            return JournalFile.open(store, bundle, thread)
         except JournalBusy:
             if time.monotonic() >= deadline:
                 raise

@@ -12,12 +12,14 @@ from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, trouble
-from ..journal.file import JournalBusy, JournalFile
+from ..journal.file import JournalFile
+from ..journal.journal import JournalBusy
 
 
-def settle(path: Path, bundle: BundleHash, thread: ThreadId) -> bool:
+def settle(store: Store, path: Path, bundle: BundleHash, thread: ThreadId) -> bool:
     """Bring lines to disk that a failed flush left in doubt; return whether there were any.
 
     Raises:
@@ -27,11 +29,11 @@ def settle(path: Path, bundle: BundleHash, thread: ThreadId) -> bool:
     if found is None or found.on_disk is None:
         return False
     with suppress(JournalBusy):  # its new owner does it
-        JournalFile.open(path, bundle, thread).close()
+        JournalFile.open(store, bundle, thread).close()
     return True
 
 
-def cut(path: Path, bundle: BundleHash, thread: ThreadId) -> Path | None:
+def cut(store: Store, path: Path, bundle: BundleHash, thread: ThreadId) -> Path | None:
     """Cut a damaged tail; return where it is kept now, or None: a worker owns the thread, or the
     damage is not a tail.
 
@@ -45,7 +47,7 @@ def cut(path: Path, bundle: BundleHash, thread: ThreadId) -> Path | None:
     plain = archive.restore(path) if is_archived else path
     # crash here: it is no longer archived, and otherwise as it was
     try:
-        journal = JournalFile.open(plain, bundle, thread)
+        journal = JournalFile.open(store, bundle, thread)
     except (JournalBusy, DamagedError):
         return None
     try:

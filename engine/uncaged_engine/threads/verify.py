@@ -15,7 +15,7 @@ from ..cells.replay import Replay, replay_timeout_s
 from ..cells.reply import BundleReply, mismatch, shown
 from ..effect_kinds import KNOWN
 from ..journal import durable
-from ..journal.blobs import Blobs, effect_mark
+from ..journal.blobs import BlobDirectory, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, recover_strictly
 from ..sandbox.mechanism import choose
@@ -52,13 +52,13 @@ def verify(
 
     A damaged tail is cut first: no other command takes the lock of a thread that has ended.
     """
-    tails.settle(path, bundle_hash, thread)
+    tails.settle(store, path, bundle_hash, thread)
     data = durable.read(path).data
     history = recover_strictly(data, bundle_hash, thread)
     kept_aside = None
     # a sealed line is no accident
     if history.damage is not None and history.damage.tail and not history.damage.sealed:
-        kept_aside = tails.cut(path, bundle_hash, thread)
+        kept_aside = tails.cut(store, path, bundle_hash, thread)
         data = durable.read(path).data
         history = recover_strictly(data, bundle_hash, thread)
     return replace(
@@ -82,7 +82,7 @@ def _prove(
         message = f"{where} at line {history.damage.line}: {history.damage.reason}"
         return Verdict(ok=False, steps=count, mechanism="none", message=message)
     bundle = store.load_bundle(bundle_hash, KNOWN)
-    if difference := find_difference(history, data, Blobs(store.blobs)):
+    if difference := find_difference(history, data, BlobDirectory(store.blobs)):
         return Verdict(ok=False, steps=count, mechanism="none", message=difference)
     if bundle.trusted:
         return Verdict(
@@ -91,14 +91,14 @@ def _prove(
             mechanism="none",
             message="the chain holds; a trusted bundle is not replayed, so its effects are not proved",
         )
-    start = Blobs(store.blobs).expand_record(history.start)
+    start = BlobDirectory(store.blobs).expand_record(history.start)
     own_s = (start["parameters"]["options"] | history.limits).get("bundleSeconds", 0)
     limit_s = replay_timeout_s(data, count, max(deadline_s, own_s))
     cell = Cell.start(
         bundle, choose(prefer), limits=CellLimits(cpu_s=max(CellLimits().cpu_s, ceil(2 * limit_s)))
     )
     try:
-        replay = Replay(history, start, Blobs(store.blobs), trusted=False)
+        replay = Replay(history, start, BlobDirectory(store.blobs), trusted=False)
         now = replay.run(cell, 1, deadline_s=limit_s)
         if now is None:
             now = replay.run_stepwise(cell, 2, data, deadline_s=limit_s)

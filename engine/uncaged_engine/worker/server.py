@@ -279,7 +279,7 @@ class Server:
                 raise RefusedError(refusal("running", "resume", thread))
             _send(connection, {"ok": True, "already": True})
             return
-        journal = JournalFile.open(self._store.data_path(self._hash, thread), self._hash, thread)
+        journal = JournalFile.open(self._store, self._hash, thread)
         request = Request(
             environment=dict(message.get("environment") or {}),
             directory=Path(str(message.get("directory") or "/")),

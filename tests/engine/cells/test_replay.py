@@ -19,7 +19,7 @@ from uncaged_engine.cells.replay import Replay, start_body
 from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.blobs import BlobDirectory, Blobs
 from uncaged_engine.journal.recover import recover
 from uncaged_engine.sandbox.mechanism import choose
 
@@ -42,7 +42,7 @@ def planned() -> Iterator[Cell]:
 
 @pytest.fixture
 def blobs(tmp_path: Path) -> Blobs:
-    return Blobs(tmp_path)
+    return BlobDirectory(tmp_path)
 
 
 def bundle_of(source: bytes) -> Bundle:
@@ -166,10 +166,10 @@ def test_contents_in_blobs_replay(planned: Cell, blobs: Blobs) -> None:
     big = {"null": {"value": "b" * (lines.SPILL_BYTES + 1)}}
     parameters = script_of(bundle_of(PLANNED), params={"plan": [big, {"null": {}}]})
     start = json.loads(parameters.sealed[0])
-    spilt: dict[str, Any] = blobs.spilt({"parameters": start["parameters"]})
+    spilt: dict[str, Any] = blobs.spill({"parameters": start["parameters"]})
     script = script_of(bundle_of(PLANNED), **spilt)
-    script.add(lines.step(1, blobs.spilt({"intent": big}), NOW_MS)).add(
-        lines.step(1, blobs.spilt({"outcome": "o" * 600_000}), NOW_MS)
+    script.add(lines.step(1, blobs.spill({"intent": big}), NOW_MS)).add(
+        lines.step(1, blobs.spill({"outcome": "o" * 600_000}), NOW_MS)
     )
     assert max(map(len, script.sealed)) < 1000
     assert run(script, planned, blobs) == BundleReply("effect", b'{"null":{}}')

@@ -13,12 +13,12 @@ from testbed.cells import unchecked
 from testbed.journals import NOW_MS, start_fields
 from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.cells.cell import Cell, CellLimits
 from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.cells.session import BundleSession
 from uncaged_engine.cells.shared import Cells
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.blobs import Blobs
 from uncaged_engine.journal.file import JournalFile, create
 from uncaged_engine.journal.infolog import InfoLog
 from uncaged_engine.sandbox.mechanism import choose
@@ -52,26 +52,24 @@ class Flow:
     ) -> None:
         self.thread: ThreadId = thread_id(number)
         bundle = cells.bundle.hash
-        path = directory / bundle / f"{self.thread}.data.jsonl"
+        store = Store.open(directory)
+        path = store.data_path(bundle, self.thread)
         start = start_fields(bundle, self.thread, params={"word": word})
         create(path, lines.start(start, NOW_MS), bundle, self.thread)
-        self.journal = JournalFile.open(path, bundle, self.thread)
-        blobs = Blobs(directory)
+        self.journal = JournalFile.open(store, bundle, self.thread)
         self.session = BundleSession(
             cells=cells,
             slot=number,
             journal=self.journal,
             thread=self.thread,
             start=start,
-            blobs=blobs,
             deadline_s=deadline_s,
             info=InfoLog(path.with_suffix(".info"), lambda: NOW_MS),
         )
-        self._bundle = bundle
         self.done = 0
 
     def begin(self) -> BundleReply:
-        return self.session.begin(self.journal.reread(self._bundle, self.thread))
+        return self.session.begin(self.journal.reread())
 
     def step(self) -> BundleReply:
         """Answer the effect that is due, and hear the next one."""

@@ -9,15 +9,15 @@ import pytest
 from testbed.journals import Script
 from uncaged_bundles.errors import DamagedError
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.blobs import Blobs, blob_hash, effect_mark
+from uncaged_engine.journal.blobs import BlobDirectory, blob_hash, effect_mark
 
 
 @pytest.fixture
-def blobs(tmp_path: Path) -> Blobs:
-    return Blobs(tmp_path)
+def blobs(tmp_path: Path) -> BlobDirectory:
+    return BlobDirectory(tmp_path)
 
 
-def test_what_was_put_can_be_got(blobs: Blobs) -> None:
+def test_what_was_put_can_be_got(blobs: BlobDirectory) -> None:
     """The same bytes twice are one file."""
     name = blobs.put(b"large")
     assert blobs.put(b"large") == name == blob_hash(b"large")
@@ -25,7 +25,7 @@ def test_what_was_put_can_be_got(blobs: Blobs) -> None:
     assert [one.name for one in blobs.directory.iterdir()] == [name]
 
 
-def test_a_blob_that_lies_is_not_believed(blobs: Blobs) -> None:
+def test_a_blob_that_lies_is_not_believed(blobs: BlobDirectory) -> None:
     """Changed bytes and a missing file are errors that name the blob."""
     name = blobs.put(b"large")
     (blobs.directory / name).write_bytes(b"other")
@@ -36,7 +36,7 @@ def test_a_blob_that_lies_is_not_believed(blobs: Blobs) -> None:
         blobs.get(name)
 
 
-def test_a_damaged_blob_is_mended_by_the_same_bytes(blobs: Blobs) -> None:
+def test_a_damaged_blob_is_mended_by_the_same_bytes(blobs: BlobDirectory) -> None:
     """A file of that name with other bytes (a disk that lost them) does not stand in for what is
     put now.
     """
@@ -46,9 +46,9 @@ def test_a_damaged_blob_is_mended_by_the_same_bytes(blobs: Blobs) -> None:
     assert blobs.get(name) == b"large"
 
 
-def test_the_largest_field_is_moved(blobs: Blobs) -> None:
+def test_the_largest_field_is_moved(blobs: BlobDirectory) -> None:
     """The note says which field it was and how long; the others stay."""
-    fields = blobs.spilt({"role": "r", "content": "c" * 100, "meta": {"a": 1}})
+    fields = blobs.spill({"role": "r", "content": "c" * 100, "meta": {"a": 1}})
     assert fields == {
         "role": "r",
         "content": None,
@@ -57,12 +57,12 @@ def test_the_largest_field_is_moved(blobs: Blobs) -> None:
     }
 
 
-def test_a_line_is_expanded_for_the_bundle(blobs: Blobs) -> None:
+def test_a_line_is_expanded_for_the_bundle(blobs: BlobDirectory) -> None:
     """It gets the field back in its old place and no trace of the blob; a line without one is
     passed as it is.
     """
     script = (
-        Script.begun().intent(1).add(lines.step(1, blobs.spilt({"outcome": [1, "é"]}), 5)).done(2)
+        Script.begun().intent(1).add(lines.step(1, blobs.spill({"outcome": [1, "é"]}), 5)).done(2)
     )
     assert json.loads(blobs.expand(script.sealed[2])) == {
         "seq": 1,
@@ -72,9 +72,9 @@ def test_a_line_is_expanded_for_the_bundle(blobs: Blobs) -> None:
     assert blobs.expand(script.sealed[4]) is script.sealed[4]
 
 
-def test_a_record_is_expanded_for_readers(blobs: Blobs) -> None:
+def test_a_record_is_expanded_for_readers(blobs: BlobDirectory) -> None:
     """The same for parsed records."""
-    record = {"seq": 1, **blobs.spilt({"outcome": "x"}), "timestamp": 5}
+    record = {"seq": 1, **blobs.spill({"outcome": "x"}), "timestamp": 5}
     assert blobs.expand_record(record) == {"seq": 1, "outcome": "x", "timestamp": 5}
     assert blobs.expand_record({"seq": 1}) == {"seq": 1}
 

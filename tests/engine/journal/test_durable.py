@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from testbed.journals import BUNDLE, THREAD, Script
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import archive, durable, trouble
 from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.recover import flushed_at_least
@@ -18,7 +19,8 @@ SCRIPT = Script.begun().done(1).done(2).intent(3).step(3).end("completed", resul
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / f"{THREAD}.data.jsonl"
+    path = tmp_path / "logs" / BUNDLE / f"{THREAD}.data.jsonl"
+    path.parent.mkdir(parents=True)
     path.write_bytes(SCRIPT.data)
     return path
 
@@ -54,7 +56,7 @@ def test_the_next_owner_settles_what_was_in_doubt(path: Path) -> None:
     gone.
     """
     trouble.write(path, Trouble(message="the flush failed", on_disk=size_of(5)))
-    JournalFile.open(path, BUNDLE, THREAD).close()
+    JournalFile.open(Store(root=path.parents[2]), BUNDLE, THREAD).close()
     assert path.read_bytes() == SCRIPT.data
     assert durable.read(path) == durable.Durable(data=SCRIPT.data, trouble=None)
 

@@ -322,10 +322,10 @@ def test_a_view_has_every_record_without_its_chain(store: Store, bundle: Bundle)
 
 def test_a_view_puts_blobs_back(store: Store, bundle: Bundle) -> None:
     """What stands in a blob is shown in its place."""
-    from uncaged_engine.journal.blobs import Blobs
+    from uncaged_engine.journal.blobs import BlobDirectory
 
     script = script_of(bundle).intent(1)
-    script.add(lines.step(1, Blobs(store.blobs).spilt({"outcome": "o" * 10}), NOW_MS))
+    script.add(lines.step(1, BlobDirectory(store.blobs).spill({"outcome": "o" * 10}), NOW_MS))
     placed = place_script(store, bundle, script)
     assert view(store, bundle.hash, placed.thread, placed.path).records[1]["outcome"] == "o" * 10
 

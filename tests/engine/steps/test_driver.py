@@ -11,18 +11,34 @@ from typing import Any
 import pytest
 from testbed.bundles import PLANNED, Placed, place
 from testbed.journals import NOW_MS, records_of
+from testbed.memory import MemoryThread
 from testbed.moments import just_after, just_before
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.cells.cell import CellLimits
-from uncaged_engine.cells.shared import start_cells
+from uncaged_engine.cells.shared import Cells, start_cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
+from uncaged_engine.journal.journal import Journal
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import summarise
 from uncaged_engine.steps.driver import Driver
 from uncaged_engine.steps.request import Request, WorkerContext
 
+PATIENT_MS = 20_000
+LARGE = lines.SPILL_BYTES + 1000
+EVENTFUL = [
+    {"null": {"value": 1}},
+    {"null": {"value": "v", "times": LARGE}},
+    {"null": {"fail": "no"}},
+    {"null": {"value": "v" * LARGE, "lack": "a tool"}},
+    {"output": {"role": "r", "content": "c", "meta": {}}},
+    {"null": {"lack": "another tool"}},
+    {"null": {"value": 2}},
+]
+"""Effects of every way to the journal: a blob for an outcome and for an effect, a failure, an
+output, and two that are performed by a later owner.
+"""
 LEFT = {"waiting": {"wait": True}, "paused": {"lack": "a tool"}}
 """Effects that a thread is left with, and how it stands then."""
 
@@ -38,7 +54,7 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
         worker = WorkerContext(
             store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None
         )
-        journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
+        journal = JournalFile.open(store, placed.bundle.hash, placed.thread)
         driver = Driver(
             thread=placed.thread,
             slot=1,
@@ -118,12 +134,12 @@ def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(
     """Whoever started it, or answered it, was slower than whoever paused it."""
     placed, first = begin({"null": {"value": 1}})
     first.close()
-    with closing(JournalFile.open(placed.path, placed.bundle.hash, placed.thread)) as journal:
+    with closing(JournalFile.open(store, placed.bundle.hash, placed.thread)) as journal:
         journal.append(lines.control("pause", {}, NOW_MS))
     again = Driver(
         thread=placed.thread,
         slot=2,
-        journal=JournalFile.open(placed.path, placed.bundle.hash, placed.thread),
+        journal=JournalFile.open(store, placed.bundle.hash, placed.thread),
         request=Request(),
         config=load(store),
         worker=first._worker,
@@ -131,6 +147,63 @@ def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(
     with closing(again), pytest.raises(RefusedError, match="was paused just now"):
         again.accept()
     assert summarise(store, placed.bundle.hash, placed.thread, placed.path).status == "paused"
+
+
+def drive_over(
+    open_journal: Callable[[], Journal], store: Store, placed: Placed, cells: Cells
+) -> tuple[list[str], list[object], bytes]:
+    """Drive a thread with three owners; return how each left it, what followers learned, and the
+    journal.
+    """
+    published: list[object] = []
+    worker = WorkerContext(
+        store=store,
+        cells=cells,
+        clock_ms=lambda: NOW_MS,
+        publish=lambda _thread, event: published.append(event),
+    )
+    words = []
+    for resume in (None, {"redo": True}, {"redo": True}):
+        driver = Driver(
+            thread=placed.thread,
+            slot=1,
+            journal=open_journal(),
+            request=Request(resume=resume),
+            config=load(store),
+            worker=worker,
+        )
+        with closing(driver):
+            driver.accept()
+            words.append(driver.run())
+    with closing(open_journal()) as journal:
+        return words, published, journal.read()
+
+
+@pytest.mark.slow
+def test_a_flow_runs_over_any_journal(store: Store) -> None:
+    """A flow over a journal in memory writes, flushes and spills what it does over a file, and
+    touches no file of the thread.
+    """
+    placed = place(store, PLANNED, params={"plan": EVENTFUL})
+    start = placed.path.read_bytes()
+    memory = MemoryThread(
+        bundle=placed.bundle.hash, thread=placed.thread, data=bytearray(start), flushed_bytes=0
+    )
+    # a busy machine makes no bundle slow
+    limits = CellLimits(slow_ms=PATIENT_MS)
+    with closing(start_cells(placed.bundle, "auto", limits=limits, begun=None)) as cells:
+        in_memory = drive_over(memory.open, store, placed, cells)
+        assert placed.path.read_bytes() == start
+        assert list(store.blobs.iterdir()) == []
+        in_a_file = drive_over(
+            lambda: JournalFile.open(store, placed.bundle.hash, placed.thread), store, placed, cells
+        )
+    assert in_memory == in_a_file
+    assert in_memory[0] == ["paused", "paused", "completed"]
+    assert in_a_file[2] == placed.path.read_bytes()
+    found = {one.name: one.read_bytes() for one in store.blobs.iterdir()}
+    assert memory.blobs.kept == found
+    assert len(found) >= 2
 
 
 def test_whoever_lost_the_answer_asks_again_and_nobody_else_is_taken_for_him(

@@ -37,7 +37,7 @@ class Session:
 @pytest.fixture
 def journal(store: Store) -> Iterator[JournalFile]:
     placed = place(store)
-    with closing(JournalFile.open(placed.path, placed.bundle.hash, placed.thread)) as journal:
+    with closing(JournalFile.open(store, placed.bundle.hash, placed.thread)) as journal:
         yield journal
 
 

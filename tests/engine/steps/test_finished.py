@@ -9,12 +9,12 @@ from testbed.bundles import Placed, place
 from testbed.journals import NOW_MS
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import lines
-from uncaged_engine.journal.blobs import Blobs
+from uncaged_engine.journal.blobs import BlobDirectory
 from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.steps.finished import FinishedSteps
 
 
-class Counted(Blobs):
+class Counted(BlobDirectory):
     """Counts the lines whose records it was asked for."""
 
     asked = 0
@@ -27,7 +27,7 @@ class Counted(Blobs):
 @pytest.fixture
 def journal(store: Store) -> Iterator[JournalFile]:
     placed: Placed = place(store)
-    journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
+    journal = JournalFile.open(store, placed.bundle.hash, placed.thread)
     yield journal
     journal.close()
 
@@ -39,13 +39,11 @@ def write(journal: JournalFile, seq: int, fields: dict[str, object]) -> None:
     journal.append(lines.step(seq, fields, NOW_MS))
 
 
-def test_all_finished_steps_come_in_order_and_nothing_else(
-    store: Store, journal: JournalFile
-) -> None:
+def test_all_finished_steps_come_in_order_and_nothing_else(journal: JournalFile) -> None:
     """Intents, attempts, sub-steps and controls are none; what was written since the last question
     is there.
     """
-    steps = FinishedSteps(journal, Blobs(store.blobs))
+    steps = FinishedSteps(journal)
     assert steps.records() == ()
     for seq in (1, 2):
         write(journal, seq, {"outcome": f"line\r\u2028{seq}"})
@@ -61,8 +59,9 @@ def test_a_step_is_read_once(store: Store, journal: JournalFile) -> None:
     too.
     """
     blobs = Counted(store.blobs)
-    steps = FinishedSteps(journal, blobs)
-    write(journal, 1, blobs.spilt({"outcome": "x" * 1000}))
+    journal.blobs = blobs
+    steps = FinishedSteps(journal)
+    write(journal, 1, blobs.spill({"outcome": "x" * 1000}))
     assert [steps.records()[0]["outcome"] for _ in range(3)] == ["x" * 1000] * 3
     assert blobs.asked == 1
     write(journal, 2, {"outcome": 2})
@@ -70,9 +69,9 @@ def test_a_step_is_read_once(store: Store, journal: JournalFile) -> None:
     assert blobs.asked == 1
 
 
-def test_a_half_written_line_is_no_step_yet(store: Store, journal: JournalFile) -> None:
+def test_a_half_written_line_is_no_step_yet(journal: JournalFile) -> None:
     """It is read whole, or not at all; and the next question begins where it begins."""
-    steps = FinishedSteps(journal, Blobs(store.blobs))
+    steps = FinishedSteps(journal)
     write(journal, 1, {"outcome": 1})
     assert len(steps.records()) == 1
     with journal.path.open("ab") as file:

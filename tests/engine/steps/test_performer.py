@@ -27,8 +27,8 @@ def placed(store: Store) -> Placed:
 
 
 @pytest.fixture
-def journal(placed: Placed) -> Iterator[JournalFile]:
-    journal = JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
+def journal(store: Store, placed: Placed) -> Iterator[JournalFile]:
+    journal = JournalFile.open(store, placed.bundle.hash, placed.thread)
     yield journal
     journal.close()
 
@@ -97,7 +97,7 @@ def test_a_large_attempt_stands_in_a_blob(
         performer._context(1, "role", 1), {"because": "extract", "answer": "a" * (1 << 20)}
     )
     assert len(placed.path.read_bytes().splitlines()[-1]) < 500
-    pending = journal.reread(placed.bundle.hash, placed.thread).open
+    pending = journal.reread().open
     assert pending is not None
     assert pending.tries == 2
     assert view(store, placed.bundle.hash, placed.thread, placed.path).records[-1][
@@ -161,7 +161,7 @@ def test_a_sub_step_is_on_disk_when_its_outcome_is_known(
     lines_of = added(placed)
     assert [record["sub"] for record in lines_of] == [0, 1, 2]
     assert lines_of[1]["error"]["kind"] == "policy"  # type: ignore[index]
-    assert journal.reread(placed.bundle.hash, placed.thread).damage is None
+    assert journal.reread().damage is None
 
 
 def test_what_an_earlier_owner_finished_inside_an_effect_is_not_performed_again(
@@ -169,7 +169,7 @@ def test_what_an_earlier_owner_finished_inside_an_effect_is_not_performed_again(
 ) -> None:
     """Sub-steps that have a line are taken from there; the others are performed."""
     journal.append(lines.step(1, {"sub": 1, "outcome": "from before"}, NOW_MS))
-    performer.restore(journal.reread(placed.bundle.hash, placed.thread))
+    performer.restore(journal.reread())
     outcome = performer.perform(
         Perform(1, "all", {"effects": [{"null": {"value": n}} for n in range(3)]}, 2, NOW_MS)
     )

@@ -19,8 +19,9 @@ from uncaged_bundles.storage.store import HOME_VARIABLE, Store
 from uncaged_cli import main
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import archive, lines, lock
-from uncaged_engine.journal.blobs import Blobs
-from uncaged_engine.journal.file import JournalBusy, JournalFile
+from uncaged_engine.journal.blobs import BlobDirectory
+from uncaged_engine.journal.file import JournalFile
+from uncaged_engine.journal.journal import JournalBusy
 from uncaged_engine.state.observe import summarise
 from uncaged_engine.threads import housekeeping, parcel, removal
 from uncaged_engine.threads.housekeeping import YOUNG_BLOB_S, archive_threads, prune
@@ -35,8 +36,8 @@ def killed(store: Store) -> Placed:
     return place_script(store, bundle, script_of(bundle).done(1).intent(2).void(2).end("killed"))
 
 
-def opened(placed: Placed) -> JournalFile:
-    return JournalFile.open(placed.path, placed.bundle.hash, placed.thread)
+def opened(store: Store, placed: Placed) -> JournalFile:
+    return JournalFile.open(store, placed.bundle.hash, placed.thread)
 
 
 class Directory:
@@ -60,7 +61,7 @@ def test_a_thread_that_is_resumed_just_now_is_not_archived(
     the other hears of it.
     """
     journals: list[JournalFile] = []
-    just_before(monkeypatch, lock, "taken", lambda: journals.append(opened(killed)))
+    just_before(monkeypatch, lock, "taken", lambda: journals.append(opened(engine.store, killed)))
     with pytest.raises(RefusedError, match="in use by another process"):
         archive_threads(engine, [killed.thread])
     [journal] = journals
@@ -75,7 +76,7 @@ def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
     """How it stood before the lock was taken does not count."""
 
     def resumed() -> None:
-        journal = opened(killed)
+        journal = opened(engine.store, killed)
         journal.append(RESUME)
         journal.close()
 
@@ -96,7 +97,7 @@ def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
 
 @pytest.mark.parametrize("away", ["packed", "removed"])
 def test_a_journal_that_went_while_it_was_opened_is_not_taken(
-    killed: Placed, monkeypatch: pytest.MonkeyPatch, away: str
+    store: Store, killed: Placed, monkeypatch: pytest.MonkeyPatch, away: str
 ) -> None:
     """What is written to a file without a name is lost."""
     act: Callable[[], object] = (
@@ -104,12 +105,12 @@ def test_a_journal_that_went_while_it_was_opened_is_not_taken(
     )
     just_before(monkeypatch, lock, "take", act)
     with pytest.raises(JournalBusy, match="archived or removed just now"):
-        opened(killed)
+        opened(store, killed)
 
 
 @pytest.mark.parametrize("moment", ["taken", "take"])
 def test_two_take_a_thread_out_of_the_archive(
-    killed: Placed, monkeypatch: pytest.MonkeyPatch, moment: str
+    store: Store, killed: Placed, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """The slower one does not put the old journal over what the quicker one's worker has written by
     now.
@@ -123,7 +124,7 @@ def test_two_take_a_thread_out_of_the_archive(
 
     def quicker() -> None:
         archive.restore(packed)
-        journal = opened(killed)
+        journal = opened(store, killed)
         journal.append(RESUME)
         journal.close()
 
@@ -192,11 +193,11 @@ def test_a_blob_that_is_put_again_just_now_stays(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody named it for a long time, and the line that names it now is not written yet."""
-    blobs = Blobs(engine.store.blobs)
+    blobs = BlobDirectory(engine.store.blobs)
     used, unused = blobs.put(b"used"), blobs.put(b"unused")
     for name in (used, unused):
         aged(engine.store.blobs / name)
-    just_before(monkeypatch, Blobs, "sweep", lambda: blobs.put(b"used"))
+    just_before(monkeypatch, BlobDirectory, "sweep", lambda: blobs.put(b"used"))
     prune(engine, older_than_ms=YOUNG_BLOB_S * 1000)
     assert [one.name for one in engine.store.blobs.iterdir()] == [used]
 
@@ -205,7 +206,7 @@ def test_no_blob_is_put_while_one_is_swept(engine: Engine, monkeypatch: pytest.M
     """Between the look at its age and its end nobody finds it there; and nobody sweeps while one is
     found there.
     """
-    blobs = Blobs(engine.store.blobs)
+    blobs = BlobDirectory(engine.store.blobs)
     free: list[bool] = []
 
     def try_it(operation: int) -> None:

@@ -555,7 +555,7 @@ def test_a_journal_that_was_taken_up_again_meanwhile_is_not_released(engine: Eng
     kept = index.noted(store)
     assert kept is not None
     assert set(kept.taken_up) == {place_of}
-    journal = JournalFile.open(placed.path, bundle.hash, placed.thread)
+    journal = JournalFile.open(store, bundle.hash, placed.thread)
     try:
         assert names.locked_journals(store) == [place_of]
         assert [one.status for one in engine.running()] == [], (
