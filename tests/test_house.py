@@ -66,6 +66,8 @@ UPWARDS = {("threads", "api"): "housekeeping and travelling act through the fron
 HEAVY = (
     "acp",
     "anthropic",
+    "h11",
+    "httpcore2",
     "httpx",
     "httpx2",
     "jsonschema",

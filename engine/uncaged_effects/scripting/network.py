@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import SandboxUnavailable
 from uncaged_engine.services.network import HostRules, WebProblem, read_patterns
-from uncaged_engine.services.proxy import Proxy
 from uncaged_engine.services.sandbox import Mechanism, Refused, find_interpreter
 
 if TYPE_CHECKING:
@@ -82,6 +81,9 @@ def opened(limits: ScriptLimits, mechanism: Mechanism) -> Iterator[Network]:
         rules = HostRules(kind="script", hosts=read_patterns(limits.hosts), private=limits.private)
     except WebProblem as exc:
         raise Refused(str(exc)) from exc
+    # it loads h11, which scripts without a network never need: 10 ms
+    from uncaged_engine.services.proxy import Proxy
+
     refused: list[tuple[str, str]] = []
     with Proxy(rules, refused) as proxy:
         yield Network(

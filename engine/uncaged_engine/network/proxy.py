@@ -1,39 +1,35 @@
 """Filtering HTTP proxy for scripts: connects only to hosts that the policy names, at checked
 addresses (`rules`).
 
-The content of an encrypted connection is not inspected.
+Rule 1: a server gets one request, written anew from what was parsed, and nothing that follows it.
+Rule 2: the content of a tunnel is not inspected.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import re
 import select
 import socket
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from uncaged_bundles.urls import Target
+import h11
 
-from .problems import WebProblem
+from .connection import NetworkSession, connect
+from .problems import RequestCancelled, WebProblem
+from .proxied import END_OF_HEAD, Denied, origin_form, parse, target_of
 from .rules import HostRules
-from .target import canonical, read_target
 
 HEAD_BYTES = 64 << 10
 MAX_CHARACTERS = 300
 TIMEOUT_S = 30.0
+"""For a head, a name and a connection together; then for a connection on which nothing moves."""
 MOST_CONNECTIONS = 32
 CHUNK_BYTES = 64 << 10
-_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_REQUEST_LINE = re.compile(_TOKEN + rb" [!-~]+ HTTP/1\.[01]")
-_FIELD = re.compile(_TOKEN + rb":[\t -~\x80-\xff]*")
-
-
-class Denied(Exception):
-    """Refusal of a request; the message has the reason."""
+UNREACHED = frozenset({"dns", "connect", "timeout"})
 
 
 class Proxy:
@@ -43,7 +39,7 @@ class Proxy:
         self._rules = rules
         self._refused = refused
         self._wake, self._woken = socket.socketpair()
-        self._open: set[socket.socket] = set()
+        self._open: set[Callable[[], None]] = set()
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(MOST_CONNECTIONS)
         self._thread: threading.Thread | None = None
@@ -76,143 +72,142 @@ class Proxy:
                     break
                 client, _ = listening.accept()
                 self._slots.acquire()
+                session = NetworkSession()
+                cut = session.begin(time.monotonic() + TIMEOUT_S)
+                session.add(client)
+                with self._lock:
+                    self._open.add(cut)
                 thread = threading.Thread(
-                    target=self._attend, args=(client,), name="script proxy connection"
+                    target=self._attend,
+                    args=(client, session, cut),
+                    name="script proxy connection",
                 )
                 threads.append(thread)
                 thread.start()
         with self._lock:
-            for connection in self._open:
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
+            for cut in self._open:
+                cut()
         for thread in threads:
             thread.join()
 
-    def _attend(self, client: socket.socket) -> None:
+    def _attend(
+        self, client: socket.socket, session: NetworkSession, cut: Callable[[], None]
+    ) -> None:
         try:
-            with client, self._kept(client):
-                client.settimeout(TIMEOUT_S)
-                with suppress(OSError):
-                    self._answer(client)
-        finally:
-            self._slots.release()
-
-    def _answer(self, client: socket.socket) -> None:
-        head, rest = _read_head(client)
-        first, *fields = head.split(b"\r\n")
-        method, _, address = first.partition(b" ")
-        wanted = address.partition(b" ")[0].decode("latin-1")
-        try:
-            check_head(first, fields)
-            target = _target_of(method, wanted)
-            wanted = target.authority
-            server = self._connect(target)
-        except (Denied, WebProblem) as exc:
-            self._refused.append((wanted[:MAX_CHARACTERS], str(exc)))
-            _say(client, "403 Forbidden", str(exc))
-            return
-        except OSError as exc:
-            _say(client, "502 Bad Gateway", f"{target.authority}: {exc}")
-            return
-        with server, self._kept(server):
-            if method == b"CONNECT":
-                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            else:
-                server.sendall(_origin_form(method, target, fields))
-            server.sendall(rest)
-            _relay(client, server)
-
-    def _connect(self, target: Target) -> socket.socket:
-        self._rules.check(target)
-        problem = OSError("it has no address")
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        # check all addresses before the first connection, as for requests
-        for *_, address in found:
-            self._rules.check_address(
-                target.host, ipaddress.ip_address(str(address[0]).partition("%")[0])
-            )
-        for family, kind, protocol, _, address in found:
-            server = socket.socket(family, kind, protocol)
-            server.settimeout(TIMEOUT_S)
-            try:
-                server.connect(address)
-            except OSError as exc:
-                server.close()
-                problem = exc
-                continue
-            return server
-        raise problem
-
-    @contextmanager
-    def _kept(self, connection: socket.socket) -> Iterator[None]:
-        """Register a connection, so that the end of the proxy shuts it down."""
-        with self._lock:
-            self._open.add(connection)
-        try:
-            yield
+            with client, suppress(OSError, RequestCancelled):
+                self._serve(client, session)
         finally:
             with self._lock:
-                self._open.discard(connection)
+                self._open.discard(cut)
+            self._slots.release()
+
+    def _serve(self, client: socket.socket, session: NetworkSession) -> None:
+        head, rest = _read_head(client, session)
+        incoming = h11.Connection(h11.SERVER)
+        address = b" ".join(head.split(b"\r\n")[0].split(b" ")[1:2]).decode("latin-1")
+        try:
+            request = parse(incoming, head, rest)
+            target = target_of(request)
+            address = target.authority
+            self._rules.check(target)
+            server = connect(
+                session, target.host, target.port, rules=self._rules, timeout_s=TIMEOUT_S
+            )
+        except (Denied, WebProblem) as exc:
+            if isinstance(exc, WebProblem) and exc.kind in UNREACHED:
+                _respond(incoming, client, 502, b"Bad Gateway", f"{address}: {exc}")
+                return
+            self._refused.append((address[:MAX_CHARACTERS], str(exc)))
+            _respond(incoming, client, 403, b"Forbidden", str(exc))
+            return
+        client.settimeout(TIMEOUT_S)
+        server.settimeout(TIMEOUT_S)
+        with server:
+            if request.method == b"CONNECT":
+                established = h11.Response(
+                    status_code=200, headers=[], reason=b"Connection established"
+                )
+                client.sendall(incoming.send(established) or b"")
+                server.sendall(incoming.trailing_data[0])
+                _relay(client, server)
+            else:
+                outgoing = h11.Connection(h11.CLIENT)
+                server.sendall(outgoing.send(origin_form(request, target)) or b"")
+                with suppress(h11.RemoteProtocolError):  # the rest of the body is malformed
+                    _exchange(client, server, incoming, outgoing)
 
 
-def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
+def _read_head(client: socket.socket, session: NetworkSession) -> tuple[bytes, bytes]:
     data = b""
-    while b"\r\n\r\n" not in data:
+    while END_OF_HEAD not in data:
+        try:
+            client.settimeout(session.left_s())
+        except WebProblem as exc:
+            raise TimeoutError("no request in time") from exc
         chunk = client.recv(CHUNK_BYTES)
         if not chunk or len(data) > HEAD_BYTES:
             raise ConnectionError("no request")
         data += chunk
-    head, _, rest = data.partition(b"\r\n\r\n")
+    head, _, rest = data.partition(END_OF_HEAD)
     return head, rest
 
 
-def check_head(first: bytes, fields: Sequence[bytes]) -> None:
-    """Refuse a head that another parser could split differently, such as at a bare line feed:
-    request smuggling.
-    """
-    if not _REQUEST_LINE.fullmatch(first):
-        raise Denied("the request's first line is not METHOD ADDRESS HTTP/1.1")
-    if any(not _FIELD.fullmatch(field) for field in fields):
-        raise Denied("a header of the request is not NAME: VALUE on one line")
-    lengths = [
-        field
-        for field in fields
-        if field.lower().startswith((b"content-length:", b"transfer-encoding:"))
-    ]
-    if len(lengths) > 1:
-        raise Denied("the request states its length twice")
-
-
-def _target_of(method: bytes, text: str) -> Target:
-    """Return the target of a request: ``host:port`` for a tunnel, else a whole address."""
-    if method != b"CONNECT":
-        target = read_target(text)
-        if target.scheme != "http":
-            raise Denied(f"{text[:200]!r}: a proxy is asked for a tunnel to an encrypted address")
-        return target
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise Denied(f"{text[:200]!r} is no host and port")
-    return Target(scheme="https", host=canonical(host), port=int(port), path="/")
-
-
-def _origin_form(method: bytes, target: Target, fields: Sequence[bytes]) -> bytes:
-    """Return the request in origin form, with ``Connection: close``."""
-    kept = [
-        line
-        for line in fields
-        if not line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:", b"host:"))
-    ]
-    first = b" ".join((method, target.path.encode("ascii"), b"HTTP/1.1"))
-    return b"\r\n".join(
-        [first, f"Host: {target.authority}".encode("ascii"), *kept, b"Connection: close", b"", b""]
-    )
-
-
-def _say(client: socket.socket, status: str, text: str) -> None:
+def _respond(
+    incoming: h11.Connection, client: socket.socket, status: int, reason: bytes, text: str
+) -> None:
     body = f"{text}\n".encode()
-    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    client.sendall(head.encode() + body)
+    headers = [
+        ("Content-Type", "text/plain; charset=utf-8"),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+    ]
+    response = h11.Response(status_code=status, headers=headers, reason=reason)
+    events: Sequence[h11.Event] = (response, h11.Data(data=body), h11.EndOfMessage())
+    client.sendall(b"".join(incoming.send(event) or b"" for event in events))
+
+
+def _exchange(
+    client: socket.socket,
+    server: socket.socket,
+    incoming: h11.Connection,
+    outgoing: h11.Connection,
+) -> None:
+    """Write the body of the request to the server as it is parsed, and copy the reply unchanged,
+    until the server closes or nothing moved for `TIMEOUT_S`.
+
+    Raises:
+        h11.RemoteProtocolError: the body is malformed or ends too early.
+    """
+    whole = _forward(incoming, outgoing, server)
+    reading = [client, server]
+    while ready := select.select(reading, [], [], TIMEOUT_S)[0]:
+        if client in ready:
+            chunk = client.recv(CHUNK_BYTES)
+            if not chunk:
+                reading.remove(client)
+            if not whole:  # what follows a whole request is dropped
+                incoming.receive_data(chunk)
+                whole = _forward(incoming, outgoing, server)
+        if server in ready:
+            chunk = server.recv(CHUNK_BYTES)
+            if not chunk:
+                return
+            client.sendall(chunk)
+
+
+def _forward(incoming: h11.Connection, outgoing: h11.Connection, server: socket.socket) -> bool:
+    """Write the parts of a body that have arrived, and return whether it is whole."""
+    for event in _arrived(incoming):
+        if isinstance(event, h11.EndOfMessage):
+            server.sendall(outgoing.send(h11.EndOfMessage()) or b"")  # without its trailers
+            return True
+        server.sendall(outgoing.send(event) or b"")
+    return False
+
+
+def _arrived(incoming: h11.Connection) -> Iterator[h11.Event]:
+    while isinstance(event := incoming.next_event(), h11.Data | h11.EndOfMessage):
+        yield event
 
 
 def _relay(client: socket.socket, server: socket.socket) -> None:
