@@ -20,7 +20,6 @@ from uncaged_engine.door.agents import (
     limits_in,
 )
 from uncaged_engine.services import agent_settings as check
-from uncaged_engine.services.processes import LOOP_THREAD
 from uncaged_engine.services.sandbox import choose
 
 from ..command import empty_directory, find_program, program_in, split_command
@@ -29,6 +28,7 @@ from ..tools.commands import Commands
 from ..tools.place import Place
 from .client import AcpClient
 from .grants import ANSWERS, Grants
+from .loop import LOOP_THREAD
 from .process import AgentProcess
 from .prompt_turn import PermissionNeeded, Prompt, PromptTurn
 from .session import AgentInfo, TurnSettings

@@ -1,5 +1,5 @@
 """Programs that the engine starts: runs with a limit, process groups, the ledger of what a crash
-may leave, the event loop at the edge.
+may leave.
 """
 
 from __future__ import annotations
@@ -7,12 +7,10 @@ from __future__ import annotations
 from uncaged_bundles.storage.runtime import runtime_directory
 
 from ..processes.leftovers import MARK, kill_leftovers, ledger_of, start_recorded
-from ..processes.loop_thread import LOOP_THREAD
 from ..processes.programs import MAX_STDERR_BYTES, Finished, has_ended, run_program, signal_group
 from ..processes.shortage import full_disk, named_in
 
 __all__ = [
-    "LOOP_THREAD",
     "MARK",
     "MAX_STDERR_BYTES",
     "Finished",

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from ..door.effects import Cancel
+from uncaged_engine.door.effects import Cancel
 
 T = TypeVar("T")
 
