@@ -20,6 +20,7 @@ from uncaged_engine.door.agents import (
     limits_in,
 )
 from uncaged_engine.services import agent_settings as check
+from uncaged_engine.services.processes import Child, kill_leftovers, start_recorded
 from uncaged_engine.services.sandbox import choose
 
 from ..command import empty_directory, find_program, program_in, split_command
@@ -29,7 +30,6 @@ from ..tools.place import Place
 from .client import AcpClient
 from .grants import ANSWERS, Grants
 from .loop import LOOP_THREAD
-from .process import AgentProcess
 from .prompt_turn import PermissionNeeded, Prompt, PromptTurn
 from .session import AgentInfo, TurnSettings
 from .terminal import LocalTerminal, SandboxedTerminal, Start, Terminals
@@ -141,7 +141,7 @@ class AcpAgent(AgentKind):
     def _with_process(
         self,
         request: AgentRequest,
-        work: Callable[[AgentProcess, Confinement, asyncio.Event], Coroutine[Any, Any, T]],
+        work: Callable[[Child, Confinement, asyncio.Event], Coroutine[Any, Any, T]],
     ) -> T:
         """Start a process, run *work* with it, and end it."""
         environment = {**request.environment, **self._env}
@@ -149,7 +149,7 @@ class AcpAgent(AgentKind):
         confinement = Confinement.of(request, directory, environment)
         argv = self._command(environment)
         try:
-            process = AgentProcess.start(
+            process = start_recorded(
                 argv,
                 directory=directory,
                 environment=environment,
@@ -167,12 +167,14 @@ class AcpAgent(AgentKind):
             )
             patience_s = min(LEAVING_S, self._grace_s)  # it may still be writing its session
         finally:
+            process.close_pipes()
             process.end(patience_s=patience_s, grace_s=self._grace_s)
+            kill_leftovers(request.scratch, request.key)
         return result
 
     async def _turn(
         self,
-        process: AgentProcess,
+        process: Child,
         request: AgentRequest,
         confinement: Confinement,
         stopped: asyncio.Event,
@@ -218,7 +220,7 @@ class AcpAgent(AgentKind):
 
     async def _greet(
         self,
-        process: AgentProcess,
+        process: Child,
         request: AgentRequest,
         confinement: Confinement,
         stopped: asyncio.Event,

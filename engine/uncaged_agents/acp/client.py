@@ -15,7 +15,7 @@ from ..tools.place import Place, ToolError
 from .confine import read_part
 from .grants import Grants
 from .permission import ToolCall, option_for, outside, refusal, withheld
-from .terminal import Terminals, signal_name
+from .terminal import Terminals, output_text, signal_name
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ class AcpClient:
     async def _output(self, request: TerminalOutputRequest) -> Mapping[str, object]:
         terminal = self._terminals.find(request.terminal_id)
         ended = {"exitStatus": status_of(terminal.status)} if terminal.done.is_set() else {}
-        return {"output": terminal.output.text(), "truncated": terminal.output.truncated, **ended}
+        text = output_text(terminal.output)
+        return {"output": text, "truncated": terminal.output.truncated, **ended}
 
     async def _wait(self, request: WaitForTerminalExitRequest) -> Mapping[str, object]:
         terminal = self._terminals.find(request.terminal_id)

@@ -1,13 +1,20 @@
-"""Event loop thread: one per process, for asynchronous libraries with synchronous callers."""
+"""Event loop thread, one per worker, for the asynchronous library of the protocol; the wait for
+child processes and the reading of their output in it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from uncaged_engine.door.effects import Cancel
+from uncaged_engine.services.processes import Child
+
+TICK_S = 0.05
+"""Polling interval on a system without pidfd."""
+CHUNK_BYTES = 1 << 16
 
 T = TypeVar("T")
 
@@ -46,3 +53,31 @@ def _set(event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
 
 LOOP_THREAD = LoopThread()
 """Shared by all threads of a worker."""
+
+
+async def wait_for_exit(child: Child) -> None:
+    """Wait until a child has exited; it is not reaped."""
+    with child.exit_handle() as handle:
+        if handle is None:
+            while child.exit_code is None:
+                await asyncio.sleep(TICK_S)
+            return
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(handle, event.set)
+        try:
+            await event.wait()
+        finally:
+            loop.remove_reader(handle)
+
+
+async def drain(stream: IO[bytes], take: Callable[[bytes], None]) -> None:
+    """Call *take* with each chunk of a pipe until its end, and close it."""
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), stream
+    )
+    try:
+        while chunk := await reader.read(CHUNK_BYTES):
+            take(chunk)
+    finally:
+        transport.close()

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, remark_stderr
+from uncaged_engine.services.processes import MAX_STDERR_BYTES, Child, OutputBuffer
 
 from ..command import agent_failure
 from .client import AcpClient
-from .process import AgentProcess, wait_for_exit
+from .loop import drain, wait_for_exit
 from .session import (
     AUTH_REQUIRED,
     AgentInfo,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from acp.connection import Connection
     from acp.schema import PromptResponse
 
-MAX_STDERR_BYTES = 1 << 16
 TAIL_CHARACTERS = 4000
 LAST_CHARACTERS = 500
 MAX_SESSION_CHARACTERS = 500
@@ -72,7 +72,7 @@ class PromptTurn:
 
     def __init__(
         self,
-        process: AgentProcess,
+        process: Child,
         client: AcpClient,
         transcript: Transcript,
         settings: TurnSettings,
@@ -83,7 +83,7 @@ class PromptTurn:
         self._transcript = transcript
         self._settings = settings
         self._remark = remark
-        self._stderr = bytearray()
+        self._stderr = OutputBuffer(max_bytes=MAX_STDERR_BYTES, keep_last=True)
         self._begun = False
 
     async def answer(self, prompt: Prompt, directory: str, stopped: asyncio.Event) -> AgentAnswer:
@@ -250,21 +250,14 @@ class PromptTurn:
 
     async def _read_stderr(self) -> None:
         """Keep the end of the standard error."""
-        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-        transport, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), self._process.stderr
-        )
         try:
-            while data := await reader.read(1 << 16):
-                self._stderr += data
-                del self._stderr[:-MAX_STDERR_BYTES]
+            await drain(self._process.stderr, self._stderr.take)
         finally:
-            remark_stderr(self._remark, bytes(self._stderr), max_bytes=MAX_STDERR_BYTES)
-            transport.close()
+            remark_stderr(self._remark, bytes(self._stderr.data), max_bytes=MAX_STDERR_BYTES)
 
     async def _watch(self, transport: LineTransport) -> None:
         """Hang up soon after the process has ended: its children may hold its output open."""
-        await wait_for_exit(self._process.pid)
+        await wait_for_exit(self._process)
         await asyncio.sleep(DRAIN_S)
         transport.hang_up()
 
@@ -274,7 +267,7 @@ class PromptTurn:
             return self._failure(f"{transport.problem}, and was stopped")
         try:
             async with asyncio.timeout(DRAIN_S):
-                await wait_for_exit(self._process.pid)
+                await wait_for_exit(self._process)
         except TimeoutError:
             return self._failure("it closed its output")
         code = self._process.exit_code or 0
@@ -320,7 +313,7 @@ class PromptTurn:
         return f"; it said last: {stderr}" if stderr else ""
 
     def _tail(self, max_characters: int) -> str:
-        text = self._stderr.decode("utf-8", "backslashreplace")
+        text = self._stderr.data.decode("utf-8", "backslashreplace")
         return text if len(text) <= max_characters else f"…{text[-max_characters:]}"
 
 

@@ -9,18 +9,18 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import Protocol
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.services.processes import signal_group
+from uncaged_engine.services.processes import Child, OutputBuffer
 
 from ..tools.commands import Commands
 from ..tools.place import Place, ToolError
-from .process import exit_code, wait_for_exit
+from .loop import drain, wait_for_exit
 
 MAX_TERMINALS = 32
 MAX_OUTPUT_BYTES = 1 << 20
@@ -30,31 +30,12 @@ DRAIN_S = 0.25
 """How long after a command's end its output may stay open in the hands of what it left running."""
 
 
-@dataclass(slots=True, kw_only=True)
-class TerminalOutput:
-    """Last part of a command's output."""
-
-    max_bytes: int
-    data: bytearray = field(default_factory=bytearray)
-    truncated: bool = False
-
-    def take(self, data: bytes) -> None:
-        self.data += data
-        excess = len(self.data) - self.max_bytes
-        if excess > 0:
-            self.truncated = True
-            del self.data[:excess]
-
-    def text(self) -> str:
-        return self.data.decode("utf-8", "ignore" if self.truncated else "replace")
-
-
 class Terminal(Protocol):
     """Command of an agent. done: it has ended; status: how, negative for a signal. close: end it
     with its children; must be awaited.
     """
 
-    output: TerminalOutput
+    output: OutputBuffer
     done: asyncio.Event
     status: int | None
 
@@ -63,7 +44,7 @@ class Terminal(Protocol):
     async def close(self) -> None: ...
 
 
-Start = Callable[[Sequence[str], Path, Mapping[str, str], TerminalOutput], Terminal]
+Start = Callable[[Sequence[str], Path, Mapping[str, str], OutputBuffer], Terminal]
 """Function that starts a command in a directory with the variables that the agent adds."""
 
 
@@ -97,10 +78,11 @@ class Terminals:
                 raise ToolError(f"{name!r} is not a variable's name")
         where = self._place.here if directory is None else self._place.resolve(directory)
         argv = [command, *arguments] if arguments else ["/bin/sh", "-c", command]
-        output = TerminalOutput(
+        output = OutputBuffer(
             max_bytes=MAX_OUTPUT_BYTES
             if max_bytes is None
-            else min(max(max_bytes, 0), MAX_OUTPUT_BYTES)
+            else min(max(max_bytes, 0), MAX_OUTPUT_BYTES),
+            keep_last=True,
         )
         try:
             terminal = self._start(argv, where, variables, output)
@@ -140,7 +122,7 @@ class LocalTerminal:
         argv: Sequence[str],
         directory: Path,
         variables: Mapping[str, str],
-        output: TerminalOutput,
+        output: OutputBuffer,
         *,
         environment: Mapping[str, str],
     ) -> None:
@@ -150,52 +132,37 @@ class LocalTerminal:
         self.output = output
         self.done = asyncio.Event()
         self.status: int | None = None
-        self._process = subprocess.Popen(
-            list(argv),
-            cwd=directory,
-            env={**variables, **environment},
+        self._process = Child.start(
+            argv,
+            directory=directory,
+            environment={**variables, **environment},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            bufsize=0,
-            start_new_session=True,
         )
         self._watching = asyncio.create_task(self._watch())
 
     def kill(self) -> None:
-        signal_group(self._process.pid, signal.SIGKILL)
+        self._process.kill()
 
     async def close(self) -> None:
         self.kill()
         self._watching.cancel()
         await asyncio.gather(self._watching, return_exceptions=True)
-        await wait_for_exit(self._process.pid)
-        self._process.wait()
+        await wait_for_exit(self._process)
+        self._process.end()
         self.done.set()
 
     async def _watch(self) -> None:
-        reading = asyncio.create_task(self._read())
+        reading = asyncio.create_task(drain(self._process.stdout, self.output.take))
         try:
-            await wait_for_exit(self._process.pid)
+            await wait_for_exit(self._process)
             await asyncio.wait((reading,), timeout=DRAIN_S)
-            self.status = exit_code(self._process.pid)
+            self.status = self._process.exit_code
             self.done.set()
             await reading  # what it left running may write on until the terminal is released
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-
-    async def _read(self) -> None:
-        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-        stream = cast("IO[bytes]", self._process.stdout)
-        transport, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), stream
-        )
-        try:
-            while data := await reader.read(1 << 16):
-                self.output.take(data)
-        finally:
-            transport.close()
 
 
 class SandboxedTerminal:
@@ -210,7 +177,7 @@ class SandboxedTerminal:
         argv: Sequence[str],
         directory: Path,
         variables: Mapping[str, str],
-        output: TerminalOutput,
+        output: OutputBuffer,
         *,
         commands: Commands,
     ) -> None:
@@ -251,6 +218,10 @@ class SandboxedTerminal:
         self.output.take(text)
         self.status = status
         self.done.set()
+
+
+def output_text(output: OutputBuffer) -> str:
+    return output.data.decode("utf-8", "ignore" if output.truncated else "replace")
 
 
 def signal_name(status: int) -> str:

@@ -7,13 +7,13 @@ the thread's mark; so a process that reuses an id gets no signal.
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .child import Child
 
 if TYPE_CHECKING:
     import psutil
@@ -36,9 +36,8 @@ def ledger_of(scratch: Path, key: str) -> Path:
 
 def start_recorded(
     argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], scratch: Path, key: str
-) -> subprocess.Popen[bytes]:
-    """Start *argv* without a shell, as the leader of a session of its own, with three pipes, and
-    record it in the ledger.
+) -> Child:
+    """Start *argv* without a shell and record it in the ledger.
 
     Args:
         environment: all of it, the mark included. scratch, key: where and for which step it is
@@ -48,24 +47,13 @@ def start_recorded(
     """
     ledger = ledger_of(scratch, key)
     ledger.touch()  # crash after this: the next attempt looks for leftovers
-    process = subprocess.Popen(
-        list(argv),
-        cwd=directory,
-        env=dict(environment),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-    )
+    child = Child.start(argv, directory=directory, environment=environment)
     try:
-        record_process(ledger, process.pid)
+        record_process(ledger, child.pid)
     except BaseException:  # a full disk: a process that is not recorded must not run
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        child.end()
         raise
-    return process
+    return child
 
 
 def record_process(ledger: Path, pid: int) -> None:

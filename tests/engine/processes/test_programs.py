@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from uncaged_engine.door.effects import Cancel
-from uncaged_engine.processes import programs
+from uncaged_engine.processes import communicate
 from uncaged_engine.processes.leftovers import (
     MARK,
     kill_leftovers,
@@ -160,7 +160,7 @@ def test_what_it_left_in_its_group_ends_with_it(
     """A background process neither outlives its program nor keeps us waiting for the pipe that it
     holds.
     """
-    monkeypatch.setattr(programs, "DRAIN_S", 60.0)
+    monkeypatch.setattr(communicate, "DRAIN_S", 60.0)
     begun_s = time.monotonic()
     finished = run(tmp_path, "sh", "-c", "sleep 600 & echo $!")
     assert time.monotonic() - begun_s < 30
