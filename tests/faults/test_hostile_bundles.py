@@ -420,7 +420,7 @@ def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
     """Whoever started it: no capability, no new rights, a filter."""
     with cell_for("def run(input, options):\n    yield {'null': 1}\n", mechanism) as cell:
         begin(cell)
-        pid = cell._launched.process.pid
+        pid = cell._launched.child.pid
         inner = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         status = Path("/proc", *(inner or [str(pid)]), "status").read_text()
     words = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)

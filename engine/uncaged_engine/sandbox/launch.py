@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
-import select
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from uncaged_bundles.errors import SandboxUnavailable
 from uncaged_bundles.records import dataclass
 
+from ..processes.child import Child
 from . import bubblewrap, seccomp
 from .interpreter import find_interpreter
 from .mechanism import Mechanism, landlock_settings
@@ -33,7 +33,7 @@ class Launched:
     CPU limit (None: no limit).
     """
 
-    process: subprocess.Popen[bytes]
+    child: Child
     request_fd: int
     answer_fd: int
     stderr_fd: int
@@ -45,28 +45,13 @@ class Launched:
         Args:
             grace_ms: time for it to end by itself.
         """
-        ended = _ends_within(self.process.pid, grace_ms)
-        kill_group(self.process)  # its remaining processes, if it has ended by itself
-        _, status, usage = os.wait4(self.process.pid, 0)
-        self.process.returncode = os.waitstatus_to_exitcode(status)
+        ended = self.child.ends_within(grace_ms / 1000)
+        code = self.child.end()  # with its group: see `handshake.end_start`
         last_words = _last_words(self.stderr_fd)
         for fd in (self.request_fd, self.answer_fd, self.stderr_fd):
             os.close(fd)
-        spent_s = usage.ru_utime + usage.ru_stime
-        how = (
-            _how(self.process.returncode, spent_s, self.cpu_s) if ended else "it was ended by force"
-        )
+        how = _how(code, self.child.cpu_s, self.cpu_s) if ended else "it was ended by force"
         return how + (f"; it wrote: {last_words}" if last_words else "")
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child that leads its session and was not reaped yet, with its process group.
-
-    Bubblewrap's own child waits for bubblewrap before it sets its parent-death signal; if
-    bubblewrap alone is killed then, it hangs.
-    """
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def launch(
@@ -99,15 +84,14 @@ def launch(
             command, variables = _command(
                 mechanism, filter_fd, (request_read, answer_write), environment or {}
             )
-            process = subprocess.Popen(
+            child = Child.start(
                 command,
+                directory="/",
+                environment=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr_write,
                 pass_fds=(request_read, answer_write, *(() if filter_fd is None else (filter_fd,))),
-                env=variables,
-                cwd="/",
-                start_new_session=True,
             )
     except OSError as exc:
         for fd in (request_write, answer_read, stderr_read):
@@ -122,7 +106,7 @@ def launch(
         else None
     )
     launched = Launched(
-        process=process,
+        child=child,
         request_fd=request_write,
         answer_fd=answer_read,
         stderr_fd=stderr_read,
@@ -221,17 +205,6 @@ def _send(launched: Launched, data: bytes) -> None:
         raise SandboxUnavailable(
             f"the sandbox did not start: {launched.finish(grace_ms=EXIT_GRACE_MS)}"
         ) from exc
-
-
-def _ends_within(pid: int, grace_ms: int) -> bool:
-    """Whether the process ends by itself within the grace; it is not reaped."""
-    pidfd = os.pidfd_open(pid)
-    try:
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        return bool(poll.poll(grace_ms))
-    finally:
-        os.close(pidfd)
 
 
 def _last_words(fd: int) -> str:

@@ -436,7 +436,7 @@ def test_closing_ends_and_reaps_the_process(mechanism: str) -> None:
     """No process, no zombie and no descriptor stays; closing again does nothing."""
     before = sum(1 for _ in Path("/proc/self/fd").iterdir())
     with cell_for(ECHO, mechanism) as cell:
-        pid = cell._launched.process.pid
+        pid = cell._launched.child.pid
         assert Path("/proc", str(pid)).exists()
     assert not Path("/proc", str(pid)).exists()
     assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == before

@@ -106,7 +106,7 @@ def effect(value: int) -> BundleReply:
 
 def end_sandbox(cell: Cell) -> None:
     """SIGKILL the process behind a cell, and see it dead."""
-    pid = cell._launched.process.pid
+    pid = cell._launched.child.pid
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 

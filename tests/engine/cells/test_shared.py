@@ -46,7 +46,7 @@ def test_a_cell_outlives_the_thread_that_asked_for_it(cells: Cells) -> None:
 def test_a_dead_cell_is_replaced_once_for_all(cells: Cells) -> None:
     """Whoever comes after the death was noticed gets the same new one."""
     first = cells.shared()
-    os.kill(first._launched.process.pid, signal.SIGKILL)
+    os.kill(first._launched.child.pid, signal.SIGKILL)
     with pytest.raises(CellDied):
         while True:  # what stands in the sandbox dies a moment after its keeper
             begin(first)

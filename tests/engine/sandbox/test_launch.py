@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from testbed.processes import await_end
 from uncaged_bundles.errors import SandboxUnavailable
+from uncaged_engine.processes.child import Child
 from uncaged_engine.sandbox.launch import Launched, launch
 
 
@@ -44,7 +45,7 @@ def test_what_the_child_has_started_ends_with_it() -> None:
         os.close(written)
     [request, answer, stderr] = [read for read, _ in pipes]
     launched = Launched(
-        process=child, request_fd=request, answer_fd=answer, stderr_fd=stderr, cpu_s=None
+        child=Child(child), request_fd=request, answer_fd=answer, stderr_fd=stderr, cpu_s=None
     )
     assert launched.finish() == "it was ended by force"
     child.stdout.close()
