@@ -50,9 +50,9 @@ FACES = {
 }
 """What each part sees of the core: what a distribution of others sees, too."""
 FLOORS = (
-    ("plugins", "settings", "journal", "sandbox", "listening"),
-    ("door", "cells"),
-    ("costs", "processes", "network", "effect_kinds"),
+    ("plugins", "settings", "journal", "processes", "listening"),
+    ("door", "sandbox"),
+    ("costs", "cells", "network", "effect_kinds"),
     ("state", "shipped"),
     ("steps",),
     ("worker",),

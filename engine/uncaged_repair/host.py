@@ -118,7 +118,7 @@ class Host:
 
     def close(self) -> None:
         if self._process is not None:
-            self._process.kill()
+            self._process.end()
             self._process = None
 
     def _start(self) -> None:

@@ -6,19 +6,19 @@ import os
 import select
 import shutil
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
 
+from ..processes.child import Child
 from .hidden import Refusal
 
 KILL_TIMEOUT_S = 10.0
-Refusals = Callable[[], tuple[Refusal, ...]]
 WATCH_S = 0.25
+
+Refusals = Callable[[], tuple[Refusal, ...]]
+"""Function that ends the watch of a script and returns its refusals."""
 
 
 class Quota:
@@ -65,89 +65,66 @@ def used_bytes(directory: Path) -> int:
     return total + sum(removed.values())
 
 
-class ScriptProcess:
-    """Running script; its ``with`` block, or `kill`, ends the whole process tree.
+class ScriptProcess(Child):
+    """Running script under its head, bubblewrap or the supervisor; its ``with`` block ends the
+    process tree. The exit code of a signal is 128 and more.
 
-    refused: the script's refusals on this machine; complete after the kill, empty if it was not
-    watched.
+    tree_fd: of bubblewrap's process 1, whose end ends all others; None: the supervisor ends them.
+    private: a directory that is removed at the end. watch: called after the last process.
+    refused: the script's refusals on this machine; complete after the end, empty without a watch.
     """
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        *,
-        tree_fd: int | None,
-        private: Path | None,
-        refusals: Refusals | None = None,
-    ) -> None:
-        """Take ownership of a started script.
+    tree_fd: int | None = None
+    private: Path | None = None
+    watch: Refusals | None = None
+    refused: tuple[Refusal, ...] = ()
 
-        Args:
-            process: bubblewrap, or the supervisor.
-            tree_fd: of bubblewrap's process 1, whose end ends all others; None: the supervisor ends
-                them.
-            private: a directory that is removed at the end.
-            refusals: ends the watch, after the last process, and returns the refusals.
-        """
-        if process.stdin is None or process.stdout is None or process.stderr is None:
-            raise ValueError("a script needs three pipes")
-        self.stdin: IO[bytes] = process.stdin
-        self.stdout: IO[bytes] = process.stdout
-        self.stderr: IO[bytes] = process.stderr
-        self._process = process
-        self._tree_fd = tree_fd
-        self._private = private
-        self._refusals = refusals
-        self.refused: tuple[Refusal, ...] = ()
+    def terminate(self) -> None:
+        """Make the script end soon: its head ends the rest."""
+        self.signal(signal.SIGTERM)
 
-    def __enter__(self) -> Self:
-        return self
+    def kill(self) -> None:
+        """End the process tree and wait for that: bubblewrap exits before its process 1."""
+        if self.tree_fd is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.tree_fd, signal.SIGKILL)
+            poll = select.poll()
+            poll.register(self.tree_fd, select.POLLIN)
+            poll.poll(KILL_TIMEOUT_S * 1000)
+        elif not self.ends_within(0):
+            self.terminate()  # the supervisor cannot end the rest if it is killed itself
+        if not self.ends_within(KILL_TIMEOUT_S):
+            self.signal(signal.SIGKILL)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill()
+    def end(self, *, patience_s: float = 0.0, grace_s: float | None = None) -> int:
+        """End the tree as `Child.end` does, remove the private directory, and end the watch."""
+        code = super().end(patience_s=patience_s, grace_s=grace_s)
+        if self.tree_fd is not None:
+            os.close(self.tree_fd)
+            self.tree_fd = None
+        if self.private is not None:
+            shutil.rmtree(self.private, ignore_errors=True)
+            self.private = None
+        if self.watch is not None:
+            watch, self.watch = self.watch, None
+            self.refused = watch()
+        return code
 
-    @property
-    def pid(self) -> int:
-        """Process id of the head of the tree: bubblewrap, or the supervisor."""
-        return self._process.pid
-
-    def poll(self) -> int | None:
-        """Return the exit code, or None while the script runs."""
-        code = self._process.poll()
-        return None if code is None else self._ended(code)
-
-    def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for the script's end, end its remaining processes, and return its exit code; 128 and
-        more for a signal.
-
-        Raises:
-            subprocess.TimeoutExpired: the script still runs.
-        """
-        return self._ended(self._process.wait(timeout_s))
-
-    def interrupt(self) -> None:
-        """Make the script end soon, from any thread; readers of its output and waiters see that,
-        and must still call `kill`.
-        """
-        self._process.send_signal(signal.SIGTERM)
+    def _exit_code(self, code: int) -> int:
+        return 128 - code if code < 0 else code
 
     @contextmanager
     def within(self, scratch_bytes: int) -> Iterator[Quota]:
-        """Watch the private directory's size inside this block, and interrupt the script above the
+        """Watch the private directory's size inside this block, and end the script above the
         limit; bubblewrap's has a fixed size.
         """
         quota = Quota(scratch_bytes)
-        if self._private is None:
+        if self.private is None:
             yield quota
             return
         done = threading.Event()
         watch = threading.Thread(
-            target=quota.watch, args=(self._private, done, self.interrupt), daemon=True
+            target=quota.watch, args=(self.private, done, self.terminate), daemon=True
         )
         watch.start()
         try:
@@ -155,39 +132,3 @@ class ScriptProcess:
         finally:
             done.set()
             watch.join()
-
-    def kill(self) -> None:
-        """End the whole tree, reap it and close the pipes; idempotent."""
-        if self._process.poll() is None:
-            if self._tree_fd is not None:
-                with suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self._tree_fd, signal.SIGKILL)
-            else:
-                # the supervisor ends the rest; it cannot if it is killed itself
-                self._process.send_signal(signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(KILL_TIMEOUT_S)
-            self._process.kill()
-            self._process.wait()
-        self._ended(self._process.returncode)
-        for pipe in (self.stdin, self.stdout, self.stderr):
-            with suppress(OSError):  # unwritten input has no reader
-                pipe.close()
-        if self._refusals is not None:
-            refusals, self._refusals = self._refusals, None
-            self.refused = refusals()
-
-    def _ended(self, code: int) -> int:
-        """Wait for the end of the tree, too: bubblewrap returns before its process 1 has ended."""
-        if self._tree_fd is not None:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._tree_fd, signal.SIGKILL)
-            poll = select.poll()
-            poll.register(self._tree_fd, select.POLLIN)
-            poll.poll(KILL_TIMEOUT_S * 1000)
-            os.close(self._tree_fd)
-            self._tree_fd = None
-        if self._private is not None:
-            shutil.rmtree(self._private, ignore_errors=True)
-            self._private = None
-        return 128 - code if code < 0 else code

@@ -595,10 +595,10 @@ def test_a_started_script_is_talked_to(mechanism: str, scratch: Path) -> None:
         for word in (b"abc", b"xyz"):
             script.stdin.write(word + b"\n")
             assert script.stdout.readline() == word[::-1] + b"\n"
-        assert script.poll() is None
+        assert script.exit_code is None
         assert is_locked(scratch / "lock")
     assert not is_locked(scratch / "lock")
-    script.kill()
+    script.end()
 
 
 def test_a_started_script_that_ends_by_itself(mechanism: str, scratch: Path) -> None:
@@ -612,7 +612,8 @@ def test_a_started_script_that_ends_by_itself(mechanism: str, scratch: Path) -> 
         environment=ENVIRONMENT,
     ) as script:
         script.stdin.close()
-        assert script.wait(10) == 9
+        assert script.ends_within(10)
+        assert script.exit_code == 9
 
 
 def test_scripts_die_with_the_engine(mechanism: str, scratch: Path) -> None:
@@ -778,8 +779,7 @@ def test_waiting_has_an_end(mechanism: str, scratch: Path) -> None:
         ["sleep", "100"], bounds, mechanism=choose(mechanism), cwd=scratch, environment=ENVIRONMENT
     ) as script:
         before = time.monotonic()
-        with pytest.raises(subprocess.TimeoutExpired):
-            script.wait(0.05)
+        assert not script.ends_within(0.05)
         assert time.monotonic() - before < 5
         pidfd = os.pidfd_open(script.pid)
     poll = select.poll()
