@@ -13,6 +13,7 @@ from pathlib import Path
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Cut, Engine
 from uncaged_engine.journal import archive
+from uncaged_engine.threads.housekeeping import archive_threads, prune
 from uncaged_engine.threads.parcel import import_thread
 
 
@@ -40,6 +41,14 @@ def pack(engine: Engine, thread: str) -> str:
     return archive.compress(engine.store.locate_thread(thread)[2]).name
 
 
+def archive_ended(engine: Engine) -> str:
+    return str(len(archive_threads(engine, [], older_than_ms=0).threads))
+
+
+def prune_ended(engine: Engine) -> str:
+    return str(len(prune(engine, older_than_ms=0).threads))
+
+
 def unpack(engine: Engine, thread: str) -> str:
     return archive.restore(engine.store.locate_thread(thread)[2]).name
 
@@ -61,6 +70,8 @@ ACTIONS = {
     "import": take_in,
     "remove": remove,
     "pack": pack,
+    "archive": archive_ended,
+    "prune": prune_ended,
     "unpack": unpack,
     "add": add,
     "run": run,

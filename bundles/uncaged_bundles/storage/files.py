@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +17,12 @@ from ..records import dataclass
 _TEMPORARY_SUFFIX = ".tmp"
 _LOCK_POLL_S = 0.03
 _PART_BYTES = 1 << 24
+_ONE_BY_ONE = 8
+"""As many files are flushed one by one: a flush of the file system waits for the data of all its
+other writers, too.
+"""
+_SYNCFS_REPORTS = (5, 8)
+"""The Linux release since which `syncfs` reports that a write failed."""
 
 
 def write_atomically(path: Path, data: bytes) -> os.stat_result:
@@ -80,6 +88,7 @@ class NewFiles:
 
     def __init__(self) -> None:
         self._files: list[NewFile] = []
+        self._named = 0  # so many of them have their names
 
     def add(self, path: Path, data: bytes) -> None:
         """Write *data* to a temporary file beside *path*."""
@@ -102,13 +111,10 @@ class NewFiles:
         """Flush all files, rename each to its path, and flush their directories; a file that is
         there is replaced.
         """
-        for one in self._files:
-            try:
-                os.fsync(one.handle)
-            except OSError as exc:
-                raise _cannot_write(one.path, exc) from exc
+        _flush(self._files)
         for one in self._files:
             one.publish()
+            self._named += 1
         for directory in {one.path.parent for one in self._files}:
             sync_directory(directory)
 
@@ -116,6 +122,7 @@ class NewFiles:
         """Remove what has no name of its own yet."""
         for one in self._files:
             os.close(one.handle)
+        for one in self._files[self._named :]:
             with suppress(OSError):
                 one.temporary.unlink(missing_ok=True)
 
@@ -224,6 +231,36 @@ def _written(path: Path, data: bytes, *, durable: bool) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def _flush(files: Sequence[NewFile]) -> None:
+    """Bring files to disk, in the order in which they were opened; many of one file system with one
+    call.
+    """
+    if len(files) <= _ONE_BY_ONE or not _syncfs_reports():
+        for one in files:
+            try:
+                os.fsync(one.handle)
+            except OSError as exc:
+                raise _cannot_write(one.path, exc) from exc
+        return
+    import ctypes  # 5 ms, for housekeeping alone
+
+    library = ctypes.CDLL(None, use_errno=True)
+    # the first of each file system: errors are reported to a file that was open when they happened
+    for one in {os.fstat(one.handle).st_dev: one for one in reversed(files)}.values():
+        if library.syncfs(one.handle):
+            code = ctypes.get_errno()
+            raise _cannot_write(one.path.parent, OSError(code, os.strerror(code)))
+
+
+def _syncfs_reports() -> bool:
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return (
+        sys.platform == "linux"
+        and release is not None
+        and (int(release[1]), int(release[2])) >= _SYNCFS_REPORTS
+    )
 
 
 def _cannot_write(path: Path, exc: OSError) -> StorageError:

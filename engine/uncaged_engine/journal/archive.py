@@ -8,12 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
-from uncaged_bundles.storage.files import new_file, new_files
+from uncaged_bundles.storage.files import new_file, new_files, read_range
 
 from . import lock
 
 SUFFIX = ".zst"
 MAX_BYTES = 1 << 30
+LEVEL = 3
+"""Level 10 takes three to five times as long for journals that are 0 to 10 % smaller."""
+_FIRST_BYTES = 4096
+"""As much of a journal as usually has its start record."""
 
 
 def is_archived(path: Path) -> bool:
@@ -47,6 +51,23 @@ def read(path: Path) -> bytes:
     larger than 1 GiB unpacked.
     """
     return _unpacked(path.read_bytes(), path)
+
+
+def first_line(path: Path) -> bytes:
+    """Return a journal's first line, wherever the journal is by now; the rest is not read.
+
+    Raises:
+        NotFoundError, DamagedError: as `contents`.
+    """
+    plain = os.fspath(plain_of(path))
+    for place in (plain, plain + SUFFIX, plain):
+        with suppress(FileNotFoundError):
+            line, end, _ = head(place, _FIRST_BYTES).partition(b"\n")
+            if end:
+                return line + end
+            break
+    line, end, _ = contents(path).partition(b"\n")
+    return line + end
 
 
 def head(path: str, size: int) -> bytes:
@@ -87,29 +108,36 @@ def compress(path: Path) -> Path:
     The compressed file is durable before the plain one goes, so a crash between leaves both, and
     readers take the plain one.
     """
-    [target] = compress_all([path])
-    return target
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        compress_all([(path, handle)])
+    finally:
+        os.close(handle)
+    return path.with_name(path.name + SUFFIX)
 
 
-def compress_all(paths: Sequence[Path]) -> list[Path]:
-    """Do the same for several: all are written before the first is flushed, so that most of them
-    share a flush of the disk.
+def compress_all(journals: Sequence[tuple[Path, int]]) -> list[int]:
+    """Do the same for several journals, each with its open descriptor; return how many bytes each
+    saved.
+
+    All are written before the first is flushed, so that they share one flush of the disk.
     """
     import zstandard
 
-    packer = zstandard.ZstdCompressor(level=10, write_checksum=True)
-    targets = [path.with_name(path.name + SUFFIX) for path in paths]
+    packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
     found: list[os.stat_result] = []
+    saved: list[int] = []
     with new_files() as written:
-        for path, target in zip(paths, targets, strict=True):
-            with path.open("rb") as journal:
-                found.append(os.fstat(journal.fileno()))
-                written.add(target, packer.compress(journal.read()))
+        for path, handle in journals:
+            found.append(os.fstat(handle))
+            packed = packer.compress(read_range(handle, 0, found[-1].st_size))
+            written.add(path.with_name(path.name + SUFFIX), packed)
+            saved.append(found[-1].st_size - len(packed))
         written.publish()
     # crash here: both are there; the next `archive` removes the plain one
-    for path, stat in zip(paths, found, strict=True):
+    for (path, _), stat in zip(journals, found, strict=True):
         _unlink_same(path, stat)
-    return targets
+    return saved
 
 
 def restore(path: Path) -> Path:
@@ -126,12 +154,11 @@ def restore(path: Path) -> Path:
     busy = RefusedError(
         f"{target.name} was taken out of the archive or removed by another process just now; look at it again"
     )
-    with lock.taken(path) as ours:
-        if not ours:
+    with lock.taken(path) as archived:
+        if archived is None:
             raise busy
-        with path.open("rb") as archived:
-            found = os.fstat(archived.fileno())
-            data = _unpacked(archived.read(), path)
+        found = os.fstat(archived)
+        data = _unpacked(read_range(archived, 0, found.st_size), path)
         with new_file(target, data) as new:
             # crash here: only the archive has the journal's name, a temporary file has its bytes
             if not lock.take(new.handle) or target.exists():

@@ -58,16 +58,16 @@ def is_named(fd: int) -> bool:
 
 
 @contextmanager
-def taken(path: Path) -> Iterator[bool]:
-    """Hold the lock of the journal at *path*, plain or packed; False if somebody else holds it, or
-    if it is not there (any more).
+def taken(path: Path) -> Iterator[int | None]:
+    """Hold the lock of the journal at *path*, plain or packed, and yield its descriptor; None if
+    another process holds it, or if it is not there (any more).
     """
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        yield False
+        yield None
         return
     try:
-        yield take(fd) and is_named(fd)
+        yield fd if take(fd) and is_named(fd) else None
     finally:
         os.close(fd)

@@ -36,7 +36,7 @@ by name.
 
 ARCHIVABLE = ENDED | {"limit"}
 
-TOGETHER = 64
+TOGETHER = 128
 """So many journals are packed with one flush of the directory; their locks are held meanwhile."""
 
 YOUNG_BLOB_S = 3600
@@ -89,28 +89,26 @@ def archive_threads(
         places = list(_old(engine, older_than_ms))
     for part in (places[at : at + TOGETHER] for at in range(0, len(places), TOGETHER)):
         with ExitStack() as locks:
-            taken = []
+            journals: dict[_Ended, int] = {}
             for one in part:
                 try:
-                    if _take(engine.store, one, kept_aside, locks):
-                        taken.append(one)
+                    journal = _take(engine.store, one, kept_aside, locks)
+                    if journal is not None:
+                        journals[one] = journal
                 except (RefusedError, NotFoundError):
                     if older_than_ms is None:
                         raise
                     # another process took it up, or removed it
-            before = [one.path.stat().st_size for one in taken]
-            for one, size, packed in zip(
-                taken, before, archive.compress_all([one.path for one in taken]), strict=True
-            ):
-                done[one.thread] = size - packed.stat().st_size
+            saved = archive.compress_all([(one.path, fd) for one, fd in journals.items()])
+            done.update(zip((one.thread for one in journals), saved, strict=True))
     return Archived(
         threads=tuple(done), saved_bytes=sum(done.values()), kept_aside=tuple(kept_aside)
     )
 
 
-def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -> bool:
-    """Take the lock of a journal that is to be packed, for as long as *locks* are held; False if it
-    is packed already.
+def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -> int | None:
+    """Take the lock of a journal that is to be packed, for as long as *locks* are held; return its
+    descriptor, or None if it is packed already.
 
     A damaged tail is not packed: it is cut, and added to *kept_aside*.
 
@@ -118,21 +116,21 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
         RefusedError: it has not ended, or another process has it. NotFoundError: it was removed.
     """
     if archive.is_archived(one.path):
-        return False
+        return None
     may_have_tail = (
         one.seen is None and summarise(store, one.bundle, one.thread, one.path).status in ARCHIVABLE
     )
     if may_have_tail and (kept := tails.cut(store, one.path, one.bundle, one.thread)) is not None:
         kept_aside.append(kept)
     # or a thread that is resumed just now would write into a file without a name
-    ours = locks.enter_context(lock.taken(one.path))
-    if one.seen is None or stamp_of(one.path.stat()) != one.seen:
+    journal = locks.enter_context(lock.taken(one.path))
+    if journal is None or stamp_of(os.fstat(journal)) != one.seen:
         status = summarise(store, one.bundle, one.thread, one.path).status
         if status not in ARCHIVABLE:
             raise RefusedError(f"thread {one.thread} is {status}: only an ended thread is archived")
-    if not ours:
+    if journal is None:
         raise RefusedError(f"thread {one.thread} is in use by another process; try again")
-    return True
+    return journal
 
 
 def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Pruned:
@@ -186,7 +184,7 @@ class _Removing:
             if self._is_needed(descent):
                 self.kept.append(one.thread)
             else:
-                self._remove(one)
+                self._remove(one, descent)
         if self.gone and not self._dry_run:
             for directory in self._files:
                 sync_directory(directory)
@@ -200,7 +198,7 @@ class _Removing:
                 self._needs[parent] = removal.need_of_parent(self._store, descent)
         return self._needs.get(parent) is not None
 
-    def _remove(self, one: _Ended) -> None:
+    def _remove(self, one: _Ended, descent: Descent) -> None:
         directory = one.path.parent
         if directory not in self._files:
             self._files[directory] = removal.files_by_thread(directory)
@@ -214,8 +212,7 @@ class _Removing:
                     one.thread,
                     one.path,
                     among=ENDED,
-                    seen=one.seen,
-                    files=files,
+                    found=removal.Candidate(stamp=one.seen, descent=descent, files=files),
                 )
             except (RefusedError, NotFoundError):
                 return  # another process took it up meanwhile, or removed it

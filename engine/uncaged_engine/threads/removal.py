@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,12 +34,13 @@ from .steering import end_leftovers
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descent:
     """Which thread started this one. parent: None if no thread did. depth: 0 then. known: False if
-    its start cannot be read.
+    its start cannot be read. line: its start record; empty if it is imported or cannot be read.
     """
 
     parent: ThreadId | None = None
     depth: int = 0
     known: bool = True
+    line: bytes = b""
 
 
 def descent_of(path: Path) -> Descent:
@@ -49,17 +50,33 @@ def descent_of(path: Path) -> Descent:
     if path_beside(path).exists():
         return Descent()
     try:
-        data = archive.contents(path)
-        record = decode(data[: data.find(b"\n")])
+        line = archive.first_line(path)
+        record = decode(line[:-1])
     except NotFoundError:
         raise
     except (UncagedError, OSError, ValueError):
         return Descent(known=False)
     parent = record.get("parent") if isinstance(record, dict) and "forkFrom" not in record else None
     if not isinstance(parent, Mapping) or not is_thread_id(str(parent.get("threadId"))):
-        # a fork of a child is nobody's child: its id is not the derived one
-        return Descent(known=isinstance(record, dict))
-    return Descent(parent=ThreadId(str(parent["threadId"])), depth=int(parent.get("depth", 1)))
+        # a fork of a child is no child: its id is not the derived one
+        return Descent(known=isinstance(record, dict), line=line)
+    return Descent(
+        parent=ThreadId(str(parent["threadId"])), depth=int(parent.get("depth", 1)), line=line
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A thread as a command that removes many has found it. Its directory is brought to disk by
+    that command, once for all.
+
+    stamp: of the file in which its state was read; None: the state may differ by now, and is read
+    again. descent: as its start record says. files: all of them, the journal included.
+    """
+
+    stamp: Stamp | None
+    descent: Descent
+    files: Sequence[Path]
 
 
 def need_of_parent(store: Store, descent: Descent) -> str | None:
@@ -125,59 +142,56 @@ def remove(
     path: Path,
     *,
     among: Container[str] | None = None,
-    seen: Stamp | None = None,
-    files: Iterable[Path] | None = None,
+    found: Candidate | None = None,
 ) -> None:
     """Delete a thread whose lock is free.
 
     Args:
         among: only if it is in one of these states, now that no other process can change it.
-        seen: the stamp of the file in which the caller has just read such a state; the same file is
-            not read again.
-        files: its files, where the caller has listed the directory already; the caller brings the
-            directory to disk then.
+        found: what the caller has read of the thread just now; the same file is not read again.
     Raises:
         RefusedError: another process took the lock meanwhile, it is in another state by now, or its
             parent needs it.
     """
-    with lock.taken(path) as ours:
-        if not ours:
+    with lock.taken(path) as journal:
+        if journal is None:
             raise RefusedError(
                 f"thread {thread} was taken up, archived or removed just now; look at it again"
             )
-        is_same = seen is not None and stamp_of(path.stat()) == seen
+        is_same = found is not None and stamp_of(os.fstat(journal)) == found.stamp
         if (
             among is not None
             and not is_same
             and summarise(store, bundle, thread, path).status not in among
         ):
             raise RefusedError(f"thread {thread} was taken up just now; look at it again")
-        descent = descent_of(path)
+        descent = found.descent if found is not None and is_same else descent_of(path)
         if (need := need_of_parent(store, descent)) is not None:
             raise RefusedError(f"thread {thread} is kept: {need}")
         end_leftovers(store, thread)
-        _forget(store, bundle, thread, path)
-        for part in files_by_thread(path.parent).get(thread, []) if files is None else files:
+        _forget(store, bundle, thread, path, descent.line)
+        for part in files_by_thread(path.parent).get(thread, []) if found is None else found.files:
             if part != path:
                 part.unlink(missing_ok=True)
         if descent.parent is not None or not descent.known:
             store.mark_removed(bundle, thread)
         # crash here: the marker is there, and so is the journal, which counts
         path.unlink()  # last: an outdated archive beside it would become the thread
-        if files is None:
+        if found is None:
             sync_directory(path.parent)
 
 
-def _forget(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
-    """Have the effects undo what they prepared for the thread, as its start record names it once
-    that was checked.
+def _forget(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, line: bytes) -> None:
+    """Have the effects undo what they prepared for the thread, as its start record, the *line*,
+    names it once that was checked.
     """
     try:
-        if path_beside(path).exists():
+        if line:
+            start = recover(line, bundle, thread).start
+        elif path_beside(path).exists():
             start = view(store, bundle, thread, path).start
         else:
-            data = archive.contents(path)
-            start = recover(data[: data.find(b"\n") + 1], bundle, thread).start
+            return
     except UncagedError:
         return  # an unreadable start names nothing
     forget(store, thread, start, os.environ)

@@ -314,6 +314,7 @@ def test_housekeeping_lists_each_directory_a_fixed_number_of_times(
                 assert len(archive_threads(engine, [], older_than_ms=0).threads) == size
             case _:
                 assert len(archive_threads(engine, threads).threads) == size
-        counts.append(len(listings))
+        # the import system lists directories, too
+        counts.append(sum(str(engine.store.root) in one for one in listings))
         prune(engine, older_than_ms=0)
     assert 0 < counts[1] <= counts[0]
