@@ -7,7 +7,7 @@ import pytest
 
 LIGHT = """
 ids names shapes policy contract errors
-validation.modules validation.findings validation.literal validation.purity validation.reach validation.schemas validation.validate
+validation.modules validation.findings validation.literal validation.purity validation.access validation.schemas validation.validate
 storage.files storage.store storage.snapshot storage.registry
 """
 HEAVY = {

@@ -20,11 +20,11 @@ from ..errors import BundleError
 from ..ids import BundleHash, bundle_hash
 from ..limits import KNOWN_EFFECTS, EffectKinds
 from ..records import dataclass
+from .access import forbidden_access
 from .findings import Finding
 from .literal import find_descriptor, flaw_in_literal, node_at, repeated_key
 from .modules import BUILD_FIRST
 from .purity import forbidden_import
-from .reach import forbidden_reach
 
 MAX_SOURCE_BYTES = 1 << 20
 _CODING_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
@@ -66,7 +66,7 @@ def read_bundle(
         descriptor = _read_descriptor(tree, text, known_effects, check_schemas=check_schemas)
         _refuse(_flaw_in_run(tree), text)
         if not descriptor.policy.trusted:
-            _refuse(forbidden_import(tree) or forbidden_reach(tree), text)
+            _refuse(forbidden_import(tree) or forbidden_access(tree), text)
     except RecursionError as exc:
         raise BundleError(f"line 1, column 1: the file {_NESTED}") from exc
     return Bundle(hash=bundle_hash(source), source=source, descriptor=descriptor)

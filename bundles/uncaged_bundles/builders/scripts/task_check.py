@@ -14,9 +14,9 @@ from uncaged_bundles.carried import task as carried_task
 from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.hosts import flaw_in_address
+from uncaged_bundles.validation.access import forbidden_access
 from uncaged_bundles.validation.findings import Finding, first
 from uncaged_bundles.validation.purity import forbidden_import
-from uncaged_bundles.validation.reach import forbidden_reach
 
 EFFECTS = {
     **{
@@ -45,7 +45,7 @@ def check_script(text: str, name: str) -> ast.Module:
     finding = (
         _flaw_in_signature(tree)
         or forbidden_import(tree)
-        or forbidden_reach(tree)
+        or forbidden_access(tree)
         or first((*_clashes(tree), *_strangers(tree), *_no_addresses(tree)))
     )
     if finding is not None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from uncaged_bundles.validation.reach import forbidden_reach
+from uncaged_bundles.validation.access import forbidden_access
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from uncaged_bundles.validation.reach import forbidden_reach
 )
 def test_ordinary_code_passes(source: str) -> None:
     """The rules refuse what differs or hides, and nothing that bundles are usually made of."""
-    assert forbidden_reach(ast.parse(source)) is None
+    assert forbidden_access(ast.parse(source)) is None
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_what_reaches_further_is_refused_at_its_place(
     """Evaluation of text, the interpreter's insides and chance without a seed have no place in a
     bundle.
     """
-    finding = forbidden_reach(ast.parse(source))
+    finding = forbidden_access(ast.parse(source))
     assert finding is not None
     assert (finding.line, finding.column) == (line, column)
     assert message in finding.message
@@ -178,11 +178,11 @@ def test_only_a_binding_that_is_certain_shadows_a_refused_name(source: str) -> N
     """A function's own names are certain; everything that could fall through to the builtin is
     not.
     """
-    assert forbidden_reach(ast.parse(source)) is not None
+    assert forbidden_access(ast.parse(source)) is not None
 
 
 def test_the_first_in_the_file_is_told() -> None:
     """Position decides, not the order in which a tree is walked."""
-    finding = forbidden_reach(ast.parse("f(x.__class__, eval)\nopen"))
+    finding = forbidden_access(ast.parse("f(x.__class__, eval)\nopen"))
     assert finding is not None
     assert "'__class__'" in finding.message

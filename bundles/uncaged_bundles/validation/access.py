@@ -64,7 +64,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def forbidden_reach(tree: ast.Module) -> Finding | None:
+def forbidden_access(tree: ast.Module) -> Finding | None:
     """The first dynamic import, evaluation of text, dunder access or chance without a seed, by
     position.
     """
